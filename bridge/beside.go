@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// besideKey is the property of a value that has what a server sent beside its
-	// structured content; besideKey2 is taken where the content has the first itself.
+	// besideKey is the property of a value that contains what a server sent beside its
+	// structured content. besideKey2 replaces it if the content itself has a property
+	// besideKey.
 	besideKey  = "content"
 	besideKey2 = "content_"
-	// maxCompared is the longest text that is decoded to find out whether it is a copy.
+	// maxCompared is the length of the longest text that is compared with the
+	// structured content.
 	maxCompared = 8 << 20
 )
 
-// hasStructured reports whether structured content says something: {} beside blocks is
-// what some frameworks send for nothing.
+// hasStructured reports whether structured content is significant. Some frameworks send
+// {} beside blocks when they have none.
 func hasStructured(structured json.RawMessage, blocks int) bool {
 	switch text := string(bytes.TrimSpace(structured)); {
 	case text == "" || text == "null":
@@ -31,8 +33,8 @@ func hasStructured(structured json.RawMessage, blocks int) bool {
 	return true
 }
 
-// Unrepeated returns the value of a result's structured content if it says something and
-// none of the blocks repeats it.
+// Unrepeated returns the value of the structured content of a result if it is
+// significant and none of the blocks repeats it.
 func Unrepeated(tool *discovery.Tool, structured json.RawMessage, raw []json.RawMessage) (json.RawMessage, bool) {
 	if len(raw) == 0 || !hasStructured(structured, len(raw)) {
 		return nil, false
@@ -75,8 +77,8 @@ func repeats(structured, value json.RawMessage, text string) bool {
 	return len(value) != len(structured) && strings.EqualFold(string(value), trimmed)
 }
 
-// holdsText reports whether JSON has a text as a value, as one of the two ways that Go
-// writes it.
+// holdsText reports whether a text is a value in JSON, in either of the two ways that
+// Go encodes it.
 func holdsText(structured json.RawMessage, text string) bool {
 	html, err := json.Marshal(text)
 	if err != nil {
@@ -88,7 +90,7 @@ func holdsText(structured json.RawMessage, text string) bool {
 			if i < 0 {
 				break
 			}
-			if rest = rest[i+len(quoted):]; !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) { // no key
+			if rest = rest[i+len(quoted):]; !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) { // not a key
 				return true
 			}
 		}
@@ -96,8 +98,8 @@ func holdsText(structured json.RawMessage, text string) bool {
 	return false
 }
 
-// itemsRepeated reports whether each block is a copy of one element of a list, in order,
-// as some frameworks write lists.
+// itemsRepeated reports whether each block is a copy of one element of a list, in
+// order; some frameworks write lists this way.
 func itemsRepeated(value json.RawMessage, blocks []content) bool {
 	var items []json.RawMessage
 	if len(blocks) < 2 || json.Unmarshal(value, &items) != nil || len(items) != len(blocks) {
@@ -113,8 +115,8 @@ func itemsRepeated(value json.RawMessage, blocks []content) bool {
 	return true
 }
 
-// sameJSON reports whether a text is the JSON of value: the same but for white space,
-// else the same when it is decoded.
+// sameJSON reports whether text is the JSON of value, except for white space or after
+// decoding both.
 func sameJSON(value json.RawMessage, text string) bool {
 	if sameButSpace(value, text) {
 		return true
@@ -133,7 +135,8 @@ func sameJSON(value json.RawMessage, text string) bool {
 
 func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 
-// sameButSpace compares two texts of JSON without the white space between tokens.
+// sameButSpace reports whether two JSON texts are equal without the white space between
+// tokens.
 func sameButSpace(a json.RawMessage, b string) bool {
 	i, j, quoted := 0, 0, false
 	for {
@@ -172,7 +175,7 @@ func decodeExact(raw []byte) (v any, err error) {
 	return v, err
 }
 
-// equalJSON compares values that decodeExact has made.
+// equalJSON reports whether two values from decodeExact are equal.
 func equalJSON(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -205,16 +208,16 @@ func equalJSON(a, b any) bool {
 	return a == b
 }
 
-// readable reports whether compare can read a number.
+// readable reports whether a number can be compared.
 func readable(n json.Number) bool {
 	_, ok := rational(string(n))
 	return ok
 }
 
-// withBeside puts the blocks that structured content does not repeat into the value.
+// withBeside returns value with the blocks that structured content does not repeat.
 func withBeside(structured, value json.RawMessage, blocks json.RawMessage) json.RawMessage {
 	object := bytes.TrimSpace(structured)
-	if len(object) == 0 || object[0] != '{' { // a list has no place for them
+	if len(object) == 0 || object[0] != '{' { // a list cannot contain them
 		object = append(append([]byte(`{"result":`), value...), '}')
 	}
 	key := besideKey
@@ -230,9 +233,9 @@ func withBeside(structured, value json.RawMessage, blocks json.RawMessage) json.
 	return append(append(append(out, `":`...), blocks...), '}')
 }
 
-// asValue reports whether a script gets the one text of a result as the value that it is
-// the JSON of: objects and lists, and what is written back byte for byte. Others are
-// texts that look like JSON, such as the version 1.10 and the commit 7e10455.
+// asValue returns text as JSON if a script gets its value instead of the text: objects,
+// lists, and values that are written back byte for byte. Others only look like JSON,
+// such as the version 1.10 and the commit 7e10455.
 func asValue(text string) (json.RawMessage, bool) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
@@ -252,11 +255,11 @@ func asValue(text string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// maxWrittenBack is how many digits an integer has that becomes a value.
+// maxWrittenBack is the number of digits up to which an integer becomes a value.
 const maxWrittenBack = 1000
 
-// writtenBack reports whether a number is written with the same characters after it was
-// read, in JavaScript and in Python. Integers are exact in both.
+// writtenBack reports whether JavaScript and Python write a number with the same
+// characters after reading it. Integers are exact in both.
 func writtenBack(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	if strings.Trim(digits, "0123456789") == "" {

@@ -20,9 +20,9 @@ import (
 )
 
 // A Caller sends one call to an upstream server and returns the raw JSON of
-// its CallToolResult. It must return soon after ctx is done. It calls Sent when it is
-// about to send: an error after that, of which Options.Failure knows nothing, is of a
-// call that may have run.
+// its CallToolResult. It must return soon after ctx is done. It calls Sent directly
+// before it sends: a call that fails after that may have run, unless Options.Failure
+// says otherwise.
 type Caller interface {
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 }
@@ -58,8 +58,8 @@ type Options struct {
 	// after all. Its error is an *Error. Nil counts nothing.
 	Take func(ctx context.Context, t *discovery.Tool, class policy.Class) (undo func(), err error)
 	// Approve asks a person about a call that Policy asks about, with the arguments that
-	// are sent but for the values of tokens. An error, or nil for Approve, means that
-	// nobody can be asked, and the call is refused.
+	// are sent except the values of tokens. If it is nil or returns an error, nobody can
+	// be asked, and the call is refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
 	// Past is what earlier runs of the principal have read; nil knows of none. The
 	// results that Rules compare are looked through by Personal, if it is not nil, for
@@ -302,7 +302,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	return value, err
 }
 
-// send sends a call and returns the value of its answer.
+// send sends a call and returns its value.
 func (b *Bridge) send(ctx context.Context, tool *discovery.Tool, args json.RawMessage, r *Record) (json.RawMessage, error) {
 	raw, err := b.o.Caller.Call(ctx, tool.Server, tool.OwnName(), args)
 	if err != nil {

@@ -21,10 +21,10 @@ type Error struct {
 	Message   string `json:"-"`
 	Retryable bool   `json:"retryable"`
 	Hint      string `json:"hint,omitempty"`
-	// MayHaveRun is set when the call was sent and nobody knows what became of it.
+	// MayHaveRun is set when the call was sent and its outcome is unknown.
 	MayHaveRun bool `json:"mayHaveRun,omitempty"`
-	// RetryAfterMS is how long the server wants to be left alone, in milliseconds; 0 if
-	// it does not say.
+	// RetryAfterMS is the time to wait before another call, in milliseconds; 0 if the
+	// server gives none.
 	RetryAfterMS int64 `json:"retryAfterMs,omitempty"`
 	// Decision is what the record says of a call that a quota has refused.
 	Decision string `json:"-"`
@@ -33,14 +33,13 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 const (
-	// MaxMessage is how many bytes of the message of a failure a script gets, and
-	// maxField of each of its other texts.
+	// MaxMessage is the number of bytes of an error message that a script gets, and
+	// maxField that of its other texts.
 	MaxMessage = 64 << 10
 	maxField   = 2 << 10
 )
 
-// CutMessage returns the beginning of the message of a failure, with a note if some of
-// it is missing.
+// CutMessage returns the beginning of an error message, with a note if it is cut.
 func CutMessage(s string) string { return cutText(s, MaxMessage) }
 
 func cutText(s string, n int) string {
@@ -53,7 +52,7 @@ func cutText(s string, n int) string {
 	return s[:n] + note
 }
 
-// bound cuts the texts of e to what scripts, journals and records keep.
+// bound cuts the texts of e to the sizes that scripts, journals and records accept.
 func (e *Error) bound() {
 	e.Message = CutMessage(e.Message)
 	for _, text := range []*string{&e.Server, &e.Tool, &e.Hint} {
@@ -70,7 +69,7 @@ func (e *Error) Fields() json.RawMessage {
 	return b
 }
 
-// hintMayHaveRun is for an error that has no other hint.
+// hintMayHaveRun is the hint of an error that has no other one.
 const hintMayHaveRun = "the tool may have run all the same: look before you call it again"
 
 // A Code says what kind of failure an Error is.
@@ -125,14 +124,15 @@ func (e *Error) of(t *discovery.Tool) *Error {
 	return e
 }
 
-// OfServer reports whether the message of a failure of that code is the server's words.
+// OfServer reports whether the message of an error with this code is text of the
+// server.
 func (c Code) OfServer() bool { return c == CodeTool || c == CodeProtocol || c == CodeRateLimited }
 
-// heard reports whether a server may have said something in the call, to the script or
-// to whom it asked. What the broker itself refuses never reaches a server.
+// heard reports whether a text of the server may have reached the script, or the person
+// or model that the server asked. Calls that the broker refuses never reach a server.
 func (e *Error) heard() bool {
 	switch e.Code {
-	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // whose messages have its words
+	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // their messages contain its text
 		return true
 	case CodeTimeout, CodeCancelled:
 		return e.MayHaveRun
@@ -172,9 +172,9 @@ const (
 	maxRowsBytes = 6000
 )
 
-// Rows merges the records of the same tool, status and error, in the order of the
-// first of each. When there are too many rows, those that are left make one for
-// each status, whose tool is "…". The answer is never nil.
+// Rows merges the records of the same tool, status and error, in the order of their
+// first record. If there are too many rows, the rest are merged into one for each
+// status, with "…" as the tool. The result is never nil.
 func Rows(records []Record) []Row {
 	type kind struct {
 		tool, err string

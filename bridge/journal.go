@@ -56,8 +56,8 @@ func (b *Bridge) Forget() {
 	b.ledger.run = policy.Run{}
 }
 
-// Heard reports whether the failure with these fields is of a call in which a server
-// may have said something: it answered, or was sent the call.
+// Heard reports whether an error with these fields is of a call that reached its server
+// or that the server answered.
 func Heard(fields json.RawMessage) bool {
 	var e Error
 	return json.Unmarshal(fields, &e) == nil && e.heard()

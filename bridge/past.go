@@ -45,7 +45,7 @@ func (p *Past) add(t *discovery.Tool, value json.RawMessage, watched bool, perso
 	p.steps[n-1].run.AddRead(t, value, watched, personal...)
 }
 
-// Empty reports whether nothing that was read counts any more.
+// Empty reports whether p contains no read that still counts.
 func (p *Past) Empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

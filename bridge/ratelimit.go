@@ -13,35 +13,35 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// MCP has no code for a rate limit: servers pass on what the service behind them says,
-// as the text of a tool's error. It is read here, and nowhere else, and only its
-// beginning.
+// MCP has no code for a rate limit. Servers pass on the text of the service behind them
+// as the error of a tool, so this file reads the beginning of that text; no other code
+// does.
 const maxLimitText = 4 << 10
 
 var (
-	// rateLimit matches texts that say that a call was refused for a rate limit.
+	// rateLimit matches texts about a call that was refused because of a rate limit.
 	rateLimit = lazyregexp.New(`(?i)too many requests|\brate[ _-]?limited\b|\bratelimited\b|\brate[ _-]?limit(?:s|ing)?[ _-](?:exceeded|error|reached|hit|was|has been|is exceeded)|` +
 		`\b(?:exceed(?:s|ed|ing)?|hit|reached|over|secondary|due to)\W{0,3}(?:\w+[ '’]+){0,4}rate[ _-]?limit|\brate[ _-]?limit\w*\b[^\n]{0,60}\b(?:retry|try again|wait)\b|` +
 		`\b(?:ThrottlingException|RequestLimitExceeded|ThrottledException|TooManyRequestsException|RESOURCE_EXHAUSTED)\b|\brequest(?:s)? (?:was|were|is|are|has been) (?:being )?throttled\b|` +
 		`\b(?:http|status|code|error)\b["']?\s*(?:code)?["']?\s*[:=]?\s*\(?429\b`)
-	// retryAfter matches a number that is how long to wait, and its unit.
+	// retryAfter matches a waiting time and its unit.
 	retryAfter = lazyregexp.New(`(?i)\b(?:retry|try)[ _-]?(?:again[ _-]?)?(?:after|in|delay)(?:[ _-]?(ms|millis(?:econds)?|seconds|secs?|s|minutes))?\b["']?\s*[:=]?\s*["']?(?:for |in |after )?(\d+(?:\.\d+)?)\s*([a-z]+)?(?:\s*(\d+)\s*(s|sec|secs|seconds)\b)?`)
 	waitFor    = lazyregexp.New(`(?i)\b(?:wait|again|available|resets?|retry|retried|sleep)\b[^\n\d]{0,40}?\b(\d+(?:\.\d+)?)\s*(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h)\b`)
 	retryKey   = lazyregexp.New(`(?i)["']?retry[_-]?after[_-]?(ms|millis)?["']?\s*[:=]\s*["']?(\w{3}, [^"'\n]{10,40}GMT)`)
 )
 
 const (
-	// maxRetryAfter is the longest wait that is told.
+	// maxRetryAfter is the longest waiting time that an error contains.
 	maxRetryAfter = 24 * time.Hour
-	// maxOwnWait is the longest wait that the bridge makes by itself, before a call
-	// that only reads is sent once more.
+	// maxOwnWait is the longest time that the bridge itself waits before it repeats a
+	// read-only call.
 	maxOwnWait = 10 * time.Second
-	// leastLeft is how much time an execution must have left behind such a wait.
+	// leastLeft is the time that an execution must have left after such a wait.
 	leastLeft = time.Second
 )
 
-// NoteRateLimit makes the failure that a server reported one of CodeRateLimited if that is
-// what it says. data is what came beside the message.
+// NoteRateLimit changes the code of an error that a server reported to CodeRateLimited
+// if its text is about a rate limit. data is the data of the error.
 func (e *Error) NoteRateLimit(data json.RawMessage) {
 	text := e.Message[:min(len(e.Message), maxLimitText)]
 	if !rateLimit.MatchString(text) {
@@ -54,8 +54,8 @@ func (e *Error) NoteRateLimit(data json.RawMessage) {
 	e.RateLimited(wait)
 }
 
-// RateLimited makes e the failure of a call that a rate limit has refused, whose server
-// wants to be left alone for so long; 0 if it does not say.
+// RateLimited makes e the error of a call that was refused because of a rate limit.
+// wait is the time that the server asks for, or 0.
 func (e *Error) RateLimited(wait time.Duration) {
 	e.Code, e.Retryable, e.MayHaveRun = CodeRateLimited, true, false
 	e.RetryAfterMS = wait.Milliseconds()
@@ -64,7 +64,7 @@ func (e *Error) RateLimited(wait time.Duration) {
 	}
 }
 
-// waitIn is how long a text says to wait; 0 if it does not.
+// waitIn returns the waiting time in a text, or 0.
 func waitIn(text string) time.Duration {
 	if m := retryKey.FindStringSubmatch(text); m != nil {
 		if at, err := http.ParseTime(m[2]); err == nil {
@@ -88,7 +88,8 @@ func waitIn(text string) time.Duration {
 	return 0
 }
 
-// boundedText is a number of a unit; seconds are meant where none is named.
+// boundedText returns a number of units, or of seconds without a unit, up to
+// maxRetryAfter.
 func boundedText(number, unit string) time.Duration {
 	n, err := strconv.ParseFloat(number, 64)
 	if err != nil {
@@ -98,7 +99,7 @@ func boundedText(number, unit string) time.Duration {
 	if each == 0 {
 		each = time.Second
 	}
-	if each == time.Second && n > 1e9 { // a time, not how long
+	if each == time.Second && n > 1e9 { // a point in time
 		n -= float64(time.Now().Unix())
 	}
 	return bounded(n, each)
@@ -111,7 +112,7 @@ func bounded(n float64, each time.Duration) time.Duration {
 	return time.Duration(math.Min(n*float64(each), float64(maxRetryAfter)))
 }
 
-// unitOf is what a unit of time stands for; 0 if it is none.
+// unitOf returns the duration of a unit of time, or 0.
 func unitOf(unit string) time.Duration {
 	switch unit = strings.ToLower(unit); {
 	case unit == "":
@@ -128,8 +129,8 @@ func unitOf(unit string) time.Duration {
 	return 0
 }
 
-// waitsToRetry waits as long as the server asks to before a call of that class may be sent
-// once more, and reports whether it may: it only reads, and there is time.
+// waitsToRetry waits as long as the server asks, and reports whether the call may be
+// repeated: it is read-only, and there is time.
 func waitsToRetry(ctx context.Context, class policy.Class, e *Error) bool {
 	wait := time.Duration(e.RetryAfterMS) * time.Millisecond
 	if e.Code != CodeRateLimited || class != policy.Read || wait <= 0 || wait > maxOwnWait {

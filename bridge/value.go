@@ -30,9 +30,9 @@ type content struct {
 // Value turns the raw CallToolResult of tool into what the script gets:
 // structuredContent, else the one text block if it is JSON (see asValue), else its text,
 // else the content array, in which the bytes of images, audio and blobs are
-// replaced by their size and the reference under which keep has kept them. What a server
-// sends beside structuredContent, and that does not repeat it, is in its property
-// "content". A nil keep keeps nothing. A result that says isError is an *Error with its text.
+// replaced by their size and the reference that keep returned. Content that
+// structuredContent does not repeat is in the property "content" of the value. If keep is
+// nil, nothing is stored. A result with isError set is an *Error with its text.
 func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessage, error) {
 	var res struct {
 		IsError           bool              `json:"isError"`
@@ -68,7 +68,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	return contentArray(res.Content, blocks, keep)
 }
 
-// pick returns the elements of list at these indices.
+// pick returns the elements of list at the given indices.
 func pick[T any](list []T, indices []int) []T {
 	picked := make([]T, len(indices))
 	for i, at := range indices {

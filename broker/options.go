@@ -34,8 +34,8 @@ type Options struct {
 	// Servers are the upstream servers, in config order; disabled ones are
 	// left out.
 	Servers []upstream.Config
-	// Disabled are the names of configured servers that are left out: ids, folders and
-	// namespaces of the others are the same as with them.
+	// Disabled are the names of configured servers that are not used. They do not
+	// change the ids, folders and namespaces of the others.
 	Disabled []string
 	// Base is a broker whose servers this one uses where they are configured the same,
 	// but for those that Apart reports, and whose Runner and ScriptSandbox it has,
@@ -84,8 +84,8 @@ type Options struct {
 	PackageDir string
 	// Expand resolves ${VAR} in server configurations; nil leaves text as is.
 	Expand func(string) (string, error)
-	// Environ is the environment that servers inherit a few variables from, such as
-	// PATH; nil is os.Environ.
+	// Environ returns the environment from which servers inherit a few variables, such
+	// as PATH; nil means os.Environ.
 	Environ func() []string
 	// Folder is what ${workspaceFolder} stands for where no client says it, as
 	// upstream.Options says.

@@ -87,10 +87,10 @@ const (
 	ScriptsHost    = skill.ScriptsHost
 )
 
-// PendingOf is a call of a journal as models are shown it: without secrets, and cut.
+// PendingOf returns a call of a journal as models are shown it: cut, without secrets.
 func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
 
-// Asked is a call of a journal as the person is shown it who decides about it: whole.
+// Asked returns a call of a journal in full, for the person who decides about it.
 func Asked(c state.RunCall) PendingCall { return run.Asked(c) }
 
 // Lasting returns nil if a rule that allows these calls would keep the policy from

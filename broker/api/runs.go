@@ -34,9 +34,9 @@ type RunCall struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunCallOf is a call of a journal. One that waits for a decision is shown as Asked
-// does, and unless whole is set it is cut if it is long, and then has no digest: it
-// cannot be approved. Others are shown without secrets, and cut.
+// RunCallOf returns a call of a journal. A call that waits for a decision is shown as
+// by Asked; unless whole is set, a long one is cut and has no digest, so it cannot be
+// approved. Other calls are cut and have no secrets.
 func RunCallOf(c state.RunCall, whole bool) RunCall {
 	pending := broker.PendingOf(c)
 	if c.State == state.RunAsked {
@@ -55,7 +55,7 @@ func RunCallOf(c state.RunCall, whole bool) RunCall {
 	return shown
 }
 
-// ShownDigest identifies what a call does, for whoever was shown it whole.
+// ShownDigest identifies a call for a person who was shown all of it.
 func ShownDigest(c state.RunCall) string { return c.Digest() + c.Pin }
 
 // Run finds a run by the beginning of its id; an unknown one is

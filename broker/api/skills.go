@@ -177,7 +177,7 @@ type InstalledSkill struct {
 	// Skill is the one of that name, which another may shadow; null if it is not
 	// found, because skills are off.
 	Skill *Skill `json:"skill"`
-	// Notes say which links were left out.
+	// Notes name the links that were left out.
 	Notes []string `json:"notes"`
 }
 

@@ -27,8 +27,8 @@ import (
 type Options struct {
 	// Servers are the upstream servers, in config order.
 	Servers []upstream.Config
-	// Disabled are the names of servers that are configured and not used: what others
-	// are called is the same as with them.
+	// Disabled are the names of configured servers that are not used. They do not
+	// change the names of the others.
 	Disabled []string
 	// Fixed are tools that no server stands behind: they can be searched but
 	// not called.

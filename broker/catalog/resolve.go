@@ -52,8 +52,7 @@ func (c *Catalog) Resolve(ctx context.Context, name string) (*discovery.Tool, er
 	return nil, unknownTool(scope, name)
 }
 
-// Find returns the tool that name names, if it is listed, whether it may be called or
-// not.
+// Find returns the listed tool of the given name, whether or not it may be called.
 func (c *Catalog) Find(name string) (*discovery.Tool, bool) {
 	full, scope := c.Both()
 	if t, ok := full.Tool(name); ok {
@@ -160,19 +159,19 @@ type Description struct {
 	Declaration  string          `json:"declaration"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// Text is there if the tool answers with a text that has data in it.
+	// Text is set if the tool answers with a text that contains data.
 	Text *TextData `json:"text,omitempty"`
 }
 
-// A TextData is the data in the texts of a tool, as the last calls had it.
+// TextData describes the data in the texts of a tool, as of its last calls.
 type TextData struct {
-	// Holds is its type, and Parse the expression of TypeScript that takes it out of
-	// a result r.
+	// Holds is the type of the data, and Parse a TypeScript expression that extracts it
+	// from a result r.
 	Holds string `json:"holds"`
 	Parse string `json:"parse"`
 }
 
-// TextOf returns the data in the texts of t; nil if none is known.
+// TextOf returns the data in the texts of t, or nil if it is unknown.
 func TextOf(types *codegen.Generator, t *discovery.Tool) *TextData {
 	holds, parse := types.HeldType(t)
 	if parse == "" {

@@ -40,7 +40,7 @@ const (
 	// sessionAge is how long a browser need not show a token again.
 	sessionAge = 12 * time.Hour
 
-	// KeyHeader is the header in which a page sends the key of its session.
+	// KeyHeader is the header with the key of the session.
 	KeyHeader = "Broker-Console-Key"
 )
 
@@ -108,8 +108,8 @@ func cookieName(r *http.Request) string {
 	return "broker-console-" + port
 }
 
-// Session says whether a request has the cookie and the key of a session, and may
-// change things.
+// Session reports whether a request has the cookie and the key of a session, and
+// whether it may change things.
 func (c *Console) Session(r *http.Request) (in, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// open exchanges a token for a cookie, and a key in the answer.
+// open exchanges a token for a cookie, and a key in the response body.
 func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Token string }
 	err := json.NewDecoder(io.LimitReader(r.Body, 4<<10)).Decode(&body)

@@ -44,8 +44,8 @@ func clause(description string, most int) string {
 	return short
 }
 
-// withoutLead is a clause without the words at its end that only lead to what was
-// cut, such as "of a specific".
+// withoutLead returns a clause without trailing words that only introduce the part that
+// was cut, such as "of a specific".
 func withoutLead(text string) string {
 	for {
 		blank := strings.LastIndexByte(text, ' ')
@@ -58,7 +58,7 @@ func withoutLead(text string) string {
 
 var leads = []string{"a", "an", "the", "of", "specific", "specified", "given", "certain", "existing", "new", "all", "one", "its", "this", "their", "near", "about", "who"}
 
-// closed is a clause without a parenthesis that does not end in it.
+// closed returns a clause without a parenthesis that the clause does not close.
 func closed(text string) string {
 	if open := strings.LastIndexByte(text, '('); strings.Count(text[:max(0, open)], " ") >= 3 && strings.IndexByte(text[open:], ')') < 0 {
 		return strings.TrimRight(text[:open], " ,;:")
@@ -66,8 +66,8 @@ func closed(text string) string {
 	return text
 }
 
-// withoutName is a description without the name of its tool in front of a sentence:
-// "get_tree returns the tree" is shown beside that name.
+// withoutName returns a description without the tool's name at its beginning: "get_tree
+// returns the tree" is shown beside that name.
 func withoutName(description, name string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(description), name+" ")
 	if !ok || strings.Count(rest, " ") < 2 || !strings.ContainsAny(name, "_-.") {
@@ -114,7 +114,7 @@ func partEnd(text string, most int) int {
 
 func beginsPart(rest string, first rune) bool {
 	switch {
-	case strings.ContainsRune(",;:", first): // not that of an address, or of a number
+	case strings.ContainsRune(",;:", first): // not part of an address or a number
 		return len(rest) > 1 && rest[1] == ' '
 	case strings.ContainsRune("(—–，。；：（、", first):
 		return true

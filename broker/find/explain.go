@@ -47,9 +47,8 @@ func (s *search) unsearched(whole bool) []string {
 	return names
 }
 
-// explainWords says which words of the query were taken for typing errors, which
-// were replaced by synonyms, and which had no part in the answer: the next query
-// can have others.
+// explainWords describes which words of the query were corrected, which were replaced
+// by synonyms, and which had no effect, so that the next query can be better.
 func (s *search) explainWords(found index.Hits) {
 	var read, odd []string
 	for _, r := range found.Repaired {

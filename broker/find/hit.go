@@ -26,10 +26,10 @@ type SearchHit struct {
 	// person is asked before each call.
 	Description string `json:"description,omitempty"`
 	Declaration string `json:"declaration,omitempty"`
-	// Parameters is the JSON Schema of what the tool takes. A long one has short
+	// Parameters is the JSON Schema of the input. A long one has shortened
 	// descriptions.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
-	// Text is there at DetailFull if the tool answers with a text that has data in it.
+	// Text is set at DetailFull if the tool answers with a text that contains data.
 	Text *catalog.TextData `json:"text,omitempty"`
 	// Passage is there when a skill was found by what a file of it says.
 	*Passage
@@ -43,14 +43,14 @@ const (
 	// most maxFewBytes.
 	fewHits     = 3
 	maxFewBytes = 900
-	// maxHitBytes is from where on the descriptions in a schema are cut: about 800
-	// tokens, at the 3.7 bytes a token that real definitions have.
+	// maxHitBytes is the size from which the descriptions in a schema are cut: about
+	// 800 tokens, at the 3.7 bytes per token of real definitions.
 	maxHitBytes = 2900
 	// maxWholeBytes bounds a schema without descriptions, and the description of a
-	// tool, at "full"; of many hits each has its part of maxFullBytes.
+	// tool, at "full"; several hits share maxFullBytes.
 	maxWholeBytes = 16 << 10
 	maxFullBytes  = 64 << 10
-	// maxFullDeclaration is how long a declaration is beside a schema.
+	// maxFullDeclaration bounds a declaration beside a schema.
 	maxFullDeclaration = 1200
 	// maxSignatureBytes bounds the one line of a tool.
 	maxSignatureBytes = 500
@@ -137,8 +137,8 @@ func (w renderer) few(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 	h.Declaration = w.declaration(s, t, maxFewBytes, true)
 }
 
-// full tells all of a tool: its description, the JSON Schema of what it takes, and
-// for a script how it is called and what it gives. Most bounds the first two.
+// full adds the description, the JSON Schema of the input, and for a script the
+// declaration. Most bounds the first two.
 func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool, most int) {
 	h.Description = w.marked(clipBytes(t.Description, most-len(writeMark)-len(askMark)), t)
 	h.Parameters = schema(t, maxHitBytes, most)
@@ -149,17 +149,17 @@ func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool, mos
 	}
 }
 
-// schema is the JSON Schema of what a tool takes, in limit bytes if that only takes
-// shorter descriptions, and never in more than most.
+// schema returns the JSON Schema of the input: in limit bytes if shorter descriptions
+// are enough for that, and never in more than most.
 func schema(t *discovery.Tool, limit, most int) json.RawMessage {
 	return codegen.FitSchema(gate.Spell(t.InputSchema), limit, most)
 }
 
-// restInFull says how to get what a hit leaves out.
+// restInFull says how to get the rest of a hit.
 const restInFull = "detail full has the rest"
 
-// declaration is the declaration within limit bytes of an answer. Without
-// comments it stands beside the schema, which says more.
+// declaration returns the declaration in at most limit bytes of an answer. Without
+// comments it is shown beside the schema, which says more.
 func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int, comments bool) string {
 	more := restInFull
 	if !comments {
@@ -174,7 +174,7 @@ func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int,
 	return clipBytes(w.signature(s, t), limit-len(more)-4) + " // " + more
 }
 
-// cost is how many bytes a text takes in an answer.
+// cost returns the number of bytes that a text takes in an answer.
 func cost(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

@@ -230,7 +230,7 @@ func (s *search) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.req.Limit == 0 && found.Named > limit { // who lists names wants them all
+	if s.req.Limit == 0 && found.Named > limit { // a list of names asks for all of them
 		limit = min(found.Named, maxHits)
 	}
 	results := s.resolve(found.Hits)
@@ -267,7 +267,7 @@ func (s *search) find(ctx context.Context) error {
 // show renders what was found, until ctx is done.
 func (s *search) show(ctx context.Context, results []result) {
 	s.answer.Showing = len(results)
-	said := false // how to get what is left out; once
+	said := false // the hint at the rest, once
 	for _, r := range results {
 		if ctx.Err() != nil {
 			return

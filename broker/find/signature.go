@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// withMore says behind the count of what a signature leaves out how to get it.
+// withMore adds to the count of omitted parameters how to get them.
 func withMore(signature string) string {
 	at := strings.Index(signature, "/*+")
 	if at < 0 {

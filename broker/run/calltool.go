@@ -84,12 +84,12 @@ func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
 	x.profile = x.o.Profile
-	x.keep = &keeping{results: x.o.Results, owner: x.keeper(), whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.keep = &keeping{results: x.o.Results, owner: x.owner(), whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
 
-// keeper is the name under which the results and values of x are kept.
-func (x *Execution) keeper() string { return state.ForProfile(x.Request.Owner, x.profile) }
+// owner returns the name to which the results and values of x belong.
+func (x *Execution) owner() string { return state.ForProfile(x.Request.Owner, x.profile) }
 
 // endCall ends the record of a call that was answered with so many bytes.
 func (x *Execution) endCall(err error, bytesOut int) {
@@ -110,7 +110,7 @@ func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallTool
 	}
 	t, err := x.e.catalog.Resolve(ctx, strings.TrimSpace(req.Tool))
 	if err != nil {
-		t = &discovery.Tool{} // it is gone meanwhile
+		t = &discovery.Tool{} // the server no longer lists it
 	}
 	return x.callResult(t, raw, value), nil
 }
@@ -142,7 +142,7 @@ func ErrorText(err error) string {
 		return err.Error()
 	}
 	text := e.Message
-	if e.Code.OfServer() { // these are the server's words
+	if e.Code.OfServer() { // the message is text of the server
 		text = gate.Quote(text, maxFailureChars)
 	}
 	if prefix := e.Server + "/" + e.Tool; e.Server != "" && !strings.HasPrefix(text, "call "+prefix+": ") && (e.Code == bridge.CodeTool || e.Code == bridge.CodeRateLimited || !strings.Contains(text, e.Server)) {
@@ -240,8 +240,9 @@ func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	return surface.TextResult(gate.NewText(shown), false)
 }
 
-// fit cuts a text to the budget: JSON at its items, other text at its lines. If keep
-// is set, what is cut is kept, and options are those that results.get takes for it.
+// fit cuts a text to the budget: JSON between items, other text between lines. If keep
+// is set, a cut text is stored, and options are the options of results.get that read
+// the rest.
 func (x *Execution) fit(text string, keep bool) (shown, ref, options string, cut bool) {
 	plain, isJSON := plainText(text)
 	if isJSON {

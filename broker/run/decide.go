@@ -27,9 +27,9 @@ const (
 	maxQuestions = 8
 	// decideTime is how long a person at the client may take.
 	decideTime = 5 * time.Minute
-	// maxAskChars is how much of the calls one form shows, and maxAskedArguments how
-	// much of the arguments of one. What is longer is shown in up to maxParts forms; a
-	// call that these have no room for cannot be approved in a form.
+	// maxAskChars bounds the calls that one form shows, and maxAskedArguments the
+	// arguments of one call. Longer ones are shown in up to maxParts forms; a call that
+	// does not fit in them cannot be approved in a form.
 	maxAskChars, maxAskedArguments, maxParts = 3_500, 2_000, 5
 )
 
@@ -128,15 +128,15 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 }
 
 // errTooLong means that a call has more arguments than the forms have room for.
-var errTooLong = errors.New("its arguments are too long to be shown whole in a form, and what is not shown cannot be approved: send less at once")
+var errTooLong = errors.New("its arguments are too long for a form, and a call can be approved only if it is shown in full: send less at once")
 
-// decisionForm is a form with one choice, and what may follow it.
+// decisionForm returns a form with one choice and an optional further answer.
 func decisionForm(answers []string, more string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["` +
 		strings.Join(answers, `","`) + `"]}` + more + `},"required":["decision"]}`)
 }
 
-// decisionOf is what a form was answered with; nothing if it was closed.
+// decisionOf returns the answers of a form, or nothing if it was closed.
 func decisionOf(sent mcp.InputResponse) (decision, except string) {
 	if result, ok := sent.(*mcp.ElicitResult); ok && result.Action == "accept" {
 		decision, _ = result.Content["decision"].(string)
@@ -242,7 +242,8 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 // verdicts are what the person at the client says about all calls, in as many
 // questions as these need; none if one of them has no answer. x.asking is held.
 func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list []state.Verdict, stopped bool) {
-	// First those that cannot be approved here: if they are not denied, the run waits.
+	// Calls that cannot be approved here come first: unless they are denied, the run
+	// waits.
 	calls = slices.Clone(calls)
 	slices.SortStableFunc(calls, func(a, b state.RunCall) int { return boolInt(x.tooLong(b)) - boolInt(x.tooLong(a)) })
 	for len(calls) > 0 && !stopped {

@@ -62,7 +62,7 @@ type Execution struct {
 	stdout, stderr           *capture
 	notes                    []string
 	id                       string
-	profile                  string // what x keeps and reads is of
+	profile                  string // that owns what x stores and reads
 	keep                     *keeping
 	unkept                   atomic.Bool // something could not be kept
 	bridge                   *bridge.Bridge

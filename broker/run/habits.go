@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Scripts are written by models that know MCP clients: they unwrap a result that is
-// unwrapped already, or look for a client. Hints say what to write.
+// Models know MCP clients, so their scripts unwrap a result that is already unwrapped,
+// or look for a client. Hints say what to write instead.
 var (
 	// unwraps matches reads of the content of a CallToolResult.
 	unwraps = lazyregexp.New(`\.content\s*(?:\?\.\s*)?\[|\.content\s*(?:\?|!)?\.\s*(?:find|map|filter|at|forEach|some|flatMap|length)\b|\.(?:structuredContent|structured_content)\b|` +
@@ -24,13 +24,13 @@ const (
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
 
-// habits note what the results of an execution had. The zero value is ready; it is safe
-// for concurrent use.
+// habits records what the results of an execution contained. The zero value is ready to
+// use; it is safe for concurrent use.
 type habits struct {
 	values, content atomic.Bool
 }
 
-// see notes the value of a call.
+// see records the value of a call.
 func (h *habits) see(value json.RawMessage) {
 	if len(value) == 0 {
 		return
@@ -41,7 +41,7 @@ func (h *habits) see(value json.RawMessage) {
 	}
 }
 
-// hints are about code whose run ended so.
+// hints returns hints for code that exited with the given code.
 func (h *habits) hints(code string, exit int) (hints []string) {
 	if h.values.Load() && !h.content.Load() && unwraps.MatchString(code) {
 		hints = append(hints, unwrapsHint)

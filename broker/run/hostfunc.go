@@ -102,8 +102,8 @@ func thrown(c sandbox.Call, err error) error {
 	return fmt.Errorf("%s: %w", c.Func, err)
 }
 
-// maxFields is how many bytes the fields of an error have that another feature gives a
-// script, at most.
+// maxFields bounds the fields of an error that another feature passes to a script, in
+// bytes.
 const maxFields = 16 << 10
 
 func callTool(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {

@@ -205,8 +205,8 @@ func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err err
 	}
 }
 
-// mayHaveRun reports whether an error that a script gets is a *bridge.Error that says
-// so.
+// mayHaveRun reports whether the cause of a script's error is a *bridge.Error with
+// MayHaveRun set.
 func mayHaveRun(failure *sandbox.CallError) bool {
 	var e bridge.Error
 	return json.Unmarshal(failure.Fields, &e) == nil && e.MayHaveRun
@@ -366,7 +366,7 @@ func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Rec
 		if x.o.Results == nil {
 			return r, errNothingKept
 		}
-		_, value, err := results.Get(ctx, x.o.Results, x.keeper(), c.Ref)
+		_, value, err := results.Get(ctx, x.o.Results, x.owner(), c.Ref)
 		if err != nil {
 			return r, fmt.Errorf("the value of call %d, of %s: %w", c.Ordinal, c.Tool, err)
 		}

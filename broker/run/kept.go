@@ -134,7 +134,7 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 		return nil, err
 	}
 	ref := strings.TrimSpace(a.Text("ref"))
-	item, part, err := results.GetPart(ctx, x.o.Results, x.keeper(), ref, results.Part{Path: a.Text("path"), Offset: offset, Limit: limit},
+	item, part, err := results.GetPart(ctx, x.o.Results, x.owner(), ref, results.Part{Path: a.Text("path"), Offset: offset, Limit: limit},
 		x.o.Limits.WithDefaults().ResultBytes)
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, fmt.Errorf("there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", gate.Cut(ref, 40))
@@ -159,7 +159,7 @@ func ofValues(do func(ctx context.Context, values state.Values, owner string, c 
 				return nil, err
 			}
 		}
-		v, err := do(ctx, x.o.Values, x.keeper(), c)
+		v, err := do(ctx, x.o.Values, x.owner(), c)
 		if c.Func == "store.get" && err == nil && v != nil {
 			err = x.readOrigin(ctx, "store", c.Target, v)
 		}

@@ -59,7 +59,7 @@ func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
 	for _, t := range x.bridge.Sources() {
 		from = append(from, origin{t.ID, t.Server, t.Name})
 	}
-	owner, key := x.keeper()+state.OriginsSuffix, originKey(of, name)
+	owner, key := x.owner()+state.OriginsSuffix, originKey(of, name)
 	if from == nil {
 		_, err := x.o.Values.DeleteValue(ctx, owner, key)
 		return err
@@ -79,7 +79,7 @@ func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
 func (x *Execution) keepOriginsOf(refs ...string) {
 	for _, ref := range refs {
 		if err := x.keepOrigin(context.Background(), "results", ref); err != nil {
-			x.keep.failed(errors.Join(err, x.o.Results.Remove(context.Background(), x.keeper(), ref)))
+			x.keep.failed(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
 		}
 	}
 }
@@ -87,13 +87,13 @@ func (x *Execution) keepOriginsOf(refs ...string) {
 // sweepOrigins forgets the origins of what is no longer kept.
 func (x *Execution) sweepOrigins(ctx context.Context) error {
 	var live []string
-	keys, err := x.o.Values.Keys(ctx, x.keeper())
+	keys, err := x.o.Values.Keys(ctx, x.owner())
 	for _, k := range keys {
 		live = append(live, originKey("store", k))
 	}
 	if x.o.Results != nil && err == nil {
 		var list []state.Result
-		list, err = x.o.Results.List(ctx, x.keeper())
+		list, err = x.o.Results.List(ctx, x.owner())
 		for _, r := range list {
 			live = append(live, originKey("results", r.Ref))
 		}
@@ -101,10 +101,10 @@ func (x *Execution) sweepOrigins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := x.o.Values.Keys(ctx, x.keeper()+state.OriginsSuffix)
+	all, err := x.o.Values.Keys(ctx, x.owner()+state.OriginsSuffix)
 	for _, k := range all {
 		if !slices.Contains(live, k) {
-			_, err = x.o.Values.DeleteValue(ctx, x.keeper()+state.OriginsSuffix, k)
+			_, err = x.o.Values.DeleteValue(ctx, x.owner()+state.OriginsSuffix, k)
 		}
 	}
 	return err
@@ -115,7 +115,7 @@ func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.
 	if !x.tracks() {
 		return nil
 	}
-	kept, err := x.o.Values.Value(ctx, x.keeper()+state.OriginsSuffix, originKey(of, name))
+	kept, err := x.o.Values.Value(ctx, x.owner()+state.OriginsSuffix, originKey(of, name))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil
 	}

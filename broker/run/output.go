@@ -127,8 +127,8 @@ func thousands(n int64) string {
 	return s
 }
 
-// cutResult fits a result into limit characters: whole if it fits, else cut at its
-// items, keys or lines, with the reference under which keep has kept it.
+// cutResult returns a result in at most limit characters: in full if it fits, or else
+// cut between items, keys or lines, with the reference that keep returned.
 func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
 	if utf8.RuneCount(value) <= limit {
 		return value, "", false
@@ -142,8 +142,8 @@ func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) stri
 	return cutValue, ref, true
 }
 
-// gapText says what is missing at a place of a result, with the options that
-// results.get takes for it, and, if the whole was kept, where.
+// gapText describes a gap in a result, with the options of results.get that read it
+// and, if the result was stored, its reference.
 func gapText(g results.Gap, ref string) string {
 	text := fmt.Sprintf("… [truncated: %s of %s %s", thousands(g.Missing), thousands(g.All), g.Unit)
 	if ref == "" {

@@ -8,32 +8,33 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
-// partials are the lists that the tools of one execution returned and that may go
-// on. It is safe for concurrent use.
+// partials records lists that the tools of one execution returned and that may be
+// incomplete. It is safe for concurrent use.
 type partials struct {
 	mu    sync.Mutex
 	lists map[listQuery]*partial
-	tools []string // in the order of their first list that may go on
+	tools []string // in the order of their first incomplete list
 }
 
-// A listQuery is what was asked for: calls for other pages have the same one.
+// A listQuery identifies a list: calls for different pages of it have the same
+// listQuery.
 type listQuery struct{ tool, query string }
 
-// A partial is what the calls for one list have returned.
+// A partial is the pages that were returned of one list.
 type partial struct {
-	page  results.Page // the longest that may go on
-	open  bool         // there is one
-	ended bool         // another call has returned the end
+	page  results.Page // the longest incomplete page
+	open  bool         // page is set
+	ended bool         // another call returned the end
 }
 
 const (
-	// maxLists bounds the lists of an execution that are remembered.
+	// maxLists bounds the lists of an execution that are recorded.
 	maxLists = 500
-	// maxPartials is how many tools one answer names.
+	// maxPartials is the number of tools that one answer names.
 	maxPartials = 3
 )
 
-// add remembers what a call has returned.
+// add records the result of a call.
 func (p *partials) add(r bridge.Record) {
 	if r.Status != bridge.StatusOK {
 		return
@@ -69,8 +70,7 @@ func (p *partials) add(r bridge.Record) {
 	l.open = true
 }
 
-// notes say of each tool once that one of its lists may go on, unless a script has
-// read it to its end.
+// notes returns a note for each tool with an incomplete list, once in an execution.
 func (p *partials) notes() (notes []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *partials) notes() (notes []string) {
 			continue
 		}
 		said[tool] = true
-		page, ok := p.open(tool)
+		page, ok := p.incomplete(tool)
 		switch {
 		case !ok:
 		case len(notes) == maxPartials:
@@ -97,8 +97,8 @@ func (p *partials) notes() (notes []string) {
 	return notes
 }
 
-// open is a page of the tool after which its list may go on.
-func (p *partials) open(tool string) (page results.Page, ok bool) {
+// incomplete returns a page of the tool after which its list may continue.
+func (p *partials) incomplete(tool string) (page results.Page, ok bool) {
 	for key, l := range p.lists {
 		if key.tool == tool && l.open && !l.ended && (!ok || l.page.Items > page.Items) {
 			page, ok = l.page, true

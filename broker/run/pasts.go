@@ -7,21 +7,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 )
 
-// pasts are what the runs of each principal have read. The zero value is empty.
+// pasts records what the runs of each principal have read. The zero value is empty.
 type pasts struct {
 	mu      sync.Mutex
 	byOwner map[string]*pastOf
-	sweep   int // how many there may be before those that count no more are dropped
+	sweep   int // the number of entries that starts the next sweep
 }
 
-// A pastOf holds the past of one principal as long as it counts, and finds it as
-// long as a run uses it.
+// A pastOf holds the past of one principal: strongly while the past counts, and weakly
+// while a run uses it.
 type pastOf struct {
 	counts *bridge.Past
 	used   weak.Pointer[bridge.Past]
 }
 
-// minPasts is how many principals are remembered without a look at each.
+// minPasts is the number of principals below which no sweep happens.
 const minPasts = 64
 
 // of returns the past of a principal.
@@ -46,7 +46,7 @@ func (p *pasts) of(owner string) *bridge.Past {
 	return past
 }
 
-// sweepLocked drops the principals whose runs have read nothing lately and are over.
+// sweepLocked drops principals without a running execution and without a recent read.
 func (p *pasts) sweepLocked() {
 	for owner, one := range p.byOwner {
 		if one.counts != nil && one.counts.Empty() {

@@ -11,17 +11,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A question is about the first of some calls, as many as it shows whole: the answer is
-// about these alone.
+// A question asks about the first of some calls, as many as it shows in full. The
+// answer applies to these only.
 type question struct {
 	before []gate.Text // the forms before the one with the decision
 	text   gate.Text
 	shown  int
-	cut    bool // the one call that it is about is not shown whole
+	cut    bool // its only call is not shown in full
 }
 
-// question returns the question about the first of the calls. Each is on one line, so
-// that no argument looks like a part of the question.
+// question returns the question about the first of the calls. Each call is on one line,
+// so that no argument looks like a part of the question.
 func (x *Execution) question(pending []state.RunCall) question {
 	var list strings.Builder
 	shown := 0
@@ -47,7 +47,7 @@ func (x *Execution) question(pending []state.RunCall) question {
 	return question{text: gate.NewText(text + list.String()), shown: shown}
 }
 
-// shown is a call as a question shows it: what it is, and its arguments.
+// shown returns the heading and the arguments of a call as a question shows them.
 func (x *Execution) shown(c state.RunCall) (head, args string) {
 	if x.o.Vault != nil && vault.HasTokens(c.Args) {
 		c.Args = x.o.Vault.Describe(x.Request.Owner, c.Args)
@@ -60,8 +60,8 @@ func (x *Execution) shown(c state.RunCall) (head, args string) {
 	return fmt.Sprintf("\n%d. %s (it %s)", p.N, p.Tool, why), gate.Line(string(p.Args))
 }
 
-// longQuestion is about one call whose arguments need several forms, or more than there
-// may be.
+// longQuestion returns the question about one call whose arguments need several forms,
+// or more than maxParts.
 func longQuestion(head, args string) question {
 	q := question{shown: 1}
 	parts := slices.Collect(slices.Chunk([]rune(args), maxAskedArguments))
@@ -82,7 +82,7 @@ func longQuestion(head, args string) question {
 	return q
 }
 
-// tooLong reports whether no form shows the call whole.
+// tooLong reports whether the forms cannot show the call in full.
 func (x *Execution) tooLong(c state.RunCall) bool {
 	_, args := x.shown(c)
 	return utf8.RuneCountInString(args) > maxParts*maxAskedArguments

@@ -41,8 +41,7 @@ type Request struct {
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or state.Local.
 	Owner string
-	// AnyProfile lets Resume be a run of a client with another profile: it is the user
-	// who asks.
+	// AnyProfile lets the user resume a run of a client with another profile.
 	AnyProfile bool
 	// Team is whose quota is used up; empty for that of nobody.
 	Team string

@@ -27,8 +27,8 @@ type Pending struct {
 	State string          `json:"state,omitempty"`
 	// DependsOn is the last call of a plan of whose result Args has a part.
 	DependsOn int `json:"depends_on,omitempty"`
-	// Bytes is how many the arguments have as they are shown to a person, if Args is
-	// only the beginning of that: such a call cannot be approved.
+	// Bytes is the size of the arguments if Args has only their beginning: such a call
+	// cannot be approved. It is 0 if Args is complete.
 	Bytes int `json:"bytes,omitempty"`
 }
 
@@ -37,9 +37,9 @@ const (
 	maxPendingWhy  = 300
 )
 
-// Asked is a call as the person is shown it who decides about it: whole, with what no
-// reader sees spelt out, and without tokens of known services. Nothing that whoever
-// wrote the arguments can choose hides a part of them.
+// Asked returns a call for the person who decides about it: in full, with invisible
+// characters escaped, and without tokens of known services. The author of the arguments
+// cannot hide a part of them.
 func Asked(c state.RunCall) Pending {
 	p := PendingOf(c)
 	if len(c.Args) > 0 {
@@ -48,8 +48,7 @@ func Asked(c state.RunCall) Pending {
 	return p
 }
 
-// Cut returns p as it fits into a list: the arguments of a long one are a string with
-// their beginning.
+// Cut returns p for a list: long arguments are a string with their beginning.
 func (p Pending) Cut() Pending {
 	if text := string(p.Args); len(text) > maxPendingArgs {
 		p.Bytes = len(text)
@@ -58,8 +57,8 @@ func (p Pending) Cut() Pending {
 	return p
 }
 
-// PendingOf is a call as models are shown it: without secrets, cut, and with what no
-// reader sees spelt out.
+// PendingOf returns a call for models: cut, without secrets, and with invisible
+// characters escaped.
 func PendingOf(c state.RunCall) Pending {
 	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
@@ -71,8 +70,8 @@ func PendingOf(c state.RunCall) Pending {
 	return p
 }
 
-// String is the call as two lines for a terminal, the second with the arguments as they
-// are.
+// String formats the call as two lines for a terminal, the second with the full
+// arguments.
 func (p Pending) String() string {
 	after := ""
 	if p.DependsOn > 0 {
@@ -125,7 +124,7 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		return x.refuse(unknownRun)
 	}
 	x.profile = run.Profile
-	x.keep.owner = x.keeper()
+	x.keep.owner = x.owner()
 	answer, recorded := x.resumable(ctx, &run, calls)
 	x.journal = &journaling{x: x, resumed: true}
 	x.journal.load(run, calls, j)

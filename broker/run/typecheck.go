@@ -79,11 +79,11 @@ var notFound = lazyregexp.New(`^Cannot find name '([^']*)'`)
 var nullForNone = lazyregexp.New(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
 
 // largeInteger matches errors about a bigint where a declaration says number: integers
-// beyond 2^53 are bigints in results and arguments, and types say number of all.
+// beyond 2^53 are bigints in results and arguments, but types call them all number.
 var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']*'|'[^']*\bnumber\b[^']*'.*'(?:bigint|-?\d+n)'`)
 
-// besideContent matches errors about the property that has what a server sends beside
-// its structured content.
+// besideContent matches errors about the property with the content that a server sends
+// beside structured content.
 var besideContent = lazyregexp.New(`^Property 'content_?' does not exist on type`)
 
 // certain reports whether an error holds in this runtime too, whose own names

@@ -105,7 +105,7 @@ var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type"
 	`"enum":["` + sayNo + `","` + sayOnce + `","` + sayAlways + `"],` +
 	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
-// cutApprovalForm is approvalForm for a run of which not all is shown.
+// cutApprovalForm is the approvalForm of a run that is not shown in full.
 var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to be shown whole, so that this run alone cannot be approved.",` +
 	`"enum":["` + sayNo + `","` + sayAlways + `"],` +
 	`"enumNames":["No","Yes, whatever it is given, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
@@ -147,12 +147,12 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 	return sayNo, nil
 }
 
-// maxShownInput is how much of the arguments of a script, and of its input, a form shows,
-// in characters.
+// maxShownInput bounds the arguments and the input of a script that a form shows, in
+// characters.
 const maxShownInput = 1000
 
-// shownWhole reports whether a form shows the arguments and the input whole. Else this
-// one run cannot be approved, only the script with whatever it is given.
+// shownWhole reports whether a form shows the arguments and the input in full.
+// Otherwise this run alone cannot be approved, only the script with any input.
 func (r *scriptRun) shownWhole() bool {
 	for _, v := range []any{r.args, r.stdin} {
 		if utf8.RuneCount(gate.Compact(v)) > maxShownInput {

@@ -200,7 +200,7 @@ func (sv publisher) declareInAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
 		if err != nil {
-			return nil, err // res may be a nil pointer of a type
+			return nil, err // res may be a typed nil pointer
 		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// bodyTime is how long the body of a request may take, and bodyRate the bytes that
-	// are expected each second beyond that of one with a length.
+	// bodyTime is the time in which the body of a request must arrive. A body with a
+	// length gets a further second for each bodyRate bytes.
 	bodyTime = time.Minute
 	bodyRate = 128 << 10
 )
 
-// timely is next for requests whose bodies come in time. The deadline is for the body
-// alone: an answer may be a stream that lasts.
+// timely returns a handler that calls next with a deadline for the request body. The
+// deadline does not apply to the response, which may be a long stream.
 func timely(next http.Handler, limit time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -23,7 +23,8 @@ func timely(next http.Handler, limit time.Duration) http.Handler {
 		}
 		limit := limit + time.Duration(max(r.ContentLength, 0)/bodyRate)*time.Second
 		c := http.NewResponseController(w)
-		// An answer that is not of a connection, such as one in a test, has no deadline.
+		// A ResponseWriter without a connection, such as one in a test, has no
+		// deadline.
 		if c.SetReadDeadline(time.Now().Add(limit)) == nil {
 			r.Body = &timelyBody{r.Body, c}
 		}
@@ -31,7 +32,7 @@ func timely(next http.Handler, limit time.Duration) http.Handler {
 	})
 }
 
-// A timelyBody ends its deadline when it was read to its end.
+// A timelyBody removes its deadline after it was read to its end.
 type timelyBody struct {
 	io.ReadCloser
 	c *http.ResponseController

@@ -13,18 +13,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// What a client says of itself is kept for as long as its session. These bound it.
+// The broker stores a client's description of itself for as long as its session. These
+// constants bound it.
 const (
-	// maxSaid is how many characters of a name or a version are kept.
+	// maxSaid bounds a stored name or version, in characters.
 	maxSaid = 200
-	// maxMetaBytes bounds "_meta" of a message, which has tokens and identifiers.
+	// maxMetaBytes bounds the "_meta" of a message, which contains tokens and
+	// identifiers.
 	maxMetaBytes = 64 << 10
 )
 
-// logLevels are those that RFC 5424 has.
+// logLevels are the levels of RFC 5424.
 var logLevels = []mcp.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// bound bounds what would be kept of a request, or refuses it.
+// bound cuts the stored parts of a request, or refuses it.
 func bound(req mcp.Request) error {
 	switch p := req.GetParams().(type) {
 	case *mcp.InitializeParams:
@@ -40,8 +42,8 @@ func bound(req mcp.Request) error {
 	return nil
 }
 
-// boundInitialize leaves of p what the broker reads: the name of the client, and
-// what it can be asked.
+// boundInitialize removes from p everything that the broker does not read: the client's
+// name and its capabilities stay.
 func boundInitialize(p *mcp.InitializeParams) {
 	p.Meta = nil
 	p.ProtocolVersion = said(p.ProtocolVersion)
@@ -77,6 +79,6 @@ func boundInitialize(p *mcp.InitializeParams) {
 	p.Capabilities = kept
 }
 
-// said is a copy of the beginning of a text of a client: a part of the text itself
-// would keep all of it.
+// said returns a copy of the beginning of a client's text. A substring would keep all
+// of the text in memory.
 func said(text string) string { return strings.Clone(gate.Cut(text, maxSaid)) }

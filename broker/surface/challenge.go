@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// challenge is the header WWW-Authenticate of an answer of 401 or 403, by RFC 6750 and
-// RFC 9728: which token is needed, and what is wrong with the one that was sent.
+// challenge returns the header WWW-Authenticate of a 401 or 403 (RFC 6750, RFC 9728):
+// which token is needed, and what is wrong with the one that was sent.
 func challenge(status int, r *http.Request, s *SignIn) string {
 	params := []string{`realm="broker"`}
 	switch {
 	case status == http.StatusForbidden:
 		params = append(params, `error="insufficient_scope"`)
-	case r.Header.Get("Authorization") != "": // without one there is no error, RFC 6750 section 3.1
+	case r.Header.Get("Authorization") != "": // RFC 6750, section 3.1: without credentials there is no error code
 		params = append(params, `error="invalid_token"`)
 	}
 	if s != nil {
@@ -27,8 +27,8 @@ func challenge(status int, r *http.Request, s *SignIn) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// A challengingWriter writes the answer of the check of a token, and adds the header
-// to a refusal.
+// A challengingWriter writes the response of a token check, and adds the header to a
+// refusal.
 type challengingWriter struct {
 	http.ResponseWriter
 	r      *http.Request
@@ -43,8 +43,8 @@ func (w *challengingWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// withChallenge serves check, whose refusals have the header. Check calls the handler
-// that it is given for requests with a good token, and that writes as it likes.
+// withChallenge returns a handler that adds the header to the refusals of check.
+// Responses of the handler that check calls for a valid token are unchanged.
 func withChallenge(check func(http.Handler) http.Handler, next http.Handler, s *SignIn) http.Handler {
 	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := w.(*challengingWriter); ok {

@@ -40,18 +40,18 @@ type conversation struct {
 const rootsTime = 2 * time.Second
 
 const (
-	// maxRoots is how many roots of a client are read.
+	// maxRoots is the number of roots of a client that are read.
 	maxRoots = 100
-	// maxRootBytes bounds the URI of one.
+	// maxRootBytes bounds the URI of a root.
 	maxRootBytes = 4096
 )
 
-// overHTTP reports whether a request came over HTTP. Its client may be anybody, on
-// any machine: it is not asked for folders, and what it says of them is not believed.
+// overHTTP reports whether a request came over HTTP. Its client may be anybody, on any
+// machine: the broker does not ask it for roots, and ignores those that it names.
 func overHTTP(extra *mcp.RequestExtra) bool { return extra != nil && extra.Header != nil }
 
-// ownerOf is the owner of the instances of a conversation. Clients over HTTP without
-// a token never share one with those of this user.
+// ownerOf returns the owner of a conversation's instances. HTTP clients without a token
+// never share an instance with clients of this user.
 func ownerOf(caller Caller, remote bool) string {
 	if remote {
 		return "http " + caller.Owner
@@ -110,14 +110,13 @@ func (s *Surface) initialized(ctx context.Context, req *mcp.InitializedRequest) 
 	s.reportRoots(ctx, req.Session)
 }
 
-// reportRoots asks a client for its roots, in the background, if its Peer wants to
-// know them.
+// reportRoots asks a client for its roots in the background, if its Peer uses roots.
 func (s *Surface) reportRoots(ctx context.Context, session *mcp.ServerSession) {
 	peer, _ := ctx.Value(peerKey{}).(Peer)
 	if peer.Roots == nil {
 		return
 	}
-	s.background("roots/list", func() { // it ends with the session, or in time
+	s.background("roots/list", func() { // it ends with the session or after its timeout
 		if folders := rootsOf(context.WithoutCancel(ctx), session); len(folders) > 0 {
 			peer.Roots(folders)
 		}

@@ -101,10 +101,10 @@ func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler
 	}))
 }
 
-// maxIdleServers is how many clients have a server without a session.
+// maxIdleServers is the number of clients that have a server without a session.
 const maxIdleServers = 256
 
-// clientServers are the servers of clients, made when they come.
+// clientServers are the servers of clients, created on demand.
 type clientServers struct {
 	s  *Surface
 	id func() string // makes the ids of sessions; nil is the SDK's
@@ -114,7 +114,7 @@ type clientServers struct {
 	byName map[string]*clientServer
 }
 
-// A clientServer is that of one client, and when it was asked for last.
+// A clientServer is the server of one client, with the time of its last use.
 type clientServer struct {
 	server *mcp.Server
 	used   time.Time
@@ -127,7 +127,7 @@ func newClientServers(s *Surface, id func() string) *clientServers {
 // For returns the server for a request.
 func (c *clientServers) For(r *http.Request) *mcp.Server { return c.of(cmp.Or(clientOf(r), "http")) }
 
-// of returns the server of the client of a name.
+// of returns the server of the client with the given name.
 func (c *clientServers) of(name string) *mcp.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,8 +143,8 @@ func (c *clientServers) of(name string) *mcp.Server {
 	return one.server
 }
 
-// forgetLocked forgets the half of the servers without sessions that was used least
-// recently; they are made again when their clients come back.
+// forgetLocked drops the least recently used half of the servers without sessions; they
+// are created again on demand.
 func (c *clientServers) forgetLocked() {
 	var idle []string
 	for name, one := range c.byName {

@@ -110,7 +110,7 @@ func (f *face) listResources(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
 		if err != nil {
-			return nil, err // res may be a nil pointer of a type
+			return nil, err // res may be a typed nil pointer
 		}
 		if list, ok := res.(*mcp.ListResourcesResult); ok && list.NextCursor == "" {
 			session, _ := req.GetSession().(*mcp.ServerSession)

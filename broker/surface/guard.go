@@ -10,14 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK answers each request in a goroutine of its own. A panic in one would end
-// the process, and with it the sessions of everybody else. So whatever a request
-// leads to runs below one of the functions of this file.
+// The SDK answers each request in a goroutine of its own. A panic in one would end the
+// process, and with it the sessions of all clients. So all work for a request runs
+// below one of the functions of this file.
 
 // errInternal answers a request that panicked.
 var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the broker failed at this request, and its log says where; other requests are answered as before"}
 
-// guarded is next, or errInternal if that panics.
+// guarded calls next. It returns errInternal if next panics.
 func (s *Surface) guarded(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (res mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -28,7 +28,7 @@ func (s *Surface) guarded(ctx context.Context, next mcp.MethodHandler, method st
 	return next(ctx, method, req)
 }
 
-// answer is the answer of h to c, also if h fails or panics.
+// answer returns the result of h for c, also if h fails or panics.
 func (s *Surface) answer(ctx context.Context, tool string, h Handler, c *Call) (res *mcp.CallToolResult) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -43,7 +43,7 @@ func (s *Surface) answer(ctx context.Context, tool string, h Handler, c *Call) (
 	return res
 }
 
-// background runs f in a goroutine that ends by itself.
+// background runs f, which ends by itself, in a goroutine.
 func (s *Surface) background(what string, f func()) {
 	go func() {
 		defer func() {
@@ -55,7 +55,7 @@ func (s *Surface) background(what string, f func()) {
 	}()
 }
 
-// guardHTTP answers 500 where next panics before it has answered.
+// guardHTTP returns a handler that answers 500 if next panics before it has answered.
 func (s *Surface) guardHTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -63,26 +63,26 @@ func (s *Surface) guardHTTP(next http.Handler) http.Handler {
 			if p == nil {
 				return
 			}
-			if p == http.ErrAbortHandler { // how net/http ends an answer that was begun
+			if p == http.ErrAbortHandler { // net/http aborts a response this way
 				panic(p)
 			}
 			s.panics.report(s, r.Method+" "+r.Pattern, p)
-			http.Error(w, errInternal.Message, http.StatusInternalServerError) // of no effect after the first byte
+			http.Error(w, errInternal.Message, http.StatusInternalServerError) // no effect after the first byte
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// panics are the places that panicked.
+// panics records the code positions that panicked.
 type panics struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// maxPanics bounds the places whose stack is logged.
+// maxPanics bounds the positions whose stack is logged.
 const maxPanics = 100
 
-// report logs a panic, the first one of each place with its stack.
+// report logs a panic, with its stack if it is the first at its position.
 func (p *panics) report(s *Surface, where string, value any) {
 	p.mu.Lock()
 	first := !p.seen[where] && len(p.seen) < maxPanics

@@ -61,7 +61,7 @@ type HTTPOptions struct {
 	// through another replica, and what it returns when that is over; nil for nothing.
 	Busy func() (done func())
 
-	// bodyTime is for tests; zero is the usual one.
+	// bodyTime is set by tests; zero means the constant.
 	bodyTime time.Duration
 }
 

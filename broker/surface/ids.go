@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
-// exactIDs makes a handler of the SDK's give back the ids of requests and the progress
-// tokens byte for byte.
+// exactIDs returns a handler that makes the SDK's handler return request ids and
+// progress tokens byte for byte.
 func exactIDs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -26,11 +26,11 @@ func exactIDs(next http.Handler) http.Handler {
 	})
 }
 
-// An idWriter restores the ids in what is written: whole events or whole messages, as the
-// SDK writes them.
+// An idWriter restores the ids in what is written. The SDK writes whole events or whole
+// messages.
 type idWriter struct{ http.ResponseWriter }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *idWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *idWriter) Write(p []byte) (int, error) {
@@ -43,7 +43,7 @@ func (w *idWriter) Write(p []byte) (int, error) {
 
 var dataPrefix = []byte("data: ")
 
-// restoreEvents restores the ids in the lines with data of events, or in a message.
+// restoreEvents restores the ids in the data lines of events, or in a message.
 func restoreEvents(p []byte) []byte {
 	if !transport.HasMarkedIDs(p) {
 		return p

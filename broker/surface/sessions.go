@@ -13,20 +13,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session of the older protocols keeps memory until its client ends it, or does
-// not use it for sessionTimeout. Many clients never end theirs, so their number is
-// bounded: whoever begins one more ends the one that was idle for the longest time.
+// A session of the older protocols uses memory until its client ends it or does not use
+// it for sessionTimeout. Many clients never end theirs, so the number of sessions is
+// bounded: a further session ends the one that was idle longest.
 
 const (
-	// maxOwnerSessions is how many sessions an owner has over HTTP: a token, or all
-	// clients without one.
+	// maxOwnerSessions bounds the HTTP sessions of an owner: a token, or all clients
+	// without one.
 	maxOwnerSessions = 256
-	// maxSessions is how many there are in all.
+	// maxSessions bounds the sessions of all owners.
 	maxSessions = 2048
 )
 
-// httpSessions are the sessions over HTTP of one endpoint, whatever profile they
-// are of.
+// httpSessions are the HTTP sessions of one endpoint, of all profiles.
 type httpSessions struct {
 	perOwner, inAll int
 
@@ -36,14 +35,14 @@ type httpSessions struct {
 	all     int
 }
 
-// An httpSession is one of them. Its fields are guarded by httpSessions.mu.
+// An httpSession is one HTTP session. Its fields are guarded by httpSessions.mu.
 type httpSession struct {
 	all     *httpSessions
 	owner   string
 	id      string             // empty until it is open
 	session *mcp.ServerSession // nil until it is open
 	running int                // requests that are being answered
-	used    time.Time          // when the last of them ended
+	used    time.Time          // the end of the last request
 }
 
 func newHTTPSessions() *httpSessions {
@@ -53,7 +52,7 @@ func newHTTPSessions() *httpSessions {
 
 type httpSessionKey struct{}
 
-// bound is next, which answers the requests of sessions, for as many as there may be.
+// bound returns a handler that calls next, within the limits of sessions.
 func (h *httpSessions) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -79,7 +78,7 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 			return
 		}
 		if end != nil {
-			go func() { _ = end.Close() }() // waits for its last answer
+			go func() { _ = end.Close() }() // waits for its last response
 		}
 		defer h.done(s)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), httpSessionKey{}, s)))
@@ -89,32 +88,33 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 	})
 }
 
-// The SDK keeps the last message of each session, until the next one takes its
-// place in the queue of the connection.
+// The SDK keeps the last message of each session until the next one replaces it in the
+// queue of the connection.
 
-// maxKeptBytes is the largest message that may stay there.
+// maxKeptBytes is the size of the largest message that may stay in the queue.
 const maxKeptBytes = 64 << 10
 
-// nothing is a notification that changes nothing.
+// nothing is a notification without effect.
 const nothing = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nothing"}}`
 
-// release lets a small message take the place of a large one that was answered.
+// release replaces a large message, after its response, by a small one.
 func release(next http.Handler, r *http.Request, id string) {
 	small := r.Clone(context.WithoutCancel(r.Context()))
 	small.Header.Set(sessionHeader, id)
 	small.Body, small.ContentLength = io.NopCloser(strings.NewReader(nothing)), int64(len(nothing))
-	next.ServeHTTP(nowhere{make(http.Header)}, small)
+	next.ServeHTTP(discardWriter{make(http.Header)}, small)
 }
 
-// nowhere is an answer that nobody reads.
-type nowhere struct{ header http.Header }
+// discardWriter is an http.ResponseWriter that discards the response.
+type discardWriter struct{ header http.Header }
 
-func (n nowhere) Header() http.Header         { return n.header }
-func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (n nowhere) WriteHeader(int)             {}
+func (n discardWriter) Header() http.Header         { return n.header }
+func (n discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (n discardWriter) WriteHeader(int)             {}
 
-// mayQueue reads the body of a request, and is false if it has refused it: nobody
-// waits for the end of a notification, so a large one would stay in the queue.
+// mayQueue reads the body of a request, and reports whether it may be queued; if not,
+// it has refused the request. A large notification would stay in the queue, since
+// nothing waits for its end.
 func mayQueue(w http.ResponseWriter, r *http.Request) bool {
 	body, ok := readBody(w, r)
 	if !ok || len(body) <= maxKeptBytes {
@@ -131,13 +131,13 @@ func mayQueue(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// begin makes room for one more session of an owner, by that of end if that is not
-// nil. It returns nil if all are in use.
+// begin makes room for one more session of an owner, by ending the session end unless
+// that is nil. It returns nil if all sessions are in use.
 func (h *httpSessions) begin(owner string) (s *httpSession, end *mcp.ServerSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	from := owner
-	if h.all >= h.inAll { // whoever has most has one too many
+	if h.all >= h.inAll { // the owner with the most sessions loses one
 		for o, list := range h.byOwner {
 			if len(list) > len(h.byOwner[from]) {
 				from = o
@@ -161,8 +161,8 @@ func (h *httpSessions) begin(owner string) (s *httpSession, end *mcp.ServerSessi
 	return s, end
 }
 
-// idleLocked is the session of an owner that was used least recently and that has
-// no request; nil if there is none.
+// idleLocked returns the least recently used session of an owner without a request, or
+// nil.
 func (h *httpSessions) idleLocked(owner string) *httpSession {
 	var oldest *httpSession
 	for s := range h.byOwner[owner] {
@@ -185,7 +185,7 @@ func (h *httpSessions) removeLocked(s *httpSession) {
 	h.all--
 }
 
-// use notes a request of an open session until the function is called.
+// use marks an open session as busy until done is called.
 func (h *httpSessions) use(id string) (done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,7 +197,7 @@ func (h *httpSessions) use(id string) (done func()) {
 	return func() { h.done(s) }
 }
 
-// done ends a request. A session that was not opened by its first one is none.
+// done ends a request. A session that its first request did not open is removed.
 func (h *httpSessions) done(s *httpSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,7 @@ func (h *httpSessions) done(s *httpSession) {
 	}
 }
 
-// opened notes the session that an initialize over HTTP has opened.
+// opened records the session that an HTTP initialize has opened.
 func opened(ctx context.Context, req mcp.Request) {
 	s, _ := ctx.Value(httpSessionKey{}).(*httpSession)
 	session, ok := req.GetSession().(*mcp.ServerSession)
@@ -223,7 +223,7 @@ func opened(ctx context.Context, req mcp.Request) {
 	}
 	s.session, s.id = session, session.ID()
 	h.byID[s.id] = s
-	go func() { // it ends with the session
+	go func() { // ends with the session
 		_ = session.Wait()
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -231,7 +231,7 @@ func opened(ctx context.Context, req mcp.Request) {
 	}()
 }
 
-// String describes the sessions, for tests.
+// String summarizes the sessions, for tests.
 func (h *httpSessions) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -65,13 +65,13 @@ type lineConn struct {
 	*transport.Lines
 	id string
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	out   io.Writer
-	large map[jsonrpc.ID]bool // the requests under way that would be kept
+	large map[jsonrpc.ID]bool // running requests that the queue would keep
 }
 
-// Read returns the next message. What the SDK would keep of it is bounded: "_meta" of
-// the first one, and the last message, see release.
+// Read returns the next message. It bounds what the SDK keeps of it: the "_meta" of the
+// first message, and the last message (see release).
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := c.Lines.Read(ctx)
@@ -80,12 +80,12 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return m, err
 		}
 		if !req.IsCall() {
-			continue // no notification has so much to say
+			continue // no notification needs that much
 		}
 		var p struct {
 			Meta json.RawMessage `json:"_meta"`
 		}
-		if json.Unmarshal(req.Params, &p) != nil || len(p.Meta) <= maxMetaBytes { // what cannot be read is refused by the SDK
+		if json.Unmarshal(req.Params, &p) != nil || len(p.Meta) <= maxMetaBytes { // the SDK refuses invalid params
 			c.mu.Lock()
 			c.large[req.ID] = true
 			c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// release lets a small message take the place of a large one that was answered.
+// release replaces a large message, after its response, by a small one.
 func (c *lineConn) release(m jsonrpc.Message) {
 	answer, ok := m.(*jsonrpc.Response)
 	if !ok {
@@ -109,7 +109,7 @@ func (c *lineConn) release(m jsonrpc.Message) {
 	delete(c.large, answer.ID)
 	c.mu.Unlock()
 	if small, err := jsonrpc.DecodeMessage([]byte(nothing)); large && err == nil {
-		go func() { _ = c.Deliver(small) }() // it ends with the connection
+		go func() { _ = c.Deliver(small) }() // ends with the connection
 	}
 }
 

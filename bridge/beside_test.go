@@ -14,7 +14,8 @@ func text(s string) string {
 	return fmt.Sprintf(`{"type":"text","text":%s}`, quoted)
 }
 
-// What a server sends beside structured content reaches the script, unless it says the same.
+// Content that a server sends beside structured content reaches the script unless it
+// repeats it.
 func TestNothingBesideStructuredContentIsLost(t *testing.T) {
 	const image, shown = `{"type":"image","mimeType":"image/png","data":"aGVsbG8="}`, `{"type":"image","mimeType":"image/png","size":5,"ref":"r1"}`
 	const audio, heard = `{"type":"audio","mimeType":"audio/wav","data":"aGVsbA=="}`, `{"type":"audio","mimeType":"audio/wav","size":4,"ref":"r1"}`
@@ -56,7 +57,7 @@ func TestNothingBesideStructuredContentIsLost(t *testing.T) {
 	}
 }
 
-// One text is a value if it is an object or a list, or is written back byte for byte.
+// A text is parsed if it is an object or a list, or JSON writes it back byte for byte.
 func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
 	for _, s := range []string{"7e10455", "1.10", "01067", "1e5", "1E5", "-0", "null", "2.0", "-1.50", " 42", "42\n", "1e400", "0.00001", "12345678901234567.5", "+1", "0x10", "NaN",
 		`"\u0061"`, "12e", "-", "{broken", "[1", "1.7976931348623157e308", "tru"} {

@@ -411,7 +411,7 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// Who approves a call sees tokens, and the server gets their values.
+// The approver sees tokens, and the server gets their values.
 func TestApprovalShowsTokens(t *testing.T) {
 	for args, revealed := range map[string]string{`{"a":"«email:1·abcdef»"}`: `{"a":"ann@acme.com"}`, `{"a":"«secret:2·abcdef» and x"}`: `{"a":"hunter2 and x"}`, `{"a":"plain"}`: ``} {
 		var shown, sent string

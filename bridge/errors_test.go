@@ -13,8 +13,8 @@ import (
 
 const mayHaveRunText = "the tool may have run all the same: look before you call it again"
 
-// Whether a call may have run follows from what happened to it, whatever the words of
-// an error are.
+// Whether a call may have run depends on what happened to it, not on the text of an
+// error.
 func TestErrorSaysWhetherTheCallMayHaveRun(t *testing.T) {
 	lost := errors.New("connection reset")
 	known := &bridge.Error{Code: bridge.CodeProtocol, Message: mayHaveRunText, Hint: mayHaveRunText}
@@ -63,7 +63,7 @@ func TestErrorSaysWhetherTheCallMayHaveRun(t *testing.T) {
 	}
 }
 
-// A failure is bounded where it is made, whoever says how much.
+// Error messages are bounded where they are created.
 func TestFailuresAreBounded(t *testing.T) {
 	huge := strings.Repeat("é", 1<<20)
 	quoted, _ := json.Marshal(huge)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// outcomes are a Journal that knows one outcome.
+// outcomes is a Journal with one outcome.
 type outcomes struct{ known *bridge.Known }
 
 func (o outcomes) Known(_ context.Context, a bridge.Attempt) *bridge.Known {
@@ -26,8 +26,8 @@ func (outcomes) Asked(context.Context, bridge.Attempt, policy.Decision) error {
 }
 func (outcomes) Sending(context.Context, bridge.Attempt) error { return nil }
 
-// Whatever a server says during a call is something that the run has read from it,
-// also if the call fails.
+// The run has read everything that a server said during a call, even if the call
+// failed.
 func TestWhatAServerSaidIsRead(t *testing.T) {
 	const said = "Augusta King lives in Ockham Park"
 	fails := func(e *bridge.Error, sent bool) bridge.CallerFunc {

@@ -55,8 +55,8 @@ func TestRateLimitsAreTyped(t *testing.T) {
 	}
 }
 
-// A call that only reads is sent once more by itself, when the server has said how long to
-// wait and there is time; no other call is.
+// The bridge repeats only a read-only call, once, if the server said how long to wait
+// and there is time.
 func TestReadsAreRetriedOnce(t *testing.T) {
 	limited := func(wait string) string {
 		return `{"isError":true,"content":[` + text("rate limited, retry after "+wait) + `]}`

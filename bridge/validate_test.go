@@ -79,7 +79,8 @@ func TestNullForAnOptionalParameterIsLeftOut(t *testing.T) {
 	}
 }
 
-// Arguments are judged by the numbers that JSON has, not by floats, and sent as they are.
+// Arguments are checked as the decimal numbers of their JSON, not as floats, and sent
+// unchanged.
 func TestNumbersOfArgumentsAreJudgedExactly(t *testing.T) {
 	const schema = `{"type":"object","properties":{"amount":{"type":"number","multipleOf":0.01,"maximum":1e6},"rate":{"type":"number","multipleOf":0.1},
 		"ids":{"type":"array","items":{"type":"integer","maximum":9223372036854775807},"uniqueItems":true},"id":{"enum":[2047948614742839297,"all"]}}}`

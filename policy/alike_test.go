@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// Servers whose ids a hash tells apart are still denied by what their ids would begin
-// with, and nothing is allowed by it.
+// Servers whose ids differ only in a hash are denied by the common prefix of their ids,
+// but not allowed by it.
 func TestPatternsOfServersThatAreAlike(t *testing.T) {
 	tools := []discovery.ListedTool{{Name: "drop"}}
 	c := discovery.NewCatalog([]discovery.Listing{{Server: "my-notes", Tools: tools}, {Server: "my notes", Tools: tools}, {Server: "Größe", Tools: tools}})

@@ -102,24 +102,24 @@ func verbTable() map[string]verb {
 	return table
 }
 
-// storage are what is lost when it is formatted; a text that is formatted is not.
+// storage are words for things whose content is lost when they are formatted.
 var storage = map[string]bool{
 	"disk": true, "disks": true, "drive": true, "drives": true, "volume": true, "volumes": true, "partition": true, "partitions": true, "device": true,
 	"devices": true, "filesystem": true, "usb": true, "sdcard": true, "hdd": true, "ssd": true, "nvme": true, "lun": true,
 }
 
-// A phrase is what the words before one say together with it. The zero value is at the
-// beginning of a name.
+// A phrase is the state of reading the words of a name, for words that have a meaning
+// together. The zero value is the beginning of a name.
 type phrase struct {
-	write, forced, shut, power bool // what the word before is
-	format                     bool // an earlier one is "format"
+	write, forced, shut, power bool // the previous word
+	format                     bool // an earlier word is "format"
 }
 
-// next adds a word in lower case, which is v if it is a verb, and reports whether it
-// destroys something for what came before it: "force" beside a verb that writes, a
-// storage that is formatted, or what is shut or torn down.
+// next adds a lower-case word, of verb v, and reports whether it destroys something
+// after the words before it: "force" beside a verb that writes, a storage that is
+// formatted, or something that is shut or torn down.
 func (p *phrase) next(w []byte, v verb) bool {
-	if *p == (phrase{}) && w[0] != 'f' && w[0] != 'r' && w[0] != 's' && w[0] != 't' && w[0] != 'p' { // nearly always
+	if *p == (phrase{}) && w[0] != 'f' && w[0] != 'r' && w[0] != 's' && w[0] != 't' && w[0] != 'p' { // the usual case
 		p.write = v.class == Write
 		return false
 	}

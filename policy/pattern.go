@@ -133,7 +133,7 @@ func globMatch[T string | []byte](pattern string, s T) bool {
 type toolPattern struct {
 	text string
 	all  bool // it is "*"
-	wide bool // it takes away, so it means servers by their plain prefix too
+	wide bool // it restricts, so it also matches servers by their plain prefix
 	ways []wayToRead
 }
 
@@ -217,8 +217,8 @@ func (p *toolPattern) matches(t *target) bool {
 	return false
 }
 
-// widen has patterns that take away mean all servers whose ids would begin alike, if
-// a hash did not tell them apart.
+// widen makes restricting patterns match all servers whose ids would begin alike
+// without a hash.
 func widen(patterns []toolPattern) {
 	for i := range patterns {
 		patterns[i].wide = true
@@ -291,8 +291,8 @@ func NewPatterns(texts []string) (Patterns, error) {
 	return list, nil
 }
 
-// Restricting returns the patterns for what takes away: they mean all servers whose
-// ids would begin alike, if a hash did not tell them apart.
+// Restricting returns the patterns for a restriction: they match all servers whose ids
+// would begin alike without a hash.
 func (p Patterns) Restricting() Patterns {
 	p = slices.Clone(p)
 	widen(p)

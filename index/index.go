@@ -82,20 +82,20 @@ type Hits struct {
 	Unmatched []string
 	// Repaired are the words that were taken for typing errors.
 	Repaired []Repair
-	// Replaced are the words that nothing holds, but synonyms of them.
+	// Replaced are the words that no tool has, with the synonyms that replaced them.
 	Replaced []Replacement
-	// Exact says that the query is an id, a "server.tool" or a tool's name, or has
-	// several of them among its words; what it names comes first.
+	// Exact is set if the query is an id, a "server.tool" or a tool's name, or contains
+	// several of them; the named tools come first.
 	Exact bool
-	// Named is how many of the hits the query names.
+	// Named is the number of hits that the query names.
 	Named int
 }
 
 // A Repair is a word of the query and what it was taken for.
 type Repair struct{ From, To string }
 
-// A Replacement is a word of the query that nothing holds, and the synonyms that
-// were searched for in its place.
+// A Replacement is a word of the query that no tool has, and the synonyms that were
+// searched for instead.
 type Replacement struct {
 	From string
 	To   []string

@@ -26,12 +26,12 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// An alphabet has the stemmers of the languages that are written in it. A short
-// text does not say in which of them it is, so two words are forms of one if any
-// of the stemmers makes them equal.
+// An alphabet has the stemmers of the languages that are written in it. A short text
+// does not reveal its language, so two words are forms of each other if any of the
+// stemmers gives both the same stem.
 type alphabet struct {
 	stem []func(string) string
-	// prefixes says that forms of a word may begin with different letters, as in
+	// prefixes is set if forms of a word may begin with different letters, as in
 	// Arabic.
 	prefixes bool
 }
@@ -69,7 +69,7 @@ func alphabetOf(word string) *alphabet {
 	return nil
 }
 
-// snowball makes a function of one of the Snowball stemmers.
+// snowball returns a function that calls one of the Snowball stemmers.
 func snowball(stem func(*snowballstem.Env) bool) func(string) string {
 	return func(word string) string {
 		env := snowballstem.NewEnv(word)
@@ -99,8 +99,8 @@ func portugueseStem(word string) string {
 	return snowball(portuguese.Stem)(word)
 }
 
-// turkishStem removes one ending after the other: the stemmer takes the plural
-// off faturalar, and a letter more off fatura.
+// turkishStem removes one ending after the other. The stemmer reduces faturalar to
+// fatura, but fatura to a shorter stem.
 func turkishStem(word string) string {
 	for range 3 {
 		s := snowball(turkish.Stem)(word)
@@ -112,7 +112,7 @@ func turkishStem(word string) string {
 	return word
 }
 
-// filtered makes a function of filters of bleve.
+// filtered returns a function that applies filters of bleve.
 func filtered(filters ...analysis.TokenFilter) func(string) string {
 	return func(word string) string {
 		tokens := analysis.TokenStream{{Term: []byte(word)}}
@@ -135,7 +135,7 @@ func arabicStem(word string) string {
 	return s
 }
 
-// arabicRoot leaves the consonants of a stem: plurals change the vowels within.
+// arabicRoot returns the consonants of a stem: plurals change the vowels between them.
 func arabicRoot(word string) string {
 	s := strings.Map(drop("اويىءئؤ"), arabicStem(word))
 	if utf8.RuneCountInString(s) < 3 {
@@ -184,7 +184,7 @@ func cutAny(s string, prefixes ...string) (rest string, ok bool) {
 	return s, false
 }
 
-// drop is a mapping that removes letters.
+// drop returns a mapping that removes letters.
 func drop(letters string) func(rune) rune {
 	return func(r rune) rune {
 		if strings.ContainsRune(letters, r) {
@@ -194,9 +194,9 @@ func drop(letters string) func(rune) rune {
 	}
 }
 
-// endings stem a language that no stemmer here knows: the longest ending of a
-// case or a person is removed, then the longest of a noun made of a verb, and a
-// vowel that changes with the ending becomes one. At least three letters stay.
+// endings is a stemmer for a language without one here: it removes the longest ending
+// of a case or a person, then the longest of a noun made of a verb, and unifies a vowel
+// that changes with the ending. At least three letters stay.
 type endings struct {
 	inflected, derived []string // longest first
 	vowels             string   // the last of these in a stem is written as the first of them
@@ -243,17 +243,17 @@ func (e *endings) stem(word string) string {
 	return s
 }
 
-// What forms returns is bounded: a language has no more forms of a word.
+// These bound the result of forms; no language has more forms of a word.
 const (
 	maxForms  = 32
-	formsFrom = 3 // letters that a stem has, and that forms begin with alike
+	formsFrom = 3 // the least letters of a stem, and of the common beginning of forms
 )
 
-// formWeight is what another form of a word counts against the word as typed.
+// formWeight is the weight of another form of a word, relative to the word as typed.
 const formWeight = 0.8
 
-// forms returns the words that tools use and that are other forms of a word, in
-// a language other than English. Written is the word with its accents.
+// forms returns the words of tools that are other forms of a word in a language other
+// than English. Written is the word with its accents.
 func (s *snapshot) forms(word, written string) []string {
 	s.formsMu.Lock()
 	defer s.formsMu.Unlock()
@@ -293,7 +293,8 @@ func (s *snapshot) findForms(word, written string) []string {
 	return list
 }
 
-// isForm reports whether a stemmer makes of a word what it made of another.
+// isForm reports whether a stemmer gives written the same stem as another word, whose
+// stems are given.
 func isForm(a *alphabet, stems []string, written string) bool {
 	for i, stem := range a.stem {
 		if stems[i] != "" && stemmed(stem, written) == stems[i] {
@@ -303,7 +304,7 @@ func isForm(a *alphabet, stems []string, written string) bool {
 	return false
 }
 
-// stemmed is the stem without accents, or "" if too little of the word is left.
+// stemmed returns the stem without accents, or "" if it is too short.
 func stemmed(stem func(string) string, written string) string {
 	s := plain(stem(written))
 	if utf8.RuneCountInString(s) < formsFrom {
@@ -312,7 +313,7 @@ func stemmed(stem func(string) string, written string) string {
 	return s
 }
 
-// firstLetters are the first n letters of s.
+// firstLetters returns the first n letters of s.
 func firstLetters(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {

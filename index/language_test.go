@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A language is a catalogue that is described in it, and queries that have its
-// words in other forms.
+// A language is a catalogue with descriptions in it, and queries with the words in
+// other forms.
 type language struct {
 	name    string
 	tools   string // descriptions, one a line
@@ -196,7 +196,8 @@ Tạo hóa đơn`, `1 tệp tin
 3 hoá đơn`},
 }
 
-// catalog is that of one language among tools of others, one of them English.
+// catalog returns the catalogue of one language among tools of others, one of them
+// English.
 func (l language) catalog() *discovery.Catalog {
 	var own []discovery.ListedTool
 	for i, text := range strings.Split(l.tools, "\n") {
@@ -234,8 +235,7 @@ func TestOtherFormsOfWordsAreFound(t *testing.T) {
 	}
 }
 
-// What is said of English queries must not come from stemmers of other
-// languages.
+// Stemmers of other languages must not affect English queries.
 func TestEnglishQueriesHaveEnglishForms(t *testing.T) {
 	x := newIndex(t, catalog(discovery.ListedTool{Name: "report", Description: "Report a problem."}))
 	for query, word := range map[string]string{"list the reportage": "reportage", "find reportaje of this": "reportaje", "show a reportissimo": "reportissimo"} {
@@ -249,7 +249,7 @@ func TestEnglishQueriesHaveEnglishForms(t *testing.T) {
 	}
 }
 
-// A letter is a letter, however many bytes it has.
+// A letter counts as one, whatever its number of bytes.
 func TestMistypedWordsOfOtherAlphabets(t *testing.T) {
 	x := newIndex(t, catalog(
 		discovery.ListedTool{Name: "a", Description: "Показать расписание"},

@@ -23,7 +23,7 @@ const (
 	fromWeight = 0.35
 )
 
-// A synonym is what a word may also be called, as a stem and as words.txt has it.
+// A synonym is a synonym of a word, as a stem and as words.txt spells it.
 type synonym struct {
 	stem, word string
 	weight     float64
@@ -129,8 +129,8 @@ func (l *lexicon) rule(name, rest string, relate func(from, to string, weight fl
 	return nil
 }
 
-// stem is what a word has in common with its other forms in English. Words of
-// other alphabets come back as they are: see forms.
+// stem returns the part that a word shares with its other forms in English. Words of
+// other alphabets are returned unchanged: see forms.
 func stem(word string) string {
 	if s, ok := irregular[word]; ok {
 		return s
@@ -143,7 +143,8 @@ func stem(word string) string {
 	return env.Current()
 }
 
-// stem is stem of a word of words.txt, which is made once.
+// stem is the package function stem for a word of words.txt; it computes each stem
+// once.
 func (l *lexicon) stem(word string) string {
 	s, ok := l.stems[word]
 	if !ok {

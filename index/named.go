@@ -7,10 +7,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// named puts what the query names above everything else in sc, in the order of
-// the query, and returns how many documents it names: by id, by "server.tool", or
-// by a tool's own name, which several servers may have. A name of one word among
-// others is a word.
+// named puts the documents that the query names above all others in sc, in the order of
+// the query, and returns their number. A name is an id, a "server.tool", or a tool's
+// own name, which several servers may have. A name of one word between others counts as
+// a word.
 func (s *snapshot) named(sc *scratch, q Query) int {
 	text := strings.TrimSpace(q.Text)
 	if text == "" || len(text) > maxQueryBytes {
@@ -32,11 +32,11 @@ func (s *snapshot) named(sc *scratch, q Query) int {
 	return n.found
 }
 
-// separators part the names in a query.
+// separators separate the names in a query.
 const separators = " \t\r\n,;|+"
 
-// mayHaveNames reports whether a text has several words, and one that looks like
-// a name: a capital after a small letter, or a mark between two letters.
+// mayHaveNames reports whether a text has several words and one that looks like a name:
+// a capital after a small letter, or a separator between two letters.
 func mayHaveNames(text string) bool {
 	several, name := false, false
 	for i := 1; i+1 < len(text) && !(several && name); i++ {
@@ -53,15 +53,15 @@ func mayHaveNames(text string) bool {
 	return several && name
 }
 
-// unquoted is a word of a query without the punctuation around it, and without
-// the "select:" that clients begin a list of names with.
+// unquoted returns a word of a query without the punctuation around it, and without the
+// "select:" with which clients begin a list of names.
 func unquoted(w string) string {
 	w, _ = strings.CutPrefix(strings.Trim(w, "\"'`()[]{}<>.:!?"), "select:")
 	return w
 }
 
-// severalParts reports whether a word looks like the name of a tool and nothing
-// else, such as list_issues or listIssues.
+// severalParts reports whether a word looks only like the name of a tool, such as
+// list_issues or listIssues.
 func severalParts(w string) bool {
 	if strings.ContainsAny(w, "_-./:") {
 		return true
@@ -74,8 +74,8 @@ func severalParts(w string) bool {
 	return several
 }
 
-// allNames reports whether a query is a list of names: all of its words are, and
-// one of them is nothing else.
+// allNames reports whether a query is a list of names: all of its words are names, and
+// at least one has several parts.
 func (s *snapshot) allNames(list []string) bool {
 	several := false
 	for _, w := range list {
@@ -94,7 +94,7 @@ func (s *snapshot) allNames(list []string) bool {
 	return several
 }
 
-// A namer raises what a query names.
+// A namer raises the documents that the query names.
 type namer struct {
 	*snapshot
 	sc     *scratch
@@ -104,7 +104,7 @@ type namer struct {
 	raised map[int]bool
 }
 
-// name raises what a text is the name of, the further the higher at is.
+// name raises the documents named by text; a larger at raises them more.
 func (n *namer) name(text string, at int) {
 	if t, ok := n.catalog.Tool(text); ok {
 		n.folded(nearest.Fold(t.Name), n.server, func(slot int, r record) {
@@ -143,7 +143,7 @@ func (n *namer) raise(slot, at int) {
 	n.sc.hits = append(n.sc.hits, scored{int32(slot), 0, above})
 }
 
-// folded calls f with what has a name that folds to name.
+// folded calls f with each document that has a name which folds to name.
 func (s *snapshot) folded(name, server string, f func(slot int, r record)) {
 	if name == "" {
 		return

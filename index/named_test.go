@@ -54,7 +54,7 @@ func TestSeveralNamesInOneQuery(t *testing.T) {
 	}
 }
 
-// A word that no tool uses may be found by its synonyms, and the answer says so.
+// A word that no tool uses may match by its synonyms, and the answer says so.
 func TestSynonymsThatReplaceAWord(t *testing.T) {
 	x := newIndex(t, catalog(
 		discovery.ListedTool{Name: "remove_file", Description: "Remove a file."},

@@ -34,14 +34,14 @@ type parsed struct {
 	unmatched []string
 	repaired  []Repair
 	replaced  []Replacement
-	// words is how many different words the lexicon was asked for, and english how
-	// many it knows.
+	// words is the number of different words that were looked up in the lexicon, and
+	// english the number that it has.
 	words, english int
 }
 
-// parse finds out what the words of text mean in this snapshot. Words of other
-// alphabets are not English. Those of the Latin one may be if the lexicon knows
-// more than a third of the words.
+// parse finds the meaning of the words of text in this snapshot. Words of other
+// alphabets are not English. Latin words may be English if the lexicon has more than a
+// third of them.
 func (s *snapshot) parse(text string) parsed {
 	q := s.parseAs(text, false)
 	if 3*q.english <= q.words && q.words > 0 {
@@ -50,7 +50,7 @@ func (s *snapshot) parse(text string) parsed {
 	return q
 }
 
-// parseAs is parse of a text that is English or may be of another language.
+// parseAs is parse with the choice whether the text may be in another language.
 func (s *snapshot) parseAs(text string, foreign bool) parsed {
 	var q parsed
 	if len(text) > maxQueryBytes {
@@ -218,13 +218,12 @@ type resolution struct {
 	known    bool // the lexicon has synonyms of it
 }
 
-// maxSynonyms is how many synonyms are named that replaced a word.
+// maxSynonyms bounds the synonyms that are reported for a replaced word.
 const maxSynonyms = 1
 
-// resolve finds the words that answer a word: itself and its synonyms, other
-// forms of it if it may be of another language than English, and when there are
-// none of these, the nearest word that the tools use. Written is the word with
-// its accents, or "" for an English one.
+// resolve returns the words that match a word: the word and its synonyms, other forms
+// of it if it may not be English, or else the nearest word that the tools use. Written
+// is the word with its accents, or "" for an English word.
 func (s *snapshot) resolve(word, written string) resolution {
 	st := queryStem(word)
 	synonyms := words().synonyms[st]
@@ -256,7 +255,7 @@ func (s *snapshot) resolve(word, written string) resolution {
 	return r
 }
 
-// inUse names the best of the synonyms of a word that tools use.
+// inUse returns the best of the synonyms that tools use.
 func (s *snapshot) inUse(synonyms []synonym) (list []string) {
 	for _, syn := range synonyms {
 		if s.findStem(syn.stem) != nil && len(list) < maxSynonyms {
@@ -266,7 +265,7 @@ func (s *snapshot) inUse(synonyms []synonym) (list []string) {
 	return list
 }
 
-// variants are the live terms of a stem and its synonyms, itself first.
+// variants returns the live terms of a stem and its synonyms, the stem first.
 func (s *snapshot) variants(st string, synonyms []synonym, weight float64) []variant {
 	var to []variant
 	if found := s.findStem(st); found != nil {

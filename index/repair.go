@@ -124,7 +124,7 @@ type spelling struct {
 
 func (s *spelling) word() string { return s.term[:s.bytes] }
 
-// written is the word with its accents.
+// written returns the word with its accents.
 func (s *spelling) written() string {
 	if int(s.bytes) == len(s.term) {
 		return s.term
@@ -132,7 +132,7 @@ func (s *spelling) written() string {
 	return s.term[s.bytes+1:]
 }
 
-// spellingTerm is a spelling as the index holds it, newSpelling its reverse.
+// spellingTerm returns a spelling as the index stores it; newSpelling is its inverse.
 func spellingTerm(word, written string) string {
 	if word == written {
 		return word

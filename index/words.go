@@ -14,13 +14,13 @@ const maxWord = 48
 
 // A piece is a run of letters and digits in a text.
 type piece struct {
-	// whole is the run in lower case, without accents, and written the same with
-	// them.
+	// whole is the run in lower case without accents, and written the same with
+	// accents.
 	whole, written string
 	// parts are the words within it if it has several: those of a camelCase
 	// name, letters and digits, the character pairs of Chinese.
 	parts []string
-	// unspaced says that parts are pairs of characters and whole is no word.
+	// unspaced is set if parts are pairs of characters and whole is not a word.
 	unspaced bool
 	// end is the offset of the first byte after the piece.
 	start, end int
@@ -68,7 +68,7 @@ func newPiece(s string, start, end int, unspaced, ascii bool) piece {
 		p.written = firstLetters(strings.ToLower(norm.NFKC.String(s)), maxWord)
 		s = plain(s)
 	}
-	// Keep what a name may begin with; the rest is data.
+	// Keep characters that may begin a name; the rest is data.
 	s = singular(firstLetters(s, maxWord))
 	p.whole = strings.ToLower(s)
 	if ascii {
@@ -109,8 +109,8 @@ func wordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// isUnspaced reports whether words of r's script are written without spaces, or,
-// as in Korean, with their particles attached.
+// isUnspaced reports whether the script of r is written without spaces, or, as in
+// Korean, with attached particles.
 func isUnspaced(r rune) bool {
 	switch {
 	case r < 0xE00:
@@ -125,13 +125,13 @@ func isUnspaced(r rune) bool {
 	return isCJK(r)
 }
 
-// isCJK reports whether a character of r's script is a word, or nearly one.
+// isCJK reports whether a character of the script of r is a word, or nearly one.
 func isCJK(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
 }
 
-// pairs are the overlapping pairs of characters of s, each with the marks on it,
-// or s if it is only one.
+// pairs returns the overlapping pairs of characters of s, each with its marks, or s if
+// it has only one character.
 func pairs(s string) []string {
 	var starts []int
 	for i, r := range s {
@@ -169,8 +169,8 @@ func plain(s string) string {
 	return norm.NFC.String(s)
 }
 
-// isAccent reports whether r is a mark that a word is also written without: an
-// accent, a vowel point of Hebrew or Arabic, the dot of Hindi.
+// isAccent reports whether r is a mark that writers may omit: an accent, a vowel point
+// of Hebrew or Arabic, the dot of Hindi.
 func isAccent(r rune) bool {
 	switch {
 	case r < 0x370, 0x591 <= r && r < 0x670, r == 0x670, r == 0x93C:
@@ -211,9 +211,9 @@ func wordStarts(r []rune, i int) bool {
 	return unicode.IsUpper(prev) && i+1 < len(r) && unicode.IsLower(r[i+1])
 }
 
-// eachWord calls emit with every word that text is to be found by, without and
-// with its accents. A name of several words is found by each of them, and in
-// prose by the whole too, since "GitHub" is written "github" elsewhere.
+// eachWord calls emit with every word by which text is found, without and with its
+// accents. A compound name is found by each of its words, and in prose also by the
+// whole, since "GitHub" is written "github" elsewhere.
 func eachWord(text string, prose bool, emit func(word, written string)) {
 	prev := ""
 	pieces(text, func(p piece) bool {

@@ -37,22 +37,22 @@ type Output struct {
 	// Note stands beside the type as a comment, such as "learned from 14
 	// calls"; empty writes none.
 	Note string
-	// Held is what the result has in it if it is a text; nil knows of nothing.
+	// Held is the data in the result if it is a text; nil if none is known.
 	Held *Held
 }
 
-// A Held is the data in a text: its schema, and the expression of TypeScript that
-// takes it out of a result r.
+// A Held describes the data in a text: its schema, and a TypeScript expression that
+// extracts it from a result r.
 type Held struct {
 	Schema json.RawMessage
 	Parse  string
 }
 
-// heldMax is the length of the type of the data in a text.
+// heldMax bounds the type of the data in a text.
 const heldMax = 600
 
-// HeldType returns the type of the data in the texts that t answers with, on one
-// line, and the expression that takes it out; "" if nothing is known.
+// HeldType returns the type of the data in the text results of t, on one line, and the
+// expression that extracts it; both are "" if nothing is known.
 func (g *Generator) HeldType(t *discovery.Tool) (typ, parse string) {
 	if g.Output == nil {
 		return "", ""

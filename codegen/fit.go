@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// FitSchema returns a JSON Schema in at most limit bytes as far as its
-// descriptions allow: the longest are cut, all to one length, then left out with
-// titles and examples. Everything else stays, unless that takes more than most
-// bytes: then enumerations, deep levels and in the end optional properties are
-// cut, each with a $comment. What is not JSON becomes the schema of any object.
+// FitSchema returns a JSON Schema in at most limit bytes if shorter descriptions are
+// enough for that: it cuts the longest to one length, then removes them, titles and
+// examples. It changes nothing else unless the schema then exceeds most bytes: then it
+// removes enumeration values, deep levels and finally optional properties, each with a
+// $comment. Invalid JSON becomes the schema of any object.
 func FitSchema(schema json.RawMessage, limit, most int) json.RawMessage {
 	v, err := decode(schema)
 	if err != nil {
@@ -31,15 +31,15 @@ func FitSchema(schema json.RawMessage, limit, most int) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// enumShown is how many values of an enumeration are left where a schema is too
+// enumShown is the number of enumeration values that stay in a schema that is too
 // large.
 const enumShown = 20
 
-// shortestText is below how many characters a description says nothing.
+// shortestText is the length below which a description is useless.
 const shortestText = 24
 
-// withShortTexts cuts the descriptions of schema v to one length with which it
-// takes at most limit bytes, and removes them if there is none.
+// withShortTexts cuts the descriptions of schema v to the longest common length with
+// which it takes at most limit bytes, or removes them.
 func withShortTexts(v value, limit int) string {
 	var texts []*value
 	eachSchema(v, 0, func(s *object) {
@@ -82,7 +82,7 @@ func withShortTexts(v value, limit int) string {
 	return encode(v)
 }
 
-// remove removes the members that f tells it to.
+// remove removes the members for which f returns true.
 func (o *object) remove(f func(key string, v value) bool) {
 	var kept object
 	for i, k := range o.keys {
@@ -93,7 +93,7 @@ func (o *object) remove(f func(key string, v value) bool) {
 	*o = kept
 }
 
-// eachSchema calls f with schema v and with those in it, the outer first.
+// eachSchema calls f with schema v and its subschemas, outer ones first.
 func eachSchema(v value, depth int, f func(*object)) {
 	s, ok := v.(*object)
 	if !ok || depth > maxNesting {
@@ -120,8 +120,8 @@ func eachSchema(v value, depth int, f func(*object)) {
 	}
 }
 
-// holdsSchemas are the keywords whose members are schemas, and isSchema those that
-// are one, or a list.
+// holdsSchemas are the keywords whose members are schemas, and isSchema those whose
+// value is a schema or a list of schemas.
 var (
 	holdsSchemas = wordSet("properties patternProperties $defs definitions dependentSchemas")
 	isSchema     = wordSet("items prefixItems additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames not if then else anyOf oneOf allOf")
@@ -135,8 +135,8 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// pruned is a copy of schema v without what lies deeper than depth, and with at
-// most so many values of an enumeration.
+// pruned returns a copy of schema v without levels below depth, and with at most the
+// given number of enumeration values.
 func pruned(v value, depth, values int) value {
 	s, ok := v.(*object)
 	if !ok {
@@ -183,8 +183,8 @@ func pruned(v value, depth, values int) value {
 	return out
 }
 
-// narrowed is the outermost level of schema v in at most so many bytes: required
-// properties first, then as many others as there is room for.
+// narrowed returns the top level of schema v in at most most bytes: required properties
+// first, then as many others as fit.
 func narrowed(v value, most int) value {
 	root, _ := v.(*object)
 	out := &object{}

@@ -29,7 +29,7 @@ func TestFitSchemaCutsTheLongestDescriptions(t *testing.T) {
 	}
 }
 
-// A schema is there whatever it is, and valid, and has what is required.
+// FitSchema always returns a valid schema with the required properties.
 func TestFitSchemaNeverGivesNothing(t *testing.T) {
 	var wide, enum []string
 	for i := range 2000 {

@@ -94,8 +94,8 @@ func requiredFirst(object *typ) *typ {
 	return &sorted
 }
 
-// ownFirst is the input with the optional fields first that usedFirst puts there,
-// and for how many of the names that are the tool's own there is room.
+// ownFirst returns the input with optional fields in the order of usedFirst, and the
+// number of the tool's own ones that fit.
 func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sorted *typ, own int) {
 	sorted, ours := sortFields(s, t, input)
 	for own < len(ours) {
@@ -107,9 +107,9 @@ func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sor
 	return sorted, own
 }
 
-// usedFirst is an object with its required fields first, then the optional ones
-// that are the tool's own and not shared with most of its server, each of them in
-// the order of how often tools are called with such a name.
+// usedFirst returns an object with its required fields first, then the optional ones
+// that most tools of the server do not share, in the order of how often calls use their
+// names.
 func usedFirst(s *discovery.Server, t *discovery.Tool, input *typ) *typ {
 	if input.kind != kindObject {
 		return input
@@ -142,9 +142,8 @@ func sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ
 	return &copied, ours
 }
 
-// usedNames are the names of optional parameters that calls have most often, by
-// what they are for: what to look for, what to write, how much of it, then dates
-// and forms. The order is that of the recorded tools.
+// usedNames are the optional parameters that calls use most often, by purpose: query,
+// content, amount, then dates and formats. The order is that of the recorded tools.
 var usedNames = func() map[string]int {
 	ranks := map[string]int{}
 	for name := range strings.FieldsSeq("query q search filter filters keyword keywords id ids name title path url key " +

@@ -40,9 +40,9 @@ func RunModule(s *discovery.Server, only map[string]bool) Module {
 	return m
 }
 
-// UnlistedModule returns the module that runs a server whose tools are not known, such
-// as one that cannot be reached. It has a function for each word that a script may mean
-// by a tool; a call of one says what is wrong with the server.
+// UnlistedModule returns the module of a server whose tools are unknown, for example
+// because it is unreachable. It has a function for each word that a script may use as a
+// tool; calling one fails with the server's problem.
 func UnlistedModule(s *discovery.Server, words iter.Seq[string]) Module {
 	m := Module{Path: ModulePath(s), Global: s.Namespace}
 	var b strings.Builder
@@ -51,7 +51,7 @@ func UnlistedModule(s *discovery.Server, words iter.Seq[string]) Module {
 		if len(m.Exports) == maxGuessed || !tsname.IsIdentifier(word) || unguessed[word] {
 			continue
 		}
-		// A reserved word is no name of a constant, but one of an export.
+		// A reserved word cannot be the name of a constant, but it can be exported.
 		fmt.Fprintf(&b, "const tool_%s = (input) => callMCPTool(%s, input);\nexport { tool_%[1]s as %[1]s };\n", word, quote(s.Prefix+"__"+word))
 		m.Exports = append(m.Exports, word)
 	}
@@ -59,10 +59,10 @@ func UnlistedModule(s *discovery.Server, words iter.Seq[string]) Module {
 	return m
 }
 
-// unguessed are members that the language asks objects for by itself.
+// unguessed are members that the language itself reads from objects.
 var unguessed = map[string]bool{"default": true, "then": true, "toJSON": true, "toString": true, "valueOf": true, "constructor": true, "__proto__": true}
 
-// maxGuessed is how many functions the module of a server has whose tools are not known.
+// maxGuessed bounds the functions of a module of unknown tools.
 const maxGuessed = 2000
 
 // ModulePath is the path under which scripts import server s.

@@ -27,13 +27,13 @@ func PythonNames(c *discovery.Catalog) []string {
 	return pythonModules.Distinct(append(prefixes, c.OtherPrefixes()...))[:n]
 }
 
-// The forms of servers, of their prefixes rather, and tools in Python.
+// Forms of server prefixes and tools in Python.
 var (
 	pythonModules   = tsname.Form{Of: func(name string) string { return pythonName(name, "server") }, Sep: "_", Drops: hasOthers}
 	pythonFunctions = tsname.Form{Of: func(name string) string { return pythonName(name, "tool") }, Sep: "_", Drops: hasOthers}
 )
 
-// hasOthers reports whether a name has characters that are not in ASCII.
+// hasOthers reports whether a name has characters outside ASCII.
 func hasOthers(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// maxProse is how much of a text is looked at for its first sentence.
+	// maxProse is the length of a text that is searched for its first sentence.
 	maxProse = 8 << 10
-	// fewWords is below how many words a sentence says too little.
+	// fewWords is the number of words below which a sentence says too little.
 	fewWords = 3
-	// labelWords is how many words a line without a verb has at most: "Usage
-	// guidance:", "🎯 Purpose".
+	// labelWords is the largest number of words of a line without a verb, such as
+	// "Usage guidance:" or "🎯 Purpose".
 	labelWords = 4
 )
 
-// FirstSentence returns the first sentence of text on one line, at most limit
-// characters, with "…" where it was cut. What leads to it is left out: headings,
-// emoji, marks of lists, Markdown, code, tables. A text in sections begins with
-// the one on its purpose. A sentence of one or two words has what follows too.
+// FirstSentence returns the first sentence of text on one line, in at most limit
+// characters, with "…" where it was cut. It skips leading headings, emoji, list marks,
+// Markdown, code and tables. In a text with sections, the section on the purpose comes
+// first. A sentence of one or two words is followed by the next one.
 func FirstSentence(text string, limit int) string { return sentence(text, limit, fewWords) }
 
-// sentence is FirstSentence where fewer words than few say too little.
+// sentence is FirstSentence with another limit for short sentences.
 func sentence(text string, limit, few int) string {
 	if len(text) > maxProse {
 		text = strings.ToValidUTF8(text[:maxProse], "")
@@ -32,7 +32,7 @@ func sentence(text string, limit, few int) string {
 	return cutWords(opening(text, few), limit)
 }
 
-// cutWords cuts a line after a word, and never within an address.
+// cutWords cuts a line after a word, never inside an address.
 func cutWords(line string, limit int) string {
 	runes := []rune(line)
 	if len(runes) <= limit {
@@ -45,7 +45,7 @@ func cutWords(line string, limit int) string {
 	return strings.TrimRight(cut, " ,;:") + "…"
 }
 
-// opening is the first sentence of a text, whole.
+// opening returns the whole first sentence of a text.
 func opening(text string, few int) string {
 	if s, ok := firstLine(text, few); ok {
 		return s
@@ -64,8 +64,8 @@ func opening(text string, few int) string {
 	return oneLine(text)
 }
 
-// firstLine is the first sentence of a text that begins with it, in a line: most
-// texts do, and the rest need not be read.
+// firstLine returns the first sentence of a text that begins with it on one line. Most
+// texts do, so the rest need not be read.
 func firstLine(text string, few int) (string, bool) {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
 	if strings.HasPrefix(first, "```") || strings.HasPrefix(first, "~~~") {
@@ -81,7 +81,7 @@ func firstLine(text string, few int) (string, bool) {
 	return s, ends && wordsIn(s) >= few
 }
 
-// firstIs reports whether the first line that is not blank is of a kind.
+// firstIs reports whether the first non-blank line is of the given kind.
 func firstIs(lines []line, kind lineKind) bool {
 	for _, l := range lines {
 		if l.kind != blank {
@@ -91,10 +91,10 @@ func firstIs(lines []line, kind lineKind) bool {
 	return false
 }
 
-// firstOf is the first sentence of lines with enough words; of a text without
-// one, what it has.
+// firstOf returns the first sentence of lines with enough words, or the best one that
+// there is.
 func firstOf(lines []line, few int) string {
-	var said, headings []string // what has too few words
+	var said, headings []string // with too few words
 	for i := 0; i < len(lines); i++ {
 		switch lines[i].kind {
 		case heading:
@@ -124,7 +124,7 @@ func firstOf(lines []line, few int) string {
 	return strings.Join(all, " ")
 }
 
-// finished ends a sentence before another.
+// finished ends a sentence with a full stop if another one follows.
 func finished(s string) string {
 	if r, _ := utf8.DecodeLastRuneInString(s); unicode.IsLetter(r) || unicode.IsDigit(r) {
 		return s + "."
@@ -132,7 +132,7 @@ func finished(s string) string {
 	return s
 }
 
-// paragraphAt joins the lines of a paragraph. A line that ends in a colon goes on
+// paragraphAt joins the lines of a paragraph. A line that ends with a colon continues
 // with the list below it.
 func paragraphAt(lines []line, i int) (text string, end int) {
 	text = lines[i].text
@@ -152,8 +152,8 @@ func paragraphAt(lines []line, i int) (text string, end int) {
 	return text, end
 }
 
-// sentenceOf is the first sentence of a paragraph, and the next ones as long as
-// it has too few words.
+// sentenceOf returns the first sentence of a paragraph, and further ones while it has
+// too few words.
 func sentenceOf(text string, few int) string {
 	depth := 0
 	for i, r := range text {
@@ -180,13 +180,13 @@ func sentenceOf(text string, few int) string {
 	return text
 }
 
-// closing is how many bytes of quotes and emphasis a text begins with.
+// closing returns the length of the quotes and emphasis at the beginning of a text.
 func closing(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "\"'`”’»*"))
 }
 
-// goesOn reports whether the full stop at the end of before is that of an
-// abbreviation, an enumeration or an omission, and the sentence goes on.
+// goesOn reports whether the full stop at the end of before belongs to an abbreviation,
+// an enumeration or an omission, so that the sentence continues.
 func goesOn(before, after string) bool {
 	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, ` "'(`+"`"))
 	word := before[strings.LastIndexAny(before, " (\"'`/")+1:]
@@ -236,7 +236,7 @@ func wordsIn(text string) int {
 	return max(n, unspaced*3/4)
 }
 
-// A line is one line of a description without its marks.
+// A line is a line of a description without its marks.
 type line struct {
 	kind lineKind
 	text string
@@ -248,7 +248,7 @@ const (
 	blank lineKind = iota
 	prose
 	item    // of a list
-	heading // or a label that says nothing by itself
+	heading // or a label without content
 	other   // code, a table, JSON
 )
 
@@ -283,8 +283,7 @@ func readLines(text string) []line {
 	return lines
 }
 
-// underline reports whether a line makes a heading of the one before, or is a
-// rule.
+// underline reports whether a line is a rule, or makes the line before it a heading.
 func underline(s string) bool {
 	return len(s) >= 3 && (strings.Trim(s, "=") == "" || strings.Trim(s, "-") == "" || strings.Trim(s, "*") == "" || strings.Trim(s, "_") == "")
 }
@@ -299,7 +298,7 @@ var (
 	lineTag   = lazyregexp.New(`^</?[A-Za-z][\w:-]*>`)
 )
 
-// readLine removes the marks of a line and says what it is.
+// readLine removes the marks of a line and classifies it.
 func readLine(s string) line {
 	if s == "" {
 		return line{}
@@ -350,10 +349,10 @@ func readLine(s string) line {
 	return line{kind, s}
 }
 
-// oneLine is s with one blank for all white space.
+// oneLine returns s with each run of white space replaced by one blank.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// unformatted removes tags and links of a line, and keeps their text.
+// unformatted replaces tags and links of a line by their text.
 func unformatted(s string) string {
 	if strings.ContainsAny(s, "<&") {
 		s = formatTag.ReplaceAllString(s, " ")
@@ -369,7 +368,7 @@ func unformatted(s string) string {
 	return s
 }
 
-// withoutKeycap removes a number that is an emoji.
+// withoutKeycap removes a leading keycap emoji.
 func withoutKeycap(s string) string {
 	if len(s) > 1 && s[0] >= '0' && s[0] <= '9' {
 		if rest, ok := strings.CutPrefix(strings.TrimPrefix(s[1:], "\uFE0F"), "\u20E3"); ok {
@@ -379,7 +378,7 @@ func withoutKeycap(s string) string {
 	return s
 }
 
-// ornament reports whether r is an emoji or another mark that is no part of a
+// ornament reports whether r is an emoji or another symbol that is not part of a
 // sentence.
 func ornament(r rune) bool {
 	switch {
@@ -396,7 +395,7 @@ func sentenceEnds(s string) bool {
 	return strings.ContainsRune(".!?。！？।؟", r)
 }
 
-// isPurpose reports whether a label begins what a tool is for.
+// isPurpose reports whether a label introduces the purpose of a tool.
 func isPurpose(label string) bool {
 	switch strings.ToLower(strings.TrimSpace(label)) {
 	case "purpose", "description", "summary", "overview", "what it does", "what this tool does", "what this does", "about", "tool description", "function", "functionality":

@@ -12,7 +12,7 @@ export class ToolError extends Error {
   declare readonly retryAfterMs?: number;
   /** What to do about it. */
   declare readonly hint?: string;
-  /** Set if the call was sent and nobody knows what became of it. */
+  /** Set if the call was sent and its outcome is unknown. */
   declare readonly mayHaveRun?: boolean;
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/nodejs"
 )
 
-// runLocally runs a program by the runner of Node in a process of this machine, without a
-// container, and returns what it says at its end: JSON with the error, and the result.
+// runLocally runs a program with the Node runner in a local process, without a
+// container, and returns its final message: JSON with the error, and the result.
 func runLocally(t *testing.T, code string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

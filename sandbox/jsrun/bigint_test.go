@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Results have integers beyond 2^53 as bigints; what does not take them says what to
-// write.
+// Results have integers beyond 2^53 as bigints; operations that do not accept them fail
+// with a hint.
 func TestBigintsFailWithAHint(t *testing.T) {
 	for code, want := range map[string]string{
 		"id + 1":                             "x + 1n",

@@ -31,7 +31,7 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 	text += r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
 	hint := r.hint(r.errorHead(o))
 	if own := o.Get("hint"); hint == "" && r.thrown[o] && own != nil && goja.IsString(own) {
-		hint = own.String() // of a call that failed
+		hint = own.String() // the hint of a failed call
 	}
 	if hint != "" {
 		text += "\nhint: " + hint
@@ -92,8 +92,8 @@ func (r *runtime) message(err error) string {
 	return text
 }
 
-// hint says what to write: where a name that is not defined can be had, what to do with
-// a bigint.
+// hint returns what to write instead: for a name that is not defined, or for arithmetic
+// with a bigint.
 func (r *runtime) hint(name, message string) string {
 	if hint := script.MessageHint(name, message); hint != "" {
 		return hint

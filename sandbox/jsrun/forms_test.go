@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Programs come in the forms that models know from elsewhere.
+// Programs have the forms that models know from other runtimes.
 func TestFormsOfPrograms(t *testing.T) {
 	for _, c := range []struct{ code, value, refused string }{
 		{code: "module.exports = async () => (await callMCPTool('echo__echo', { a: 1 })).a", value: "1"},

@@ -253,8 +253,8 @@ func (r *runtime) toJSON(v goja.Value) (json.RawMessage, error) {
 	return json.RawMessage(s.String()), nil
 }
 
-// resultJSON is toJSON for a result: what a Map, a Set, an Error and the like hold is in
-// it too.
+// resultJSON is toJSON for a result: it also contains the content of a Map, a Set, an
+// Error and the like.
 func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 	if _, ok := v.(*goja.Object); !ok || len(r.loop.calls) == 0 && !r.script.MakesObjects() {
 		return r.toJSON(v)
@@ -264,7 +264,7 @@ func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 		if isEnd(err) {
 			return nil, err
 		}
-		return r.toJSON(v) // the program has replaced globals that it needs
+		return r.toJSON(v) // the program replaced globals that resultJSON needs
 	}
 	var text goja.Value
 	err := r.guard(func() {

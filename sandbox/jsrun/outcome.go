@@ -130,7 +130,7 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 		} else if c.err != nil {
 			end = "failed: " + c.err.Error()
 		} else if script.OnlyActs(c.call.Func) {
-			continue // it has done what it was for
+			continue // the call had its effect
 		}
 		counts[fate{c.name(), end}]++
 	}

@@ -51,7 +51,7 @@ func (r *runtime) watch(v goja.Value, s *sandbox.Shape, target string) {
 	r.watchIn(v, s, target, false)
 }
 
-// watchIn is watch for a part of an answer, which may be in a list of it.
+// watchIn is watch for a part of an answer; listed is set if a list contains it.
 func (r *runtime) watchIn(v goja.Value, s *sandbox.Shape, target string, listed bool) {
 	o, ok := v.(*goja.Object)
 	if !ok || s == nil {
@@ -157,7 +157,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
 	if len(near) == 0 && (site != script.ReadPlain || r.reads.listed[s]) {
-		return goja.Undefined() // it asked, and was answered; records often have fields that others lack
+		return goja.Undefined() // the script checks the field; records often lack fields that others have
 	}
 	// Without a name that is near, the code may well know what it does.
 	if s.Closed && site == script.ReadPlain && len(near) > 0 {

@@ -37,7 +37,7 @@ const ms = async (g) => { const t = Date.now(); let r; try { r = await g() } cat
 	}
 }
 
-// A value that was set without await, and is, needs no note.
+// A successful store.set that was not awaited needs no note.
 func TestCallsThatOnlyActNeedNoNote(t *testing.T) {
 	out, _ := run(t, sandbox.JavaScript, "callMCPTool('echo__echo', {}).then(() => 0); return 1")
 	if len(out.Notes) != 1 {
@@ -50,7 +50,7 @@ func TestCallsThatOnlyActNeedNoNote(t *testing.T) {
 	}
 }
 
-// storing answers calls of store.
+// storing answers calls of the store.
 type storing struct{ *memHost }
 
 func (storing) Call(_ sandbox.Call, done func(json.RawMessage, error)) { go done(nil, nil) }

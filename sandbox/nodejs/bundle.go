@@ -41,7 +41,7 @@ type Bundle struct {
 	// Implicit says that the value is that of the last expression, which is no
 	// result if the program prints.
 	Implicit bool `json:"implicit,omitempty"`
-	// Getters says that the program has classes with getters.
+	// Getters is set if the program has classes with getters.
 	Getters bool `json:"getters,omitempty"`
 	// Hints say of names that are not defined where they can be had, and
 	// Withheld what to use in the place of what other runtimes have. Messages are hints

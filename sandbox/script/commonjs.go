@@ -2,15 +2,16 @@ package script
 
 import "strings"
 
-// Programs that were written for Node export a function in its older way, and ask
-// whether they are the main module.
+// Programs for Node may export a function in its older module format, and check whether
+// they are the main module.
 
-// entryNames are the exports that stand for the whole program.
+// entryNames are the exports that represent the whole program.
 var entryNames = set("default main run")
 
 const noExports = "module and exports of Node are not here; end with return, or export default a function"
 
-// commonJS makes module.exports = f an export default, and require.main === module true.
+// commonJS rewrites module.exports = f to an export default, and require.main ===
+// module to true.
 func (w *rewriter) commonJS() {
 	for i, t := range w.lex.List {
 		switch {
@@ -20,15 +21,15 @@ func (w *rewriter) commonJS() {
 		case w.lex.Text(i) == "require" || w.lex.Text(i) == "module":
 			w.isMain(i)
 		case t.Depth == 0 && w.lex.Text(i) == "Object" && w.startsStatement(i) && w.lex.Text(i+2) == "defineProperty" && w.lex.Text(i+4) == "exports":
-			if end := w.lex.Closing(i + 3); end > 0 { // what compilers write
+			if end := w.lex.Closing(i + 3); end > 0 { // compilers write this
 				w.remove(i, end)
 			}
 		}
 	}
 }
 
-// startsStatement reports whether a statement begins at token i, and not one that a
-// condition is for.
+// startsStatement reports whether a statement begins at token i that does not belong to
+// a condition.
 func (w *rewriter) startsStatement(i int) bool {
 	before := w.lex.Text(i - 1)
 	if i == 0 || before == ";" || before == "}" {
@@ -38,7 +39,7 @@ func (w *rewriter) startsStatement(i int) bool {
 	return strings.ContainsAny(between, "\n\r") && !w.lex.List[i-1].condition && w.lex.Kind(i-1) != Punct || before == ")" && strings.Contains(between, "\n") && !w.lex.List[i-1].condition
 }
 
-// nodeExport rewrites what is assigned to module.exports, or to a part of it, at token i.
+// nodeExport rewrites an assignment to module.exports, or to a part of it, at token i.
 func (w *rewriter) nodeExport(i int) {
 	at, part := i, ""
 	for {
@@ -55,7 +56,7 @@ func (w *rewriter) nodeExport(i int) {
 		if w.lex.Text(at) != "=" || w.lex.Text(at+1) == "=" {
 			return
 		}
-		if next := w.lex.Text(at + 1); next != "module" && next != "exports" { // else exports = module.exports = f
+		if next := w.lex.Text(at + 1); next != "module" && next != "exports" { // but not exports = module.exports = f
 			break
 		}
 		at++
@@ -103,11 +104,12 @@ func (w *rewriter) isMain(i int) {
 	}
 }
 
-// returnAssigned makes what defaultName gets from token i on the program's result.
+// returnAssigned makes the value that defaultName gets from token i on the program's
+// result.
 func (w *rewriter) returnAssigned(i int) {
 	alone := i+1 == len(w.lex.List) || w.lex.Text(i+1) == ";" || i+1 < len(w.lex.List) && strings.ContainsAny(w.lex.Src[w.lex.List[i].End:w.lex.List[i+1].Start], "\n\r")
 	if alone && w.lex.Kind(i) == Word && w.calledAtTop(w.lex.Text(i)) {
-		return // it runs as it is
+		return // it runs unchanged
 	}
 	w.returnDefault(defaultName)
 	if w.lex.Text(i) == "{" {
@@ -116,8 +118,8 @@ func (w *rewriter) returnAssigned(i int) {
 	}
 }
 
-// calledAtTop reports whether the program calls a function by itself, which it must not be
-// called again after.
+// calledAtTop reports whether the program itself calls a function, so that it must not
+// be called again.
 func (w *rewriter) calledAtTop(name string) bool {
 	for i, t := range w.lex.List {
 		if t.Depth == 0 && w.lex.Text(i) == name && w.lex.Text(i+1) == "(" && !w.property(i) && w.lex.Text(i-1) != "function" && w.lex.Text(i-1) != "*" {

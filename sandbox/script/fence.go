@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// fenceLine matches a line that opens or closes a fenced block of Markdown.
+// fenceLine matches a line that opens or closes a fenced Markdown block.
 var fenceLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^[ \\t]*(`{3,}|~{3,})[ \\t]*(\\{?[.\\w+#-]*\\}?(?:[ \\t][^`;]*)?)$")
 })
 
-// A fencesError is about a program in several fenced blocks.
+// A fencesError means that a program consists of several fenced blocks.
 type fencesError struct{ blocks int }
 
 func (e *fencesError) Error() string {
 	return fmt.Sprintf("the script is %d fenced blocks of Markdown: send the code of one script, without fences\n0 tools called", e.blocks)
 }
 
-// withoutFence blanks what is around the program if it is a fenced block of Markdown, and
-// a byte order mark. Several blocks are an error.
+// withoutFence replaces a byte order mark, and the text around the program if it is one
+// fenced Markdown block, by blanks. Several blocks are an error.
 func withoutFence(code string) (string, error) {
 	if strings.HasPrefix(code, "\ufeff") {
 		code = "   " + code[len("\ufeff"):]
@@ -56,8 +56,8 @@ func withoutFence(code string) (string, error) {
 	return code, &fencesError{len(inside)}
 }
 
-// isProse reports whether a text before a fence is not of a program: it has no character
-// that statements have.
+// isProse reports whether a text before a fence is not part of a program: it has no
+// character of statements.
 func isProse(text string) bool {
 	text = strings.TrimSpace(text)
 	return !strings.ContainsAny(text, ";{}=`") && !strings.Contains(text, "/*")

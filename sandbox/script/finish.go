@@ -55,8 +55,8 @@ func endingOf(list []ast.Statement) Ending {
 // Ending finds out how the program ends, without what it asks for by "export default".
 func (t *Tree) Ending() Ending { return endingOf(withoutDirective(t.Main.Body.List)) }
 
-// Idle says that a program does nothing but declare functions, none of which it is clear
-// to call; empty for others.
+// Idle returns a note about a program that only declares functions, unless it is clear
+// which one to call; "" for other programs.
 func (t *Tree) Idle() string {
 	if t.Main == nil || t.asked {
 		return ""

@@ -45,8 +45,8 @@ var Functions = []Function{
 	{"skills", "call", "skills.call", TakesTexts, "skills.call('release-notes', 'start', { version: '2' })"},
 }
 
-// OnlyActs reports whether nobody waits for what a call of that kind gives: one that has
-// worked needs no note.
+// OnlyActs reports whether the result of such a call is not needed: a successful one
+// gets no note.
 func OnlyActs(call string) bool { return call == "store.set" || call == "store.delete" }
 
 // FunctionsJSON is the table for runtimes that are not written in Go.

@@ -6,7 +6,7 @@ const mixedIntegers = "integers beyond 2^53 are bigints in results: "
 
 const parsedAlready = "this is an object or an array already: use it without JSON.parse"
 
-// messageHints say of messages of the engine, which V8 and goja word alike, what to write.
+// messageHints are hints for messages of the engine; V8 and goja use the same texts.
 var messageHints = map[string]string{
 	"Cannot mix BigInt and other types, use explicit conversions": mixedIntegers +
 		"make the other a bigint too (x + 1n, x % 2n, BigInt(n)), or write Number(x) where the last digits do not matter; < and > compare both",
@@ -18,11 +18,11 @@ var messageHints = map[string]string{
 	`Unexpected token 'o', "[object Obj"... is not valid JSON`: parsedAlready,
 }
 
-// MessageHints are what MessageHint knows.
+// MessageHints returns the hints by message.
 func MessageHints() map[string]string { return maps.Clone(messageHints) }
 
-// MessageHint says what to write in place of what an error of the engine is about; it is
-// empty for most.
+// MessageHint returns what to write instead of the cause of an error of the engine; ""
+// for most errors.
 func MessageHint(class, message string) string {
 	if class != "TypeError" && class != "SyntaxError" {
 		return ""

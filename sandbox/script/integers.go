@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// maxSafeInteger is the largest integer up to which a number holds every one.
+	// maxSafeInteger is the largest integer below which a number holds every integer.
 	maxSafeInteger = 1<<53 - 1
-	// shortestBeyond is how long the shortest text of a larger integer is.
+	// shortestBeyond is the length of the shortest text of a larger integer.
 	shortestBeyond = len("0x20000000000000")
-	// maxShownDigits is how much of a literal a message shows.
+	// maxShownDigits bounds a literal in a message.
 	maxShownDigits = 60
-	// maxFloatDigits is more digits than any finite number has before its point.
+	// maxFloatDigits is more than the integer digits of any finite number.
 	maxFloatDigits = 400
 )
 
-// mayHoldLargeIntegers reports whether a text has a word that begins with a digit and is
-// long enough for an integer that a number cannot hold. It is much faster than Scan.
+// mayHoldLargeIntegers reports whether a text has a word that begins with a digit and
+// is long enough for an integer that a number cannot hold. It is much faster than Scan.
 func mayHoldLargeIntegers(text string) bool {
 	for i := 0; i < len(text); i++ {
 		if !isWord(text[i]) && !isDigit(text[i]) {
@@ -37,8 +37,9 @@ func mayHoldLargeIntegers(text string) bool {
 }
 
 // largeIntegers calls report with every integer literal that a number cannot hold
-// exactly, and what to write instead. Results have such integers as bigints: one that a
-// number happens to hold is reported where it is compared with what may be one of these.
+// exactly, and what to write instead. Such integers are bigints in results, so a
+// literal that a number happens to hold is reported where it is compared with a value
+// that may be one.
 func (s *Tokens) largeIntegers(report func(offset int, message string)) {
 	if !mayHoldLargeIntegers(s.Src) {
 		return
@@ -75,7 +76,7 @@ func (s *Tokens) largeIntegers(report func(offset int, message string)) {
 // comparing are the methods that compare their argument as === does.
 var comparing = set("get has set delete includes indexOf lastIndexOf is")
 
-// compared reports whether token i stands where it is compared without conversion.
+// compared reports whether token i is compared without conversion.
 func (s *Tokens) compared(i int) bool {
 	before := strings.TrimRight(s.Src[:s.List[i].Start], " \t\r\n(-")
 	after := strings.TrimLeft(s.Src[s.List[i].End:], " \t\r\n)")
@@ -90,8 +91,8 @@ func (s *Tokens) compared(i int) bool {
 	return s.Text(i-1) == "case" || s.Text(i-1) == "(" && s.Text(i-3) == "." && comparing[s.Text(i-2)]
 }
 
-// largeInteger reports whether a number of the program's text is an integer beyond 2^53,
-// and how JavaScript writes the number that it becomes, if that is another one.
+// largeInteger reports whether a number literal is an integer beyond 2^53, and returns
+// the number that it becomes, as JavaScript writes it, if that differs.
 func largeInteger(text string) (becomes string, large bool) {
 	text = strings.ReplaceAll(text, "_", "")
 	if whole, fraction, ok := strings.Cut(text, "."); ok {
@@ -114,7 +115,7 @@ func largeInteger(text string) (becomes string, large bool) {
 	if digits = strings.TrimLeft(digits, "0"); len(digits) > maxFloatDigits {
 		return "another one", strings.Trim(digits, "0123456789abcdefABCDEF") == ""
 	}
-	value, ok := new(big.Int).SetString(digits, base) // not of a bigint, or with an exponent
+	value, ok := new(big.Int).SetString(digits, base) // fails for a bigint or an exponent
 	if !ok || value.Cmp(big.NewInt(maxSafeInteger)) <= 0 {
 		return "", false
 	}
@@ -128,7 +129,7 @@ func largeInteger(text string) (becomes string, large bool) {
 	return becomes, true
 }
 
-// shortFloat writes an integer that is a few digits and many zeros as a float.
+// shortFloat returns an integer of a few digits and many zeros as a float.
 func shortFloat(text string) (string, bool) {
 	text = strings.ReplaceAll(text, "_", "")
 	digits := strings.TrimRight(text, "0")

@@ -6,20 +6,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// makers are the words without which a program has no value whose content is not in its
-// properties: a Map, an Error that was caught, an iterator.
+// makers are words that a program needs to have a value whose content is not in its
+// properties: a Map, a caught Error, an iterator.
 var makers = set("Map Set Error ToolError TypeError RangeError AggregateError catch allSettled RegExp URL URLSearchParams Promise ArrayBuffer Buffer buffer " +
 	"async class yield entries values keys matchAll eval Function globalThis")
 
-// MakesObjects reports whether the program may have values whose content is not in their
-// properties.
+// MakesObjects reports whether the program may have values whose content is not in
+// their properties.
 func (src *Source) MakesObjects() bool {
 	for i, t := range src.Tokens.List {
 		if t.Kind == Regexp || t.Kind == Word && makers[src.Tokens.Text(i)] {
 			return true
 		}
 	}
-	return slices.ContainsFunc(src.Modules, func(m sandbox.Module) bool { return m.Global == "" }) // which may make them
+	return slices.ContainsFunc(src.Modules, func(m sandbox.Module) bool { return m.Global == "" }) // modules may make them
 }
 
 // HasGetters reports whether the program has classes with getters.

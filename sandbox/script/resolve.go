@@ -133,7 +133,8 @@ func (v *resolver) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 	return api.OnLoadResult{Contents: &text, Loader: api.LoaderTS}, nil
 }
 
-// largeIntegersOf returns an error for each literal of a module that a number cannot hold.
+// largeIntegersOf returns an error for each integer literal of a module that a number
+// cannot hold.
 func largeIntegersOf(module, text string) (wrong []api.Message) {
 	if !mayHoldLargeIntegers(text) {
 		return nil

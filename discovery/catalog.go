@@ -16,10 +16,10 @@ type Catalog struct {
 	byID    map[string]*Tool
 	byAlias map[string]*Server
 	byName  map[string]*Server
-	// reserved are the names of servers that are not in the catalogue: nothing else
-	// is found by them.
+	// reserved are the names of servers outside the catalogue; no other server is found
+	// by them.
 	reserved map[string]bool
-	others   []string // their prefixes
+	others   []string // the prefixes of these servers
 
 	// The longest id, other name of a server and name of a tool: what is longer
 	// is not looked up.
@@ -114,7 +114,7 @@ func (c *Catalog) index() {
 	}
 }
 
-// aliases are the names by which a server is found, those first that count more.
+// aliases returns the names by which a server is found, the preferred ones first.
 func (s *Server) aliases() [4]string {
 	return [4]string{s.Listing.Server, s.Prefix, s.Folder, s.Namespace}
 }
@@ -153,7 +153,7 @@ func (c *Catalog) FindServer(name string) (*Server, bool) {
 		for _, s := range c.servers {
 			if strings.EqualFold(name, s.aliases()[kind]) {
 				if found != nil {
-					return nil, false // keys that differ in case
+					return nil, false // two keys that differ only in case
 				}
 				found = s
 			}

@@ -290,7 +290,7 @@ func TestConfigKeysComeBeforeOtherNames(t *testing.T) {
 				if s, ok := c.FindServer(key); !ok || s.Listing.Server != key {
 					t.Errorf("%q: %q finds %v", keys, key, s)
 				}
-				// Nor does it lead to another server where its own is hidden.
+				// It leads to no other server if its own is hidden.
 				f := c.Narrow(func(s *discovery.Server) bool { return s.Listing.Server != key }, func(*discovery.Tool) bool { return true })
 				if tool, ok := f.Tool(key + ".read"); ok {
 					t.Errorf("%q: without it, %q leads to %s", keys, key+".read", tool.ID)

@@ -84,8 +84,8 @@ func forms(value string) []string {
 	return out
 }
 
-// spellings are the other ways in which encoders of JSON write what is escaped as
-// text has it: parts of messages that cannot be read are shown as they came.
+// spellings returns the other ways in which JSON encoders escape text. Parts of
+// unreadable messages are shown as they came, in any of them.
 func spellings(escaped string) []string {
 	slashes := strings.ReplaceAll(escaped, "/", `\/`)
 	out := []string{escaped, slashes}
@@ -128,9 +128,9 @@ func (h *Hider) InJSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(h.json.Replace(string(plain(raw))))
 }
 
-// plain returns a JSON text whose strings are escaped no more than they have to
-// be: encoders differ in whether they escape a slash and what is not ASCII, and
-// values are looked for in one spelling.
+// plain returns a JSON text with only the necessary escapes. Encoders differ in whether
+// they escape slashes and non-ASCII characters, and values are searched for in one
+// spelling.
 func plain(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`\/`)) && !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
@@ -161,8 +161,8 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return append(out, raw[from:]...)
 }
 
-// Holds reports whether a text, such as a name or an address, holds a value that
-// does not look public: it cannot be used with another one in its place.
+// Holds reports whether a text, such as a name or an address, contains a secret value,
+// so that it cannot be used after replacing the value.
 func (h *Hider) Holds(s string) bool { return h != nil && !h.nameless(s) }
 
 // InErr hides the values in the text of err, and keeps what it wraps.

@@ -17,7 +17,7 @@ func (h *Hider) Listing(l *discovery.Listing) {
 	}
 	raw := plain(gate.Compact(l))
 	if hidden := h.json.Replace(string(raw)); hidden == string(raw) {
-		return // as nearly always
+		return // the usual case
 	}
 	replace(l, raw)
 	l.Version, l.Instructions, l.Protocol = h.In(l.Version), h.In(l.Instructions), h.In(l.Protocol)
@@ -52,18 +52,18 @@ func (h *Hider) Listing(l *discovery.Listing) {
 	h.rest(l)
 }
 
-// rest hides what is secret in any other field of a listing: whatever is added to
-// it later is kept on disk as well.
+// rest hides secrets in all other fields of a listing, also in fields that are added
+// later: a listing is stored on disk.
 func (h *Hider) rest(l *discovery.Listing) {
 	raw := string(gate.Compact(l))
 	hidden := h.secret.Replace(raw)
 	if hidden == raw || replace(l, []byte(hidden)) {
 		return
 	}
-	*l = discovery.Listing{Server: l.Server, Transport: l.Transport, Problems: []string{"what the server lists was left out: it has a secret where none can be hidden"}}
+	*l = discovery.Listing{Server: l.Server, Transport: l.Transport, Problems: []string{"the server's listing was left out: it has a secret that cannot be hidden"}}
 }
 
-// replace makes l what raw is the JSON of, and reports whether it could.
+// replace sets l to the value of the JSON raw, and reports whether it could.
 func replace(l *discovery.Listing, raw []byte) bool {
 	decoded := discovery.Listing{Held: l.Held}
 	if json.Unmarshal(raw, &decoded) != nil {

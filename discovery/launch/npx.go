@@ -106,8 +106,8 @@ func globQuote(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// NPMCache is the cache of the npm that c finds. It is asked for in the home
-// directory: what the working folder of c says of it does not count.
+// NPMCache returns the cache folder of the npm that c finds. npm is run in the home
+// directory, so settings in the working folder of c have no effect.
 func NPMCache(ctx context.Context, c Command) string {
 	env := make(map[string]string)
 	for _, kv := range c.Env {

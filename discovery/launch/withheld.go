@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// wanted are variables by which well-known programs find their settings, and what a
-// person signed in with. A shell has them, and servers get them only where the
-// configuration says so.
+// wanted are variables in which well-known programs find their settings and
+// credentials. Shells have them; servers get them only if the configuration says so.
 var wanted = []string{
 	"KUBECONFIG", "HELM_CONFIG_HOME",
 	"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CA_BUNDLE",
@@ -25,10 +24,10 @@ var wanted = []string{
 	"OLLAMA_HOST",
 }
 
-// Withheld returns the variables of environ that well-known programs look for and
-// that a server with this configured environment does not get, sorted by name: those
-// that stay with the broker, and those that it would pass on if there were no
-// credentials in their values.
+// Withheld returns the variables of environ that well-known programs read and that a
+// server with this configured environment does not get, sorted by name: those that
+// servers never inherit, and those that they do not inherit because their value
+// contains credentials.
 func Withheld(environ []string, configured map[string]string) []string {
 	gets := make(map[string]bool)
 	for _, kv := range Environment(environ, configured) {
@@ -49,7 +48,7 @@ func Withheld(environ []string, configured map[string]string) []string {
 	return names
 }
 
-// fold is the name of a variable as it is compared.
+// fold returns the name of a variable in the form in which names are compared.
 func fold(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)

@@ -15,9 +15,9 @@ import (
 )
 
 // A RunnerFolder is an empty folder in which package runners start. In the working
-// folder of a server they would prefer what lies there: programs in node_modules,
-// and settings in .npmrc, package.json and the like, which anybody may have put
-// there. It is safe for concurrent use. Close must be called.
+// folder of a server they would prefer its programs in node_modules, and its settings
+// in .npmrc, package.json and the like, which anybody may have put there. It is safe
+// for concurrent use. Close must be called.
 type RunnerFolder struct {
 	mu   sync.Mutex
 	dir  string // "" until there is a temporary one
@@ -25,8 +25,8 @@ type RunnerFolder struct {
 	made bool
 }
 
-// NewRunnerFolder returns the folder dir, which is made when a runner is to start
-// there; "" is a temporary one.
+// NewRunnerFolder returns a RunnerFolder at dir, or at a temporary folder if dir is "".
+// The folder is created when the first runner starts in it.
 func NewRunnerFolder(dir string) *RunnerFolder {
 	return &RunnerFolder{dir: dir, temp: dir == ""}
 }
@@ -41,18 +41,18 @@ func (f *RunnerFolder) Close() {
 }
 
 const (
-	// folderVariable holds the working folder of a server while its package runner
-	// works elsewhere.
+	// folderVariable contains the working folder of a server whose package runner
+	// starts elsewhere.
 	folderVariable = "MCPBROKER_FOLDER"
-	// shellVariable is the shell that npm is configured to start programs with.
+	// shellVariable contains the shell with which npm is configured to start programs.
 	shellVariable = "MCPBROKER_SHELL"
 	scriptShell   = "npm_config_script_shell"
 )
 
-// shellScript is the shell with which npm starts the program of a package: it goes
-// to the working folder first. npm starts scripts of installations with it too,
-// which stay where they are. Both scripts take the folders of programs out of PATH
-// that npm and bun look for above the runner's folder.
+// shellScript is the shell with which npm starts the program of a package; it changes
+// to the working folder first. npm also starts installation scripts with it, which stay
+// in their folder. Both scripts remove from PATH the folders above the runner's folder
+// that npm and bun add.
 const shellScript = `#!/bin/sh
 shell=${MCPBROKER_SHELL:-/bin/sh}
 if [ "$npm_lifecycle_event" = npx ]; then
@@ -61,8 +61,7 @@ fi
 exec "$shell" "$@"
 `
 
-// runScript starts a program of a package: the one with the name in $1, or else
-// the only one.
+// runScript starts a program of a package: the one named $1, or the only one.
 const runScript = `#!/bin/sh
 bin=$1
 shift
@@ -99,8 +98,8 @@ const leaveFolder = `	p=:$PATH:
 	INIT_CWD=$folder
 `
 
-// create makes the folder. Its files end the search of npm, pnpm, yarn, bun, deno and
-// uv for the settings of a project, which goes on in the folders above.
+// create creates the folder. Its files stop npm, pnpm, yarn, bun, deno and uv from
+// searching the folders above for a project's settings.
 func (f *RunnerFolder) create() (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,10 +144,10 @@ func writeProgram(path, text string) error {
 	return file.Commit()
 }
 
-// Confine returns c with its package runner in the folder, if it has one that would
-// look at its working folder. Its program is given the working folder of c if the
-// runner can be told so, which away reports if it cannot. A runner that is asked for
-// a program of the working folder by its path is left there.
+// Confine returns c with its package runner in the folder, if the runner would read its
+// working folder. The runner starts its program in the working folder of c if it
+// supports that; otherwise away is true. A runner that is asked for a program of the
+// working folder by its path is not changed.
 func (f *RunnerFolder) Confine(c launch.Command) (confined launch.Command, away bool, err error) {
 	r, ok := findRunner(c)
 	if !ok {
@@ -174,7 +173,7 @@ func (f *RunnerFolder) Confine(c launch.Command) (confined launch.Command, away 
 	return c, away, nil
 }
 
-// confine writes the command anew. Without sh, the program stays with its runner.
+// confine rewrites the command. Without sh, the program stays in the runner's folder.
 func (r runnerCall) confine(c launch.Command, dir, folder string, sh bool) (launch.Command, bool) {
 	c.Args = slices.Clone(c.Args)
 	if r.inShell {
@@ -225,7 +224,7 @@ func (r runnerCall) confine(c launch.Command, dir, folder string, sh bool) (laun
 	return c, false
 }
 
-// quoteShell is text as one word of a shell.
+// quoteShell quotes text as one word of a shell.
 func quoteShell(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

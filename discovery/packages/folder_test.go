@@ -13,14 +13,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 )
 
-// A started is what the program of publishStarted says of itself.
+// A started is the description that the program of publishStarted prints of itself.
 type started struct {
 	Version, Folder, Path, Shell string
 	Args, Names                  []string
 }
 
-// publishStarted adds a package whose program prints that, and which has a script of
-// its installation that only works in its own folder.
+// publishStarted adds a package whose program prints a started, and whose installation
+// script works only in its own folder.
 func (r *registry) publishStarted(t *testing.T, name string) {
 	t.Helper()
 	r.publish(t, name, "1.0.0", `, "bin": {"started": "run.js"}, "scripts": {"postinstall": "node built.js"}`, map[string]string{
@@ -31,8 +31,8 @@ console.log(JSON.stringify({Version: "1.0.0", Folder: process.cwd(), Path: e.PAT
 	})
 }
 
-// plant makes a folder that has everything that package runners prefer to the
-// package of the registry; all of it says so when it runs.
+// plant creates a folder with everything that package runners prefer to the package of
+// the registry; each planted program says so when it runs.
 func plant(t *testing.T, pkg string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -54,7 +54,7 @@ func plant(t *testing.T, pkg string) string {
 	return dir
 }
 
-// saidBy runs a command in its folder.
+// saidBy returns the output of a command that runs in its folder.
 func saidBy(t *testing.T, c launch.Command) (s started) {
 	t.Helper()
 	if path, err := launch.LookPath(c.Program, c.Dir, c.Env); err == nil {
@@ -68,8 +68,8 @@ func saidBy(t *testing.T, c launch.Command) (s started) {
 	return s
 }
 
-// A package is that of the registry whatever lies beside the working folder of its
-// server, and its program starts there.
+// A package comes from the registry whatever is in the working folder of its server,
+// and its program starts there.
 func TestPlantedProgramsDoNotRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its programs need a shell")
@@ -132,7 +132,7 @@ func TestPlantedProgramsDoNotRun(t *testing.T) {
 	}
 }
 
-// The runner's folder may itself be in that of a project, and npm may be told a shell.
+// The runner's folder may be inside a project, and npm may be configured with a shell.
 func TestRunnerFolderInAProject(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its programs need a shell")
@@ -155,8 +155,8 @@ func TestRunnerFolderInAProject(t *testing.T) {
 	}
 }
 
-// Runners that cannot tell their program the folder start in ours all the same, and
-// what is no package runner, or is asked for what is in the folder, stays as it is.
+// Runners that cannot pass the working folder to their program start in our folder too;
+// other commands, and runners that are asked for code of the folder, are unchanged.
 func TestWhatIsConfined(t *testing.T) {
 	f := NewRunnerFolder("")
 	for _, c := range []struct {
@@ -230,7 +230,7 @@ func TestWhatIsConfined(t *testing.T) {
 	}
 }
 
-// What a shell is told is changed where a command begins only.
+// The script of a shell is changed only where a command begins.
 func TestRunnersInTextsOfShells(t *testing.T) {
 	f := NewRunnerFolder("/r")
 	f.made = true

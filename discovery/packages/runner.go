@@ -10,41 +10,42 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// A runnerKind is how a package runner is told where a program starts.
+// A runnerKind is the way in which a package runner learns where its program starts.
 type runnerKind int
 
 const (
 	ofNPM    runnerKind = iota // by its shell
 	byScript                   // it runs a script of ours in the environment of the package
-	untold                     // it cannot be told
+	untold                     // no way
 )
 
-// A runnerCall is a package runner that would look at its working folder, as it is
-// found in a command.
+// A runnerCall is a package runner in a command that would read its working folder.
 type runnerCall struct {
 	name string
 	kind runnerKind
-	// word is the argument that is the runner, -1 for the program.
+	// word is the index of the runner among the arguments, or -1 for the command
+	// itself.
 	word int
-	// at is the argument that names what runs, or the text of a shell.
+	// at is the index of the argument that names the program, or of a shell's script.
 	at int
-	// pkg is the package, if only at names it, and program what runs, for byScript;
-	// program is "" if that cannot be read.
+	// pkg is the package, if only at names it, and program the program to run, for
+	// byScript; program is "" if that is unknown.
 	pkg, program string
-	// inShell is set for a runner in the text of a shell, which is in two parts.
+	// inShell is set for a runner in the script of a shell, which is split in two.
 	inShell        bool
 	before, behind string
 }
 
-// A runner describes a program that runs packages. Others are asked for what lies
-// in the working folder, such as "npm run", or do not look at it, such as uvx.
+// A runner describes a program that runs packages. Commands that run code of the
+// working folder, such as "npm run", and programs that do not read it, such as uvx, are
+// not listed.
 type runner struct {
-	// verb is the first word, if that makes it a package runner.
+	// verb is the first word, if only that makes it a package runner.
 	verb []string
 	kind runnerKind
-	// values are options whose value is the next word, flags those without one.
+	// values are options with a value in the next word, flags options without one.
 	values, flags []string
-	// local are options that ask for what is in the working folder.
+	// local are options that ask for the code of the working folder.
 	local []string
 	// named are options that name the package.
 	named []string
@@ -75,7 +76,7 @@ var (
 	}
 )
 
-// runners are the package runners by name; with verbs those of one program.
+// runners are the package runners by name, one entry for each verb of a program.
 var runners = map[string][]runner{
 	"npx":  {npmRunner},
 	"npm":  {withVerb(npmRunner, "exec", "x")},
@@ -94,13 +95,13 @@ func withVerb(r runner, verb ...string) runner {
 	return r
 }
 
-// shells run the text behind -c, wrappers the command among their arguments.
+// shells run the script after -c, wrappers the command among their arguments.
 var (
 	shells   = []string{"sh", "bash", "zsh", "dash", "ash", "ksh"}
 	wrappers = []string{"env", "nice", "nohup", "cmd", "volta", "mise", "direnv", "corepack", "dotenv", "doppler", "op", "time", "timeout"}
 )
 
-// inText is a package runner where a shell begins a command.
+// inText matches a package runner at the beginning of a shell command.
 var inText = lazyregexp.New(`(^|[;&|(\n]|\b(?:then|do|else)\s)(\s*)((?:exec\s+|command\s+|[A-Za-z_]\w*=\S*\s+)*(?:[^\s'"();&|]*/)?(npx|pnpx|bunx|npm\s+(?:exec|x)|pnpm\s+dlx|yarn\s+dlx|bun\s+x|pipx\s+run)(?:\s+(?:-\S+\s+)*(\S+)|$))`)
 
 // findRunner finds the package runner of a command.
@@ -133,7 +134,7 @@ func findRunner(c launch.Command) (runnerCall, bool) {
 	return runnerCall{}, false
 }
 
-// inShellText finds a package runner in the text that a shell runs.
+// inShellText finds a package runner in the script of a shell.
 func inShellText(args []string) (runnerCall, bool) {
 	i := slices.IndexFunc(args, func(a string) bool {
 		return strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c")
@@ -153,8 +154,9 @@ func inShellText(args []string) (runnerCall, bool) {
 	return call, true
 }
 
-// read reads the arguments of a runner. It reports false if that is not asked for a
-// package, or for one in the working folder, which inFolder says was chosen.
+// read parses the arguments of a runner. It returns false if they do not name a
+// package, or name one of the working folder. inFolder is set if the working folder is
+// configured.
 func (r runner) read(args []string, inFolder bool, name string) (runnerCall, bool) {
 	call := runnerCall{kind: r.kind, at: -1}
 	verb, known, named := len(r.verb) == 0, true, ""
@@ -197,7 +199,7 @@ func (r runner) read(args []string, inFolder bool, name string) (runnerCall, boo
 	return r.target(call, args[i], named, known, inFolder, name)
 }
 
-// target is what the runner runs, of which the first word is given.
+// target adds to call the program that the runner runs, from its first word.
 func (r runner) target(call runnerCall, word, named string, known, inFolder bool, name string) (runnerCall, bool) {
 	switch {
 	case name == "deno" && !strings.HasPrefix(word, "npm:") && !strings.HasPrefix(word, "jsr:"):
@@ -217,7 +219,7 @@ func (r runner) target(call runnerCall, word, named string, known, inFolder bool
 	return call, true
 }
 
-// isLocal reports whether a package is one of the working folder.
+// isLocal reports whether a word names a package of the working folder.
 func isLocal(word string) bool {
 	word = strings.Trim(word, `'"`)
 	for _, prefix := range []string{"./", "../", `.\`, `..\`, "file:.", "link:.", "workspace:"} {
@@ -228,7 +230,7 @@ func isLocal(word string) bool {
 	return word == "." || word == ".."
 }
 
-// programName is what a command is called, without its folder and ending.
+// programName returns the name of a command without folder and extension.
 func programName(command string) string {
 	base := strings.ToLower(filepath.Base(command))
 	for _, ending := range []string{".cmd", ".exe", ".ps1"} {

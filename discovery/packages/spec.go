@@ -123,8 +123,8 @@ func readRunner(args, ignored, names []string) (Spec, error) {
 
 const npmExec = "npm exec"
 
-// asRunner returns the runner that a command is, and how many of its arguments say
-// so.
+// asRunner returns the runner that a command is equivalent to, and the number of
+// arguments that are its verb.
 func asRunner(name string, args []string) (runner string, verbs int) {
 	switch {
 	case name == "npm" && len(args) > 0 && (args[0] == "exec" || args[0] == "x"):
@@ -135,8 +135,8 @@ func asRunner(name string, args []string) (runner string, verbs int) {
 	return name, 0
 }
 
-// beforeDashes takes the "--" out of the arguments of the program: npm reads options
-// as far as that, unlike npx.
+// beforeDashes removes the "--" from the arguments of the program. Unlike npx, npm
+// parses its options up to it.
 func (s *Spec) beforeDashes(args []string) error {
 	if slices.Contains(args[:len(args)-len(s.Args)], "--") {
 		return nil

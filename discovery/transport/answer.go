@@ -12,11 +12,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// answered returns the answer to a call as the SDK can read it: one message, or a
-// stream of them.
+// answered returns the response to a call in a form that the SDK can read: one message,
+// or a stream of messages.
 func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*http.Response, error) {
 	if m.method != methodInitialize {
-		resp.Header.Del("Mcp-Session-Id") // which no other answer can change
+		resp.Header.Del("Mcp-Session-Id") // only the answer to initialize sets it
 	}
 	c := captureFrom(req.Context())
 	if resp.StatusCode == http.StatusOK && outbound.IsEvents(resp) && !r.o.SSE {
@@ -58,10 +58,10 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 	return rewrite(resp, append(messages, answer))
 }
 
-// read returns the answer to the call id in a body, and the messages beside it
-// that the SDK may see. A body that holds an answer to something cannot hold one
-// to another call: an id that is missing or different is corrected. unusable says
-// why a body that is meant to be JSON cannot be read.
+// read returns the answer to the call id in a body, and the other messages that the SDK
+// may see. If the body has an answer with a missing or different id, read corrects the
+// id, since the body cannot hold one to another call. unusable says why a body that
+// should be JSON cannot be read.
 func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, answer *jsonrpc.Response, unusable *AnswerError) {
 	if !json.Valid(body) {
 		fixed, ok := c.repair(body)
@@ -107,7 +107,7 @@ func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, ans
 	return others, answer, unusable
 }
 
-// rewrite makes messages the body of an answer.
+// rewrite replaces the body of a response by messages.
 func rewrite(resp *http.Response, messages []jsonrpc.Message) (*http.Response, error) {
 	var body []byte
 	for _, m := range messages {
@@ -132,7 +132,7 @@ func rewrite(resp *http.Response, messages []jsonrpc.Message) (*http.Response, e
 	return resp, nil
 }
 
-// errorText is the message of a body that is an error of JSON-RPC or OAuth, else
+// errorText returns the message of a body that is a JSON-RPC or OAuth error, or else
 // the body.
 func errorText(body []byte) []byte {
 	var rpc struct {
@@ -144,7 +144,7 @@ func errorText(body []byte) []byte {
 	return body
 }
 
-// failed notes err, and returns it.
+// failed records err and returns it.
 func (c *Capture) failed(err *AnswerError) error {
 	c.fail(err)
 	return err

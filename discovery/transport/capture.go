@@ -19,8 +19,8 @@ type Capture struct {
 	// an error.
 	Raw json.RawMessage
 
-	// AllowNaN is set where numbers that JSON does not have, such as NaN, are read as
-	// null. Else they make an answer unreadable.
+	// AllowNaN reads numbers that JSON does not have, such as NaN, as null. Otherwise
+	// they make an answer unreadable.
 	AllowNaN bool
 
 	standIn func(result json.RawMessage) (shown json.RawMessage, keep bool)
@@ -58,19 +58,18 @@ func (c *Capture) Err() error {
 	return nil
 }
 
-// Status returns the HTTP status of an answer that is a message; zero if there was
-// none, or on another transport.
+// Status returns the HTTP status of an answer that is a message, or 0 if there was none
+// or the transport is not HTTP.
 func (c *Capture) Status() int { return int(c.status.Load()) }
 
-// fail notes that the answer cannot be read. c may be nil.
+// fail records that the answer cannot be read. c may be nil.
 func (c *Capture) fail(err *AnswerError) {
 	if c != nil {
 		c.failure.Store(err)
 	}
 }
 
-// repair returns an answer that is not valid JSON as JSON, if c allows what is
-// wrong with it. c may be nil.
+// repair returns an invalid answer as JSON if c allows its defect. c may be nil.
 func (c *Capture) repair(text []byte) ([]byte, bool) {
 	if c == nil || !c.AllowNaN {
 		return nil, false
@@ -86,8 +85,7 @@ func (c *Capture) take(result json.RawMessage) json.RawMessage {
 	return shown
 }
 
-// A tee knows the outstanding requests of a connection, and which of them have a
-// capture.
+// A tee tracks the outstanding requests of a connection, and their captures.
 type tee struct {
 	mu   sync.Mutex
 	byID map[jsonrpc.ID]*Capture
@@ -143,9 +141,9 @@ func (t *tee) received(m jsonrpc.Message) {
 	}
 }
 
-// unreadable returns what the SDK gets in place of a message that is not valid
-// JSON: the message itself if its capture allows what is wrong with it, an error
-// in place of an answer, a request that is refused; nil if text is no message.
+// unreadable returns the message that the SDK gets instead of invalid JSON: the
+// repaired message if its capture allows that, an error for an answer, a refused
+// request; or nil if text is not a message.
 func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	e, id, ok := unreadable(text)
 	if !ok {
@@ -183,10 +181,10 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}}
 }
 
-// refusedRequest returns the id of the request that an error without an id
-// answers; it is not valid if that cannot be known. A server that could not read
-// a request does not know its id. Any other error without one may be about a
-// notification, unless nothing but the probe was sent.
+// refusedRequest returns the id of the request that an error without an id answers, or
+// an invalid id if that is unknown. A server that cannot read a request does not know
+// its id. Another error without one may concern a notification, unless only the probe
+// was sent.
 func (t *tee) refusedRequest(err error) (id jsonrpc.ID) {
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	t.mu.Lock()
@@ -229,8 +227,8 @@ func (c *teeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// Write sends a message. That one cannot be sent, or is refused, is no reason to
-// end the connection: the server may take the next.
+// Write sends a message. An error does not end the connection: the server may accept
+// the next message.
 func (c *teeConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	c.tee.sending(ctx, m)
 	err := c.Connection.Write(ctx, m)

@@ -14,12 +14,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// codeRejected is the code of the SDK's error for a request that its transport
-// did not send. An error with it fails that request; any other one of Write ends
-// the connection.
+// codeRejected is the code of the SDK's error for a request that its transport did not
+// send. An error of Write with this code fails one request; any other one ends the
+// connection.
 const codeRejected = -32005
 
-// rejected is err for the SDK, which fails one request with it.
+// rejected wraps err so that the SDK fails only one request.
 func rejected(err error) error {
 	return fmt.Errorf("%w: %w", &jsonrpc.Error{Code: codeRejected, Message: "rejected by transport"}, err)
 }
@@ -28,26 +28,25 @@ func rejected(err error) error {
 // network connection was lost before the answer began.
 type SendError struct{ Err error }
 
-// Error is that of the cause.
+// Error returns the text of the cause.
 func (e *SendError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// A StatusError is an HTTP answer to a call that holds no message for it. It
-// concerns that call alone.
+// A StatusError is an HTTP response to a call without a message for it. It concerns
+// that call alone.
 type StatusError struct {
 	Status int
-	// Text is what the answer says in words, cut; it is the server's.
+	// Text is the text of the response, cut; it comes from the server.
 	Text string
-	// RetryAfter is how long the server wants to be left alone; zero if it does not
-	// say.
+	// RetryAfter is the time that the server asks to wait; zero if it gives none.
 	RetryAfter time.Duration
 	// SessionGone is set when the server answered that the session does not exist.
 	SessionGone bool
 }
 
-// Error names the status, what the answer says and when to try again.
+// Error returns the status, the text of the response and the time to wait.
 func (e *StatusError) Error() string {
 	s := strings.TrimSpace(fmt.Sprintf("the server answered HTTP %d %s", e.Status, http.StatusText(e.Status)))
 	if e.Status < 300 {
@@ -70,15 +69,15 @@ func (e *StatusError) Unwrap() error {
 	return nil
 }
 
-// An AnswerError means that the answer to a call came and cannot be read, or
-// broke off: what was asked for has perhaps happened.
+// An AnswerError means that the answer to a call came but cannot be read, or was
+// incomplete. The call may have had its effect.
 type AnswerError struct {
 	Why string
-	// Text is the beginning of what came, on one line; it is the server's.
+	// Text is the beginning of the answer, on one line; it comes from the server.
 	Text string
 }
 
-// Error says why the answer cannot be read, and shows it.
+// Error says why the answer cannot be read, and shows its beginning.
 func (e *AnswerError) Error() string {
 	if e.Text == "" {
 		return "the server's answer cannot be used: " + e.Why
@@ -86,10 +85,10 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("the server's answer cannot be used: %s: %s", e.Why, e.Text)
 }
 
-// maxShown is how much of an answer is shown, in characters.
+// maxShown is the length of an answer in an error, in characters.
 const maxShown = 300
 
-// shown is the beginning of text on one line.
+// shown returns the beginning of text on one line.
 func shown(text []byte) string {
 	if len(text) > 4*maxShown {
 		text = text[:4*maxShown]
@@ -97,7 +96,7 @@ func shown(text []byte) string {
 	return gate.Cut(gate.Line(strings.ToValidUTF8(string(text), "\ufffd")), maxShown)
 }
 
-// words is what a body says, without the marks of HTML.
+// words returns the text of a body without HTML tags.
 func words(body []byte) string {
 	if len(body) > 16<<10 {
 		body = body[:16<<10]
@@ -118,10 +117,10 @@ func words(body []byte) string {
 	return shown([]byte(strings.Join(strings.Fields(out.String()), " ")))
 }
 
-// maxRetryAfter bounds what a server can ask for.
+// maxRetryAfter bounds the time that a server can ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter reads the header of that name, which has seconds or a date.
+// retryAfter parses the header Retry-After, which has seconds or a date.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if n, err := strconv.ParseFloat(v, 64); err == nil && n > 0 {
@@ -133,7 +132,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// statusError is the error for an answer to a call that has no message.
+// statusError returns the error for a response to a call without a message.
 func statusError(resp *http.Response, body []byte) *StatusError {
 	return &StatusError{Status: resp.StatusCode, Text: words(body), RetryAfter: retryAfter(resp.Header)}
 }

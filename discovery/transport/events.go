@@ -19,13 +19,13 @@ type event struct {
 	hasData bool
 }
 
-// ofMessage reports whether the event is of the kind that carries messages.
+// ofMessage reports whether the event carries a message.
 func (e *event) ofMessage() bool {
 	return e.hasData && (e.name == "" || e.name == "message") && len(bytes.TrimSpace(e.data)) > 0
 }
 
-// An eventReader reads server-sent events. Comments, fields that are not known
-// and lines without a colon are skipped.
+// An eventReader reads server-sent events. It skips comments, unknown fields and lines
+// without a colon.
 type eventReader struct {
 	body  io.ReadCloser
 	room  *io.LimitedReader // of body, for one event
@@ -38,7 +38,7 @@ func newEventReader(body io.ReadCloser) *eventReader {
 	return &eventReader{body: body, room: room, lines: bufio.NewReaderSize(room, 16<<10)}
 }
 
-// next returns the next event, with what there is of it if the stream ends in it.
+// next returns the next event, or the part of it before the end of the stream.
 func (r *eventReader) next() (e event, err error) {
 	if r.err != nil {
 		return e, r.err
@@ -70,7 +70,7 @@ func (r *eventReader) next() (e event, err error) {
 	}
 }
 
-// field takes one line of an event.
+// field adds one line of an event.
 func (e *event) field(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -92,7 +92,7 @@ func (e *event) field(line []byte) {
 	}
 }
 
-// writeEvent is an event named name whose data is data.
+// writeEvent returns an event with the given name and data.
 func writeEvent(name string, data []byte) []byte {
 	out := make([]byte, 0, len(name)+len(data)+20)
 	out = append(append(append(out, "event: "...), name...), '\n')

@@ -58,8 +58,8 @@ func decodeID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
 	return id, err == nil
 }
 
-// fractional reports whether an id is a number that no request of the SDK has, which
-// would be taken for another one.
+// fractional reports whether an id is a number with a fraction. The SDK sends none, and
+// would confuse it with another id.
 func fractional(id json.RawMessage) bool {
 	f, err := strconv.ParseFloat(string(id), 64)
 	return err == nil && f != math.Trunc(f)

@@ -148,7 +148,7 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r.status.Store(int32(resp.StatusCode))
 	switch {
-	case isRedirect(resp): // which the client follows, through here again
+	case isRedirect(resp): // the client follows it, with another round trip
 		return resp, nil
 	case !m.call:
 		resp.Body.Close()
@@ -159,7 +159,7 @@ func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.answered(req, m, resp)
 }
 
-// isRedirect reports whether resp names another address for its request.
+// isRedirect reports whether resp redirects its request.
 func isRedirect(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -168,7 +168,7 @@ func isRedirect(resp *http.Response) bool {
 	return false
 }
 
-// get opens a stream: that of a session over SSE, else the optional one.
+// get opens a stream: that of a session over SSE, or else the optional one.
 func (r *HTTP) get(req *http.Request) (*http.Response, error) {
 	resp, err := r.send(req, nil)
 	if from := req.Response; from != nil && from.Request.Method == http.MethodPost {
@@ -203,7 +203,7 @@ func (r *HTTP) get(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// openStream asks for a stream like that of like, from behind the event last.
+// openStream asks for a stream like that of like, after the event last.
 func (r *HTTP) openStream(like *http.Request, last string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(like.Context(), http.MethodGet, r.url, nil)
 	if err != nil {
@@ -228,7 +228,7 @@ func (r *HTTP) openStream(like *http.Request, last string) (*http.Response, erro
 	return resp, statusError(resp, nil)
 }
 
-// send sends one request with what every request has, and bounds the answer.
+// send sends one request with the common headers, and bounds the response.
 func (r *HTTP) send(req *http.Request, m *outgoing) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	out := req.Clone(ctx)
@@ -270,16 +270,16 @@ func (r *HTTP) send(req *http.Request, m *outgoing) (*http.Response, error) {
 
 var errLate = errors.New("no answer in time")
 
-// An outgoing is what a request carries to the server.
+// An outgoing describes the message in a request to the server.
 type outgoing struct {
 	method string
 	id     jsonrpc.ID
-	call   bool // it wants an answer
-	answer bool // it is one
+	call   bool // it is a call
+	answer bool // it is an answer
 	modern bool // it is of protocol 2026-07-28 or later
 }
 
-// maxHead is within how many bytes of a message its id and method are.
+// maxHead is the number of bytes within which a message has its id and method.
 const maxHead = 1 << 10
 
 // outgoingOf reads the beginning of the message in req.
@@ -307,7 +307,7 @@ func outgoingOf(req *http.Request) *outgoing {
 	return m
 }
 
-// emptyAnswer is an answer without a body that the server has not given.
+// emptyAnswer returns a response without a body that did not come from the server.
 func emptyAnswer(req *http.Request, status int) *http.Response {
 	return &http.Response{
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

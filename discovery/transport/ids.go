@@ -11,20 +11,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// The SDK reads the id of a request, and a progress token, as a string or a float64. One
-// that it would not give back byte for byte, such as an integer beyond 2^53, is replaced
-// by a string when it comes and written as it was when it leaves: MarkIDs and RestoreIDs
-// do that to messages, decodeMessage and EncodeMessage while they are at it.
+// The SDK decodes request ids and progress tokens as a string or a float64. One that it
+// would not return byte for byte, such as an integer beyond 2^53, is replaced by a
+// string when it comes, and restored when it leaves: by MarkIDs and RestoreIDs in
+// messages, and by decodeMessage and EncodeMessage while coding.
 
-// idMark begins the strings that replace JSON. What follows are the bytes of it, two
-// letters each, so that nothing takes them for a number or for a secret.
+// idMark begins the strings that replace JSON. The bytes of the JSON follow, two
+// letters each, so that the string looks like neither a number nor a secret.
 const idMark = "broker:json:"
 
-// maxPlainID is how many digits an integer has that a float64 certainly holds.
+// maxPlainID is the number of digits up to which a float64 holds every integer.
 const maxPlainID = 15
 
-// marked returns the string that replaces an id or a token, as JSON; false if the SDK
-// gives it back as it is, or does not take it at all.
+// marked returns the JSON string that replaces an id or token, or false if the SDK
+// returns it unchanged or does not accept it.
 func marked(raw json.RawMessage) (json.RawMessage, bool) {
 	switch {
 	case len(raw) == 0:
@@ -49,7 +49,7 @@ func marked(raw json.RawMessage) (json.RawMessage, bool) {
 	return append(b, '"'), true
 }
 
-// restored is the reverse of marked.
+// restored is the inverse of marked.
 func restored(raw json.RawMessage) (json.RawMessage, bool) {
 	letters, ok := bytes.CutPrefix(raw, []byte(`"`+idMark))
 	letters, closed := bytes.CutSuffix(letters, []byte(`"`))
@@ -67,7 +67,7 @@ func restored(raw json.RawMessage) (json.RawMessage, bool) {
 	return b, json.Valid(b)
 }
 
-// plainJSON writes a string as the SDK does.
+// plainJSON encodes a string as the SDK does.
 func plainJSON(text string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -78,8 +78,8 @@ func plainJSON(text string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// MarkIDs returns a message, or a batch of them, in which the ids and the tokens of
-// requests are strings that RestoreIDs knows. What is no JSON stays as it is.
+// MarkIDs returns a message, or a batch, with the ids and tokens of requests replaced
+// by strings. Invalid JSON is returned unchanged.
 func MarkIDs(message []byte) []byte {
 	if !json.Valid(message) {
 		return message
@@ -119,10 +119,10 @@ func MarkIDs(message []byte) []byte {
 	})
 }
 
-// HasMarkedIDs reports whether a text has what RestoreIDs may replace.
+// HasMarkedIDs reports whether a text contains strings of MarkIDs.
 func HasMarkedIDs(text []byte) bool { return bytes.Contains(text, []byte(`"`+idMark)) }
 
-// RestoreIDs returns a message with the ids and tokens that MarkIDs has replaced.
+// RestoreIDs returns a message with the ids and tokens that MarkIDs replaced.
 func RestoreIDs(message []byte) []byte {
 	if !HasMarkedIDs(message) || !json.Valid(message) {
 		return message
@@ -144,7 +144,7 @@ func RestoreIDs(message []byte) []byte {
 	})
 }
 
-// EncodeMessage encodes a message whose ids and tokens may have been replaced.
+// EncodeMessage encodes a message and restores its ids and tokens.
 func EncodeMessage(m jsonrpc.Message) ([]byte, error) {
 	frame, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -164,8 +164,8 @@ func EncodeMessage(m jsonrpc.Message) ([]byte, error) {
 	return frame, nil
 }
 
-// convertParams converts what the parameters of a request name requests and progress
-// by; false if nothing changes.
+// convertParams converts the ids and tokens in the parameters of a request. It returns
+// false if nothing changes.
 func convertParams(method, params json.RawMessage, convert func(json.RawMessage) (json.RawMessage, bool)) (json.RawMessage, bool) {
 	switch string(method) {
 	case `"notifications/progress"`:
@@ -201,7 +201,7 @@ func convertMember(object json.RawMessage, member string, convert func(json.RawM
 	}), true
 }
 
-// replaceMembers writes an object anew.
+// replaceMembers rewrites an object.
 func replaceMembers(object []byte, replace func(key string, value json.RawMessage) json.RawMessage) []byte {
 	b := make([]byte, 0, len(object))
 	EachMember(object, func(key string, value json.RawMessage) {
@@ -216,8 +216,8 @@ func replaceMembers(object []byte, replace func(key string, value json.RawMessag
 	return append(b, '}')
 }
 
-// restoreBody restores the ids in the body of a request, which MarkIDs has replaced. Calls
-// and lists, which have a capture, have ids of our own.
+// restoreBody restores the ids in the body of a request. Calls and lists, which have a
+// capture, have ids of our own.
 func restoreBody(req *http.Request) {
 	if req.Method != http.MethodPost || req.GetBody == nil || captureFrom(req.Context()) != nil {
 		return

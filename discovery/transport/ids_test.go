@@ -17,12 +17,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
-// oddIDs are ids of a server's requests that the SDK by itself answers with other ones.
+// oddIDs are ids of server requests that the SDK alone changes in its answer.
 var oddIDs = []string{`2047948614742839297`, `-9007199254740993`, `123456789012345678901234567890`, `2.5`, `1.0`, `1e400`, `"\u0062"`, `"a\/b"`, `"broker:json:aa"`, `41`, `"plain"`}
 
 const initializeResult = `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
 
-// head has of a message what is compared.
+// head is the part of a message that is compared.
 type head struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`

@@ -124,7 +124,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// Whatever a stream holds, the SDK gets messages that it can read.
+// Whatever a stream contains, the SDK gets messages that it can read.
 func FuzzSSEFilter(f *testing.F) {
 	f.Add("event: message\ndata: {\"a\":1}\n\n: c\n\ndata:{\"jsonrpc\":\"2.0\",\ndata: \"method\":\"a\"}\r\n\r\nid: 7\n\nretry\n\ndata: cut")
 	f.Fuzz(func(t *testing.T, text string) {

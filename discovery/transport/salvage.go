@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxDepth is how deep JSON may be nested; encoding/json reads no deeper.
+	// maxDepth is the nesting of JSON up to which encoding/json decodes.
 	maxDepth = 10_000
-	// maxFinds bounds how often a message is looked for in one line.
+	// maxFinds bounds the attempts to find a message in one line.
 	maxFinds = 64
 )
 
-// messagesIn returns the messages in a line that holds something beside them,
-// such as a banner, escape codes or another message.
+// messagesIn returns the messages in a line with other content, such as a banner,
+// escape codes or another message.
 func messagesIn(line []byte) (found []jsonrpc.Message) {
 	work := 0 // bytes looked at
 	for tries, i := 0, 0; tries < maxFinds && work < 4*len(line); tries++ {
@@ -41,7 +41,8 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 	return found
 }
 
-// ofServer reports whether m is one that servers send. Some log what they get.
+// ofServer reports whether m is a message that servers send. Some log the messages that
+// they receive.
 func ofServer(m jsonrpc.Message) bool {
 	req, ok := m.(*jsonrpc.Request)
 	if !ok {
@@ -51,8 +52,8 @@ func ofServer(m jsonrpc.Message) bool {
 	return known
 }
 
-// unreadable cuts the outermost members out of a message that is not valid JSON
-// as a whole. ok reports whether it is a message at all, as far as it goes.
+// unreadable returns the outermost members of an invalid JSON message. ok reports
+// whether it is a message at all.
 func unreadable(text []byte) (e envelope, id jsonrpc.ID, ok bool) {
 	first := bytes.IndexByte(text, '{')
 	key := bytes.Index(text, []byte(`"jsonrpc"`))
@@ -68,7 +69,7 @@ func unreadable(text []byte) (e envelope, id jsonrpc.ID, ok bool) {
 	return e, id, false
 }
 
-// whyUnreadable says why text, which is meant to be JSON, cannot be read.
+// whyUnreadable says why text, which should be JSON, cannot be read.
 func whyUnreadable(text []byte) string {
 	depth, deepest, number := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -97,8 +98,8 @@ func whyUnreadable(text []byte) string {
 	return "it is not valid JSON"
 }
 
-// withoutNaN replaces the numbers that JSON does not have by null, as JavaScript
-// writes them, and reports whether the text is valid JSON then.
+// withoutNaN replaces numbers that JSON does not have by null, as JavaScript does, and
+// reports whether the text is then valid JSON.
 func withoutNaN(text []byte) ([]byte, bool) {
 	var out []byte
 	from := 0

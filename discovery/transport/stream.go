@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// firstRetryWait is how long a stream that ended is left before it is asked for
-	// again, if the server does not say. It grows up to maxRetryWait.
+	// firstRetryWait is the time before an ended stream is requested again, unless the
+	// server gives one. It grows up to maxRetryWait.
 	firstRetryWait = time.Second
 	maxRetryWait   = time.Minute
-	// steadyStream is how long a stream has to last for the wait to begin anew.
+	// steadyStream is the duration of a stream after which the wait starts anew.
 	steadyStream = 30 * time.Second
-	// maxResumes is how often the stream of a call is resumed without an event on it.
+	// maxResumes is the number of times that a call's stream is resumed without an
+	// event.
 	maxResumes = 5
 )
 
@@ -32,11 +33,11 @@ const (
 type stream struct {
 	r       *HTTP
 	ctx     context.Context
-	req     *http.Request // that opened it
+	req     *http.Request // the request that opened it
 	call    *outgoing     // nil for the stream of a session
 	capture *Capture
 
-	events  *eventReader // nil between two
+	events  *eventReader // nil between two streams
 	began   time.Time
 	last    string        // id of the last event
 	wait    time.Duration // before the stream is asked for again
@@ -80,7 +81,7 @@ func (s *stream) next() {
 		s.drain()
 		return
 	case s.events == nil:
-		s.again()
+		s.reopen()
 		return
 	}
 	e, err := s.events.next()
@@ -109,8 +110,8 @@ func (s *stream) next() {
 	s.pending = writeEvent("message", frame)
 }
 
-// message returns the message for the SDK in the data of an event; nil if there
-// is none for it.
+// message returns the message for the SDK in the data of an event, or nil if there is
+// none.
 func (s *stream) message(data []byte) jsonrpc.Message {
 	valid := json.Valid(data)
 	var m jsonrpc.Message
@@ -119,7 +120,7 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 	}
 	if resp, ok := m.(*jsonrpc.Response); ok {
 		if s.call == nil || resp.ID != s.call.id {
-			return nil // nobody waits for it here
+			return nil // no call waits for it here
 		}
 		return s.answer(resp)
 	}
@@ -131,9 +132,9 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 	}
 	e, id, ok := unreadable(data)
 	if !ok || e.method != nil || id.IsValid() && id != s.call.id || !id.IsValid() && e.err == nil {
-		return nil // no answer
+		return nil // not an answer
 	}
-	if valid && e.err != nil { // without an id it can be of this call only
+	if valid && e.err != nil { // an error without an id can only be about this call
 		return s.answer(&jsonrpc.Response{ID: s.call.id, Error: decodeError(e.err)})
 	}
 	if fixed, ok := s.capture.repair(data); ok {
@@ -144,13 +145,13 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 	return s.failed(&AnswerError{Why: whyUnreadable(data), Text: shown(data)})
 }
 
-// drain reads what follows the answer to a call, so that the connection can be
-// used again.
+// drain reads the rest after the answer to a call, so that the connection can be
+// reused.
 func (s *stream) drain() {
 	s.err = io.EOF
 	if s.events != nil {
 		s.events.room.N = MaxMessageBytes
-		_, _ = io.Copy(io.Discard, s.events.lines) // nobody needs it
+		_, _ = io.Copy(io.Discard, s.events.lines) // its content is not needed
 		s.events.body.Close()
 	}
 }
@@ -170,7 +171,7 @@ func (s *stream) failed(err *AnswerError) jsonrpc.Message {
 	return s.answer(&jsonrpc.Response{ID: s.call.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
 }
 
-// ended is called when the stream of the server has ended.
+// ended handles the end of the server's stream.
 func (s *stream) ended(err error) {
 	s.events.body.Close()
 	s.events = nil
@@ -201,8 +202,8 @@ func (s *stream) giveUp(why string) {
 	}
 }
 
-// again asks the server for the stream once more, after a while.
-func (s *stream) again() {
+// reopen asks the server for the stream again, after a wait.
+func (s *stream) reopen() {
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
 	select {
@@ -220,7 +221,7 @@ func (s *stream) again() {
 		s.events, s.began = newEventReader(resp.Body), time.Now()
 	case s.call == nil:
 		if refused, ok := err.(*StatusError); ok && !refused.transient() {
-			<-s.ctx.Done() // the session goes on without
+			<-s.ctx.Done() // the session continues without the stream
 			s.err = s.ctx.Err()
 		}
 	case s.resumes < maxResumes:
@@ -234,18 +235,18 @@ func (s *stream) again() {
 	resp.Body.Close()
 }
 
-// transient reports whether the same request may be answered otherwise later.
+// transient reports whether the same request may succeed later.
 func (e *StatusError) transient() bool {
 	return e.Status >= 500 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status < 300
 }
 
-// A sseFilter is the stream of the transport of protocol 2024-11-05 as the SDK
-// gets it: the address for messages first, and then messages that it can read. A
-// call whose answer cannot be read gets an error in its place.
+// A sseFilter is the stream of the 2024-11-05 transport as the SDK gets it: the address
+// for messages first, then messages that it can read. A call whose answer cannot be
+// read gets an error.
 type sseFilter struct {
 	events  *eventReader
 	tee     *tee
-	named   bool // the address was there
+	named   bool // the address was sent
 	pending []byte
 }
 
@@ -271,7 +272,7 @@ func (f *sseFilter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// message returns the data of an event as the SDK can read it; nil to skip it.
+// message returns the data of an event that the SDK can read, or nil to skip it.
 func (f *sseFilter) message(data []byte) []byte {
 	var m jsonrpc.Message
 	if json.Valid(data) {

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// paramsOf maps what a server may send to its parameters, as the SDK reads them,
-// and to whether there have to be any.
+// paramsOf maps the methods that a server may send to their parameters, as the SDK
+// reads them, and to whether parameters are required.
 var paramsOf = map[string]struct {
 	make     func() any
 	required bool
@@ -30,14 +30,14 @@ var paramsOf = map[string]struct {
 	"notifications/elicitation/complete":   {func() any { return new(mcp.ElicitationCompleteParams) }, true},
 }
 
-// refusedParams are given to the SDK in place of parameters that it must not
-// see. They are of no method, so it answers that they are invalid.
+// refusedParams replace parameters that the SDK must not see. No method has them, so it
+// answers that they are invalid.
 var refusedParams = json.RawMessage("[]")
 
-// vet returns what the SDK may see of a message: it decodes and handles the
-// requests of servers in goroutines of its own, where a panic ends the process.
-// So what a method needs is looked for, and the parameters are decoded, here
-// first. A notification that fails this is nil.
+// vet returns the part of a message that the SDK may see. The SDK decodes and handles
+// requests of servers in goroutines of its own, where a panic ends the process; so vet
+// decodes the parameters first and checks the required ones. It returns nil for a
+// notification that fails this.
 func vet(m jsonrpc.Message) jsonrpc.Message {
 	req, ok := m.(*jsonrpc.Request)
 	if !ok {
@@ -59,7 +59,7 @@ func vet(m jsonrpc.Message) jsonrpc.Message {
 func checkParams(req *jsonrpc.Request) (err error) {
 	want, known := paramsOf[req.Method]
 	switch {
-	case !known: // which the SDK answers without a look at them
+	case !known: // the SDK answers it without decoding params
 		return nil
 	case len(req.Params) == 0 && want.required:
 		return fmt.Errorf("%s has no params", req.Method)

@@ -62,8 +62,8 @@ func failure(err error) (state State, hint string, handled bool, cause error) {
 
 // authFailed is the error of a call for which there was no token, or that was
 // refused for want of a better one, nil if err is another. The tool has not run.
-// A session in which tools/list needs a sign-in too is given up: the next call
-// asks for the token again. Other servers want one for some of their tools only.
+// A session in which tools/list needs a sign-in too is closed: the next call asks for
+// the token again. Other servers need one for some of their tools only.
 func (s *server) authFailed(ctx context.Context, sess *session, err error) error {
 	need, ok := errors.AsType[transport.SignInNeeded](err)
 	if !ok {
@@ -84,7 +84,7 @@ func (s *server) authFailed(ctx context.Context, sess *session, err error) error
 	return &ConnectError{Server: s.cfg.Name, State: StateNeedsSignIn, Hint: need.SignInHint(), Err: need}
 }
 
-// isPartial reports whether a sign-in is needed for the one request only.
+// isPartial reports whether only this request needs a sign-in.
 func isPartial(err error) bool {
 	need, ok := errors.AsType[transport.SignInNeeded](err)
 	return ok && need.Partial()

@@ -28,17 +28,16 @@ func captureCall() *transport.Capture {
 	})
 }
 
-// captureList captures a page of tools. A number in it that JSON does not have
-// is that of a schema, which does not matter as much as all the tools.
+// captureList captures a page of tools. An invalid number in a schema must not make all
+// tools unavailable.
 func captureList() *transport.Capture {
 	c := transport.NewCapture(func(page json.RawMessage) (json.RawMessage, bool) { return listForSDK(page), true })
 	c.AllowNaN = true
 	return c
 }
 
-// answerError is the error of a request that was sent with c and failed with err:
-// that of an answer that could not be read if that is why, and with the HTTP
-// status of an error that came with one.
+// answerError returns the error of a request that was sent with c and failed with err:
+// c's error if the answer could not be read, or err with the HTTP status of the answer.
 func answerError(c *transport.Capture, err error) error {
 	if e := c.Err(); e != nil {
 		return e
@@ -49,7 +48,7 @@ func answerError(c *transport.Capture, err error) error {
 	return err
 }
 
-// A refusedError is an error of JSON-RPC that came with an HTTP status.
+// A refusedError is a JSON-RPC error that came with an HTTP status.
 type refusedError struct {
 	status int
 	err    error

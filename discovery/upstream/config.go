@@ -56,7 +56,7 @@ type Config struct {
 	// Options.PackageDir is set.
 	AsWritten bool
 
-	// Permit is asked each time that Command is about to start; nil allows it.
+	// Permit is called each time before Command starts; nil allows it.
 	Permit Permit
 
 	// URL is the endpoint of a remote server.
@@ -96,8 +96,8 @@ type Config struct {
 	folder string // of an instance: what ${workspaceFolder} stands for
 }
 
-// A Permit reports whether a program may start, at each start of it. It can be
-// compared, and is safe for concurrent use.
+// A Permit decides whether a program may start, each time. Its values are comparable
+// and safe for concurrent use.
 type Permit interface {
 	MayStart() error
 }
@@ -115,7 +115,7 @@ type OAuthClient struct {
 	// CallbackHost is the host of that address; empty means 127.0.0.1, and localhost
 	// where the server refuses that.
 	CallbackHost string
-	// Resource is what tokens are asked for; "none" leaves it out.
+	// Resource is the resource for which tokens are requested; "none" omits it.
 	Resource string
 	// MetadataURL is the address of a client ID metadata document.
 	MetadataURL string
@@ -146,8 +146,8 @@ type Options struct {
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.
 	Expand func(string) (string, error)
-	// Environ is the environment that servers inherit a few variables from, such as
-	// PATH; nil is os.Environ. It must be safe for concurrent use.
+	// Environ returns the environment from which servers inherit a few variables, such
+	// as PATH; nil means os.Environ. It must be safe for concurrent use.
 	Environ func() []string
 	// Folder is what ${workspaceFolder} stands for in a server that is nobody's
 	// instance, such as the one that lists the tools; while it is empty, such servers

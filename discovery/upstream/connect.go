@@ -162,7 +162,7 @@ func (d *dialer) hint(err error, h *hide.Hider) string {
 	if e, ok := errors.AsType[*outbound.RedirectError](err); ok {
 		return fmt.Sprintf(`if that is the server, correct "url" to begin with %s`, e.To)
 	}
-	if e, ok := errors.AsType[*outbound.TLSError](err); ok { // which says what helps
+	if e, ok := errors.AsType[*outbound.TLSError](err); ok { // its text has the advice
 		test := launch.ByHand("broker", []string{"servers", "test", d.cfg.Name})
 		if e.CertFile {
 			return "SSL_CERT_FILE=authority.pem " + test

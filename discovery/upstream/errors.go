@@ -37,18 +37,17 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("call %s/%s: %s (code %d)", e.Server, e.Tool, e.Message, e.Code)
 }
 
-// An HTTPError means that a server, or what is in front of it, answered one call
-// with an HTTP status and no message. Other calls go on.
+// An HTTPError means that a server, or a proxy in front of it, answered one call with
+// an HTTP status and no message. Other calls continue.
 type HTTPError struct {
 	Server, Tool string
 	Status       int
-	// RetryAfter is how long the server wants to be left alone; zero if it does not
-	// say.
+	// RetryAfter is the time that the server asks to wait; zero if it gives none.
 	RetryAfter time.Duration
 	Err        error
 }
 
-// Error names the tool, the status and what the server said.
+// Error returns the tool, the status and the server's text.
 func (e *HTTPError) Error() string {
 	return fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
 }
@@ -56,18 +55,18 @@ func (e *HTTPError) Error() string {
 // Unwrap returns the cause.
 func (e *HTTPError) Unwrap() error { return e.Err }
 
-// MayHaveRun reports whether the tool may have run all the same: only a status
-// from 400 to 499 says that the request was refused.
+// MayHaveRun reports whether the tool may have run: only a status from 400 to 499 means
+// that the request was refused.
 func (e *HTTPError) MayHaveRun() bool { return e.Status < 400 || e.Status >= 500 }
 
-// A ReplyError means that the answer to a call came and cannot be read. The tool
-// may have run.
+// A ReplyError means that the answer to a call came but cannot be read. The tool may
+// have run.
 type ReplyError struct {
 	Server, Tool string
 	Err          error
 }
 
-// Error names the tool, and shows what came.
+// Error returns the tool and the beginning of the answer.
 func (e *ReplyError) Error() string {
 	return fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
 }
@@ -129,15 +128,14 @@ func (e *TimeoutError) Error() string {
 // Timeout reports true, as net.Error has it.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// An UnansweredError means that a call was given up after it had been sent, and
-// before its server answered: its context was done, or the Pool was closed. The
-// tool may have run.
+// An UnansweredError means that a call ended after it was sent and before its server
+// answered: its context was done, or the Pool was closed. The tool may have run.
 type UnansweredError struct {
 	Server, Tool string
 	Err          error
 }
 
-// Error names the tool and why nobody waited for the answer.
+// Error returns the tool and the reason.
 func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("call %s/%s: %v", e.Server, e.Tool, e.Err)
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
-// Servers forget sessions: those over HTTP when they are deployed, those over
-// stdio when a watcher has restarted the program behind the pipes. Few say so as
-// the protocol has it, which is HTTP 404. Others answer 400, or an error of
-// JSON-RPC with one of many codes and whatever words. So a refusal that may mean
-// it is followed by tools/list, which the session has answered before: if that
-// is refused in the same way, the session is gone, and it is opened anew.
+// Servers forget sessions: HTTP servers when they are deployed, stdio servers when a
+// watcher restarts the program behind the pipes. The protocol has HTTP 404 for this,
+// but others answer 400, or a JSON-RPC error with various codes and any text. So after
+// a refusal that may mean it, the broker calls tools/list, which the session answered
+// before: if that is refused in the same way, the session is gone, and the broker opens
+// a new one.
 
-// probeTime is how long a server may take to answer whether a session exists.
+// probeTime bounds the check whether a session exists.
 const probeTime = 10 * time.Second
 
 // A denial is an answer that may mean that a session is gone.
 type denial struct {
-	status int   // of HTTP; zero for an error of JSON-RPC
+	status int   // of HTTP; zero for a JSON-RPC error
 	code   int64 // of JSON-RPC
-	// unsent is set when nothing can have run: the request was refused as such.
+	// unsent is set when the tool cannot have run: the request itself was refused.
 	unsent bool
 }
 
-// denialIn returns the denial in err, or ok false if err cannot mean that a
-// session is gone.
+// denialIn returns the denial in err, or false if err cannot mean that a session is
+// gone.
 func denialIn(err error) (r denial, ok bool) {
 	status := 0
 	if e, is := errors.AsType[*transport.StatusError](err); is {
@@ -55,17 +55,17 @@ func denialIn(err error) (r denial, ok bool) {
 		return r, false
 	}
 	switch e.Code {
-	case jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, -32002: // by which nothing is run; the last is "not initialized"
+	case jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, -32002: // nothing has run; the last is "not initialized"
 		return denial{code: e.Code, unsent: true}, true
-	case -32000, -32001, 0: // what libraries take for errors of their own
+	case -32000, -32001, 0: // libraries use these for any error
 		return denial{code: e.Code}, true
 	}
 	return r, false
 }
 
-// forgotten reports whether err, which answers a call in sess, means that the
-// server does not know the session any more, and whether the call can be sent
-// again since nothing has run.
+// forgotten reports whether err, the error of a call in sess, means that the server
+// does not know the session any more, and whether the call can be repeated because
+// nothing has run.
 func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone, again bool) {
 	said, may := denialIn(err)
 	if !may || sess.era != eraLegacy {
@@ -77,9 +77,9 @@ func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone,
 		return false, false
 	}
 	s.mu.Lock()
-	lists := sess.lists || s.of != nil // whose tools the shared one lists
+	lists := sess.lists || s.of != nil // the shared instance lists the tools
 	s.mu.Unlock()
-	if !lists { // it would be refused in any session
+	if !lists { // a new session would refuse it too
 		return errors.Is(err, mcp.ErrSessionMissing), true
 	}
 	now, refused := denialIn(s.probe(ctx, sess))
@@ -99,22 +99,22 @@ func (s *server) probe(ctx context.Context, sess *session) error {
 	return err
 }
 
-// leave ends a session that its server does not know any more. Calls in it that
-// are not refused end first: over HTTP they have connections of their own.
-func (s *server) leave(ctx context.Context, sess *session, err error) {
+// retire ends a session that its server does not know any more. Running calls that are
+// not refused end first: over HTTP they have connections of their own.
+func (s *server) retire(ctx context.Context, sess *session, err error) {
 	if sess.transport != "http" {
 		s.drop(ctx, sess, err)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sess.leaving = true // until its last call is released, which is that of the caller or another one
+	sess.leaving = true // until its last call is released
 	if s.sess == sess && !s.retired && !s.pool.closing() {
 		s.lostLocked(sess, sess.hide.InErr(err))
 	}
 }
 
-// errForgotten is the cause of a session that a server does not know any more.
+// errForgotten wraps the error of a session that a server does not know any more.
 func errForgotten(err error) error {
 	return fmt.Errorf("the server does not know the session any more: %w", err)
 }

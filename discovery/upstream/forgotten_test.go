@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// A forgetful server has sessions, which it forgets when it is told to. It then
-// refuses every request but initialize.
+// A forgetful server forgets its sessions on request. It then refuses every request
+// except initialize.
 type forgetful struct {
 	mu     sync.Mutex
 	n      int // of the session
@@ -48,8 +48,8 @@ func (f *forgetful) forget() {
 	f.known = false
 }
 
-// Whatever way a server tells that it has forgotten a session, at most one call
-// fails, and none is sent again that may have run.
+// However a server reports that it has forgotten a session, at most one call fails, and
+// no call that may have run is repeated.
 func TestForgottenSessionIsOpenedAnew(t *testing.T) {
 	t.Parallel()
 	text := func(status int, kind, body string) func(http.ResponseWriter, string) {
@@ -115,7 +115,7 @@ func TestForgottenSessionIsOpenedAnew(t *testing.T) {
 	}
 }
 
-// A refusal of one call is no sign that a session is gone, whatever its code.
+// The refusal of one call does not mean that the session is gone, whatever its code.
 func TestRefusedCallKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	for _, wire := range []string{"stdio", "http json", "sse"} {
@@ -133,8 +133,8 @@ func TestRefusedCallKeepsItsSession(t *testing.T) {
 	}
 }
 
-// An error of a server may have the code and the words of the SDK's own for what
-// could not be sent.
+// The error of a server may have the code and text of the SDK's own error for unsent
+// requests.
 func TestErrorWithTheWordsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {
@@ -150,7 +150,7 @@ func TestErrorWithTheWordsOfTheSDK(t *testing.T) {
 	}
 }
 
-// HTTP 404 for one call is that of something in front of the server.
+// HTTP 404 for one call comes from a proxy in front of the server.
 func TestNotFoundForOneCallKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	f := &forgetful{refuse: func(w http.ResponseWriter, _ string) { reply(w, 404, "", "") }}
@@ -174,8 +174,7 @@ func TestNotFoundForOneCallKeepsTheSession(t *testing.T) {
 	}
 }
 
-// A program that a watcher has started anew behind the same pipes knows no
-// session.
+// A program that a watcher has restarted behind the same pipes knows no session.
 func TestForgottenSessionOverStdio(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{-32600, -32602, -32002, -32000, 0} {

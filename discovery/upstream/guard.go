@@ -10,21 +10,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Whatever a server sends, it ends neither the process nor another session. The
-// SDK decodes results in the goroutine of the call and handles requests of the
-// server in goroutines of its own; a panic in either is an internal error of
-// that one message. What the SDK decodes before a middleware sees it is decoded
-// by transport first.
+// No message of a server ends the process or another session. The SDK decodes results
+// in the goroutine of the call, and handles requests of the server in goroutines of its
+// own; a panic in either becomes an internal error of that message. Package transport
+// checks what the SDK decodes before a middleware sees it.
 
-// recovered makes a panic the error of what was being done with a message of the
-// server. It must be deferred.
+// recovered turns a panic into the error of handling a message of the server. It must
+// be deferred.
 func (s *session) recovered(what string, err *error) {
 	if p := recover(); p != nil {
 		*err = s.panicked(what, p)
 	}
 }
 
-// panicked logs a panic, with its stack for the first of a session, and returns
+// panicked logs a panic, with its stack if it is the first of a session, and returns
 // the error for it.
 func (s *session) panicked(what string, p any) error {
 	p = s.hide.In(fmt.Sprint(p))
@@ -42,7 +41,7 @@ func (s *session) panicked(what string, p any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("the message of the server for %s could not be handled", what)}
 }
 
-// guarded is the outermost middleware, of both directions.
+// guarded is the outermost middleware, for both directions.
 func (s *session) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer func() {

@@ -165,7 +165,7 @@ func (s *server) instanceKey(ctx context.Context) (key, folder string) {
 	return "", ""
 }
 
-// owned is a part of a key that differs between owners.
+// owned adds the owner of c to a key.
 func owned(c *Conversation, key string) string { return strconv.Quote(c.Owner) + " " + key }
 
 func first(list []string) string {

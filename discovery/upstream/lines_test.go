@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// A message is found in its line whatever stands beside it; one that cannot be
-// read fails the call at once, and is shown.
+// A message is found in its line beside other content; one that cannot be read fails
+// the call at once, and the error shows it.
 func TestMessagesBesideOtherOutput(t *testing.T) {
 	t.Parallel()
 	answer := fakeupstream.Result(`{"content":[{"type":"text","text":"here { it } is"}]}`)
@@ -66,7 +66,7 @@ func TestMessagesBesideOtherOutput(t *testing.T) {
 	}
 }
 
-// An error without an id can be that of the only request.
+// An error without an id belongs to the only request.
 func TestErrorWithoutAnID(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {
@@ -86,7 +86,7 @@ func TestErrorWithoutAnID(t *testing.T) {
 	}
 }
 
-// Numbers that JSON does not have are read as null where tools are listed.
+// Numbers that JSON does not have are read as null in lists of tools.
 func TestListWithNaN(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {

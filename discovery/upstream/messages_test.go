@@ -25,8 +25,8 @@ var deep = strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 // deepMark stands for deep until the rest is encoded.
 const deepMark = "\x01deep"
 
-// mutations are the JSON texts that a peer may send in place of example: null, the
-// wrong kind, and each member in turn null, of other kinds and nested too deep.
+// mutations returns the JSON texts that a peer may send instead of example: null,
+// another type, and each member in turn null, of other types and nested too deep.
 func mutations(t *testing.T, example string) []string {
 	t.Helper()
 	var v any
@@ -92,10 +92,10 @@ func (obliging) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse
 	return &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{&mcp.TextContent{Text: "x"}}}, nil
 }
 
-// wires are the ways in which a puppet is reached.
+// wires are the transports of a puppet.
 var wires = []string{"stdio", "http stream", "http json", "sse"}
 
-// newPuppet returns a pool with the server s, which puppet plays over wire.
+// newPuppet returns a pool with the server s, played by puppet over wire.
 func newPuppet(t *testing.T, wire string, puppet *fakeupstream.Puppet) *Pool {
 	t.Helper()
 	o := &Options{Capabilities: obliging{}.Capabilities()}
@@ -128,8 +128,8 @@ func newPuppet(t *testing.T, wire string, puppet *fakeupstream.Puppet) *Pool {
 
 const form = `{"mode":"form","message":"m","_meta":{"a":1},"requestedSchema":{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]},"b":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}},"c":{"type":"string","enum":["x"],"enumNames":["X"],"default":"x"},"d":{"type":"number","minimum":1,"maximum":2,"default":1}},"required":["a"]}}`
 
-// serverMessages are what a server sends by itself, with parameters that are
-// right.
+// serverMessages are messages that a server sends without a request, with valid
+// parameters.
 var serverMessages = map[string]string{
 	"ping":                   `{"_meta":{"progressToken":1}}`,
 	"roots/list":             `{"_meta":{"progressToken":1}}`,
@@ -152,8 +152,7 @@ var serverMessages = map[string]string{
 	"notifications/no_such":                    `{"a":1}`,
 }
 
-// No message that a server sends by itself ends the process, the session or the
-// call that is under way.
+// No unsolicited message of a server ends the process, the session or the running call.
 func TestServerMessagesEndNothing(t *testing.T) {
 	t.Parallel()
 	sent := 0
@@ -196,7 +195,7 @@ func TestServerMessagesEndNothing(t *testing.T) {
 
 const inputRequired = `{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]},"b":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}}}}}},"b":{"method":"roots/list"},"c":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}}}}`
 
-// serverResults are the results of a server, right ones, by what asks for them.
+// serverResults are valid results of a server, by request.
 var serverResults = []struct{ method, example string }{
 	{"tools/list", `{"tools":[{"name":"echo","title":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}},"required":["a"]},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"title":"t"},"icons":[{"src":"https://example.com/","sizes":["1x1"]}],"_meta":{"a":1}}],"nextCursor":"","ttlMs":1,"cacheScope":"public"}`},
 	{"tools/call", `{"content":[{"type":"text","text":"x"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"audio","data":"AA==","mimeType":"audio/wav"},{"type":"resource_link","uri":"a:b","name":"n"},{"type":"resource","resource":{"uri":"a:b","text":"x"}}],"structuredContent":{"a":1},"isError":false,"resultType":"complete"}`},
@@ -231,7 +230,7 @@ func request(ctx context.Context, p *Pool, method string) {
 	}
 }
 
-// No result ends the process, and after each the server can be called.
+// No result ends the process, and the server can be called after each.
 func TestResultsEndNothing(t *testing.T) {
 	t.Parallel()
 	sent := 0
@@ -283,8 +282,7 @@ func TestResultsEndNothing(t *testing.T) {
 	t.Logf("%d results were sent", sent)
 }
 
-// While a server sends what nobody can read, 20 callers of others notice
-// nothing.
+// While one server sends unreadable messages, 20 callers of others are not affected.
 func TestFloodHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound = 60, 50

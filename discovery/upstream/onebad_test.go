@@ -41,8 +41,7 @@ func reply(w http.ResponseWriter, status int, kind, body string) {
 	_, _ = io.WriteString(w, body) // the client may be gone
 }
 
-// One wrong answer to one call is the trouble of that call: another one that is
-// under way goes on, in the same session.
+// A bad answer fails one call: another running call continues in the same session.
 func TestOneBadAnswerFailsOneCall(t *testing.T) {
 	t.Parallel()
 	const text = "text/event-stream"
@@ -133,8 +132,8 @@ func TestOneBadAnswerFailsOneCall(t *testing.T) {
 	}
 }
 
-// Whatever the optional stream of a session does, calls go on, and what the
-// server says on it is heard when it comes back.
+// Whatever happens to the optional stream of a session, calls continue, and messages on
+// it arrive once it is back.
 func TestOptionalStreamEndsNothing(t *testing.T) {
 	t.Parallel()
 	events := func(text string) func(http.ResponseWriter) {
@@ -199,7 +198,7 @@ func TestOptionalStreamEndsNothing(t *testing.T) {
 	}
 }
 
-// The stream of a call that breaks off is resumed behind the last event.
+// The stream of a call is resumed after its last event.
 func TestStreamOfACallIsResumed(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -234,7 +233,7 @@ func TestStreamOfACallIsResumed(t *testing.T) {
 	}
 }
 
-// Whatever server/discover is answered, initialize is tried.
+// Whatever the answer to server/discover, the broker tries initialize.
 func TestDiscoverDecidesNothing(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(w http.ResponseWriter, id string){

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// A revocable permit counts how often it is asked.
+// A revocable permit counts its calls.
 type revocable struct {
 	asked   atomic.Int32
 	revoked atomic.Bool
@@ -23,7 +23,7 @@ func (r *revocable) MayStart() error {
 	return nil
 }
 
-// Each start of a program needs a permit, also the one after it has ended by itself.
+// Each start of a program needs a permit, also after the program exited.
 func TestEachStartNeedsAPermit(t *testing.T) {
 	permit := new(revocable)
 	s := fake("s", fakeupstream.Dies)

@@ -331,7 +331,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	c.clock = newCallClock(limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
 	defer c.clock.stop()
 	if s.ctx.Err() != nil {
-		cancel(ErrClosed) // it may not have been noticed yet
+		cancel(ErrClosed) // the context may not be done yet
 	}
 	if callCtx.Err() != nil {
 		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, context.Cause(callCtx))
@@ -371,7 +371,7 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 	}
 	if gone, again := s.forgotten(ctx, sess, err); gone {
 		err = errForgotten(err)
-		s.leave(ctx, sess, err)
+		s.retire(ctx, sess, err)
 		if !again {
 			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call it again: the session is opened anew", Err: sess.hide.InErr(err)}
 		}
@@ -399,8 +399,8 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 	return s.lostCall(sess, err)
 }
 
-// answerFailed is the error of a call whose answer was no message, or none that
-// can be read; nil if err is another. The session goes on.
+// answerFailed returns the error of a call whose answer was not a message or cannot be
+// read, or nil for any other err. The session continues.
 func (s *server) answerFailed(sess *session, tool string, err error) error {
 	if cannotRead(err) {
 		return &ReplyError{Server: s.cfg.Name, Tool: tool, Err: sess.hide.InErr(err)}
@@ -415,8 +415,8 @@ func (s *server) answerFailed(sess *session, tool string, err error) error {
 	return &HTTPError{Server: s.cfg.Name, Tool: tool, Status: e.Status, RetryAfter: e.RetryAfter, Err: sess.hide.InErr(e)}
 }
 
-// cannotRead reports whether err, which is none of a connection, means that the
-// answer to a call came and could not be read. The SDK has no type for that.
+// cannotRead reports whether err, which is not a connection error, means that the
+// answer to a call came but could not be read. The SDK has no type for that.
 func cannotRead(err error) bool {
 	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, net.ErrClosed} {
 		if errors.Is(err, broken) {

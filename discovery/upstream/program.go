@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
-// runDirectly replaces the command of a package runner by that of the package, if
-// it can be installed; else the runner starts in a folder of its own.
+// runDirectly replaces the command of a package runner by the installed program of the
+// package. If it cannot be installed, the runner starts in a folder of its own.
 func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 	d.direct = false
 	if t.Program == "" {
@@ -32,19 +32,19 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 		return fmt.Errorf("start a package runner: %w", err)
 	}
 	if away && t.Dir != "" {
-		d.opts.Logger.Warn("a server does not start in its working folder: its package runner cannot be told it; npx, pnpm dlx and uvx can", "server", d.cfg.Name)
+		d.opts.Logger.Warn("a server does not start in its working folder: its package runner does not support that; npx, pnpm dlx and uvx do", "server", d.cfg.Name)
 	}
 	t.Command = c
 	return nil
 }
 
-// mayStart asks the permit of the server, as late as can be.
+// mayStart asks the permit of the server, directly before the start.
 func (d *dialer) mayStart() error {
 	if d.cfg.Permit == nil {
 		return nil
 	}
 	if err := d.cfg.Permit.MayStart(); err != nil {
-		return &dialError{err: err, hint: "look at what has changed, and approve it again"}
+		return &dialError{err: err, hint: "review the changes, and approve it again"}
 	}
 	return nil
 }

@@ -312,9 +312,9 @@ func (s *session) listenToLogs(ctx context.Context) {
 	})
 }
 
-// logLevel is from where on log messages are wanted, and that of messages with a
-// level that does not exist.
+// logLevel returns the level from which log messages are requested. It is also the
+// level of messages with an unknown one.
 const logLevel = "info"
 
-// logLevels are those that exist.
+// logLevels are the levels of MCP.
 var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}

@@ -12,11 +12,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/hide"
 )
 
-var errSecretInQuestion = errors.New("its question has a secret that the server was given, where none can be hidden")
+var errSecretInQuestion = errors.New("the question contains a secret of the server that cannot be hidden")
 
-// hiddenIn returns q without the values that the server was given: what it asks
-// reaches a person, or the model of a client. A question that could not be
-// answered without them is an error.
+// hiddenIn returns q without the secret values of the server: its text reaches a
+// person, or the model of a client. It returns an error for a question that cannot be
+// answered without them.
 func hiddenIn(q mcp.InputRequest, h *hide.Hider) (mcp.InputRequest, error) {
 	if h == nil {
 		return q, nil
@@ -53,7 +53,7 @@ func hiddenIn(q mcp.InputRequest, h *hide.Hider) (mcp.InputRequest, error) {
 	return q, nil
 }
 
-// hiddenSkill returns one without the values that the server was given.
+// hiddenSkill returns a listed skill without the secret values of the server.
 func hiddenSkill(one discovery.ListedSkill, h *hide.Hider) (discovery.ListedSkill, error) {
 	l := discovery.Listing{Skills: []discovery.ListedSkill{one}}
 	if h.Listing(&l); len(l.Skills) != 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A listener is a talker that keeps what it is asked.
+// A listener is a talker that records questions.
 type listener struct {
 	obliging
 	mu    sync.Mutex
@@ -35,8 +35,8 @@ func (l *listener) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputRes
 
 func (l *listener) PageDone(id string) { l.add(id) }
 
-// A value that a server was given and says again, in any text of its own and
-// however it is escaped, is neither on disk nor reaches a client.
+// A secret that a server repeats in any of its texts, in any escaping, is neither on
+// disk nor sent to a client.
 func TestSecretsInTextsOfTheServer(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t/wörd+9"

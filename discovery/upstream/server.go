@@ -322,7 +322,7 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		sess.shut()
 		return
 	}
-	if _, _, handled, _ := failure(err); s.known && (!handled || isPartial(err)) { // what is known can still be called
+	if _, _, handled, _ := failure(err); s.known && (!handled || isPartial(err)) { // known tools can still be called
 		s.setState(StateReady, err, "")
 		s.armIdleLocked(sess)
 		s.mu.Unlock()

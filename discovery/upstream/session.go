@@ -57,7 +57,7 @@ type session struct {
 	hide     *hide.Hider            // of what the server was given
 	logging  sync.Once
 	log      *slog.Logger // may be nil
-	panics   sync.Once    // done when a stack was logged
+	panics   sync.Once    // for the stack of the first
 }
 
 // newSession returns a session that is not open yet.

@@ -11,9 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// Over the transport of protocol 2024-11-05, too, one bad thing is the trouble of
-// one call: events of other kinds before the address and after it, refused
-// messages, data that cannot be read.
+// Over the 2024-11-05 transport, too, a bad message fails one call: events of other
+// kinds before and after the address, refused messages, unreadable data.
 func TestOneBadThingOverSSE(t *testing.T) {
 	t.Parallel()
 	puppet := new(fakeupstream.Puppet)

@@ -74,8 +74,8 @@ type InputError struct {
 	Hint string
 	// Retry is set when the same call may work later.
 	Retry bool
-	// Lost is set when the server did not answer the call either, so that the tool
-	// may have run.
+	// Lost is set when the server did not answer the call either: the tool may have
+	// run.
 	Lost bool
 }
 
@@ -168,15 +168,15 @@ func (c *liveCall) outcome(raw json.RawMessage, err error) (json.RawMessage, err
 		return raw, err
 	}
 	if err != nil && !answered(err) {
-		lost := *refused // other calls may have it too
+		lost := *refused // other calls may share it
 		lost.Lost, lost.Retry = true, false
 		refused = &lost
 	}
 	return nil, refused
 }
 
-// answered reports whether an error of a call says what its server made of it. The
-// questions of a newer server are results: the call was answered with them.
+// answered reports whether an error of a call comes from its server. The questions of
+// newer servers are results, so the call was answered.
 func answered(err error) bool {
 	if _, ok := errors.AsType[*InputError](err); ok {
 		return true

@@ -26,12 +26,12 @@ type target struct {
 // reference is ${…}, or a whole value that a program is asked for.
 var reference = lazyregexp.New(`^(?:command|op)://(?s:.*)|\$\{[^}]*\}`)
 
-// resolve expands the values of c, for a server that inherits from this process.
+// resolve expands the values of c for a server that inherits from this process.
 func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 	return c.resolveIn(expand, os.Environ())
 }
 
-// resolveIn is resolve for a server that inherits from another environment.
+// resolveIn is resolve for a server that inherits from environ.
 func (c Config) resolveIn(expand func(string) (string, error), environ []string) (*target, error) {
 	var errs []error
 	values := make(map[string]string) // value → reference

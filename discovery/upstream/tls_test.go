@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A remote server that cannot be reached by TLS is failed with the reason and with what
-// helps, by either transport.
+// A remote server that cannot be reached by TLS fails with the reason and advice, over
+// both transports.
 func TestTLSTroubleOfARemoteServer(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(t.Output(), "", 0)

@@ -11,8 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// A call that is given up after it was sent says so, and one that was never sent does
-// not.
+// A call that was given up after it was sent says so; one that was never sent does not.
 func TestCallsGivenUpAfterTheyWereSent(t *testing.T) {
 	p := newPool(t, nil, fake("s", fakeupstream.Hangs))
 	for _, c := range []struct {
@@ -41,8 +40,8 @@ func TestCallsGivenUpAfterTheyWereSent(t *testing.T) {
 	}
 }
 
-// A question that nobody answered hides why the call failed, but not that its outcome
-// is unknown.
+// An unanswered question hides why the call failed, but not that its outcome is
+// unknown.
 func TestUnansweredQuestionAndNoAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name string

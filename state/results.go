@@ -78,12 +78,12 @@ type Values interface {
 // and results of a client came from. These are no values of its own.
 const OriginsSuffix = "\x00origins"
 
-// profileMark stands between a client and its profile; no name of either has it.
+// profileMark separates a client and its profile; neither name contains it.
 const profileMark = "\x1fprofile "
 
-// ForProfile is the name under which is kept what a client has made with a profile:
-// with another one it may see other tools, and so nothing of that. Without a profile
-// it is the client itself.
+// ForProfile returns the name to which data belongs that a client made with a profile.
+// With another profile the client may see other tools, so it must not see this data.
+// Without a profile, the name is the client.
 func ForProfile(client, profile string) string {
 	if profile == "" {
 		return client
@@ -91,7 +91,7 @@ func ForProfile(client, profile string) string {
 	return client + profileMark + profile
 }
 
-// OfProfile are the client and the profile of a name that ForProfile returned.
+// OfProfile returns the client and the profile of a name from ForProfile.
 func OfProfile(name string) (client, profile string) {
 	client, profile, _ = strings.Cut(name, profileMark)
 	return client, profile

@@ -103,7 +103,7 @@ type Run struct {
 	ID string `json:"run_id"`
 	// Principal is whose run it is: the name of a token, or Local.
 	Principal string `json:"principal,omitempty"`
-	// Profile is the one that its client had; empty for none.
+	// Profile is the profile of its client; empty for none.
 	Profile  string        `json:"profile,omitempty"`
 	Client   string        `json:"client,omitempty"`
 	Language string        `json:"language,omitempty"`
@@ -182,17 +182,16 @@ type RunCall struct {
 	DependsOn   int             `json:"depends_on,omitempty"`
 }
 
-// Size is how many bytes of its run the call takes.
+// Size returns the number of bytes that the call takes in its run.
 func (c *RunCall) Size() int {
 	return len(c.Args) + len(c.Value) + len(c.Failure) + len(c.Placeholder) + len(c.Steps) + len(c.Tool) + len(c.Target) + len(c.Why)
 }
 
-// maxShortFailure is how many bytes of the message of a failure are kept in a run that
-// is full.
+// maxShortFailure is the number of bytes of an error message that a full run keeps.
 const maxShortFailure = 200
 
-// Shorten drops what a run has no more room for: arguments and values, and of a
-// failure all but the beginning. The run cannot be replayed after that.
+// Shorten drops what does not fit into a full run: arguments, values, and all but the
+// beginning of an error message. The run cannot be replayed after that.
 func (c *RunCall) Shorten() {
 	c.Args, c.Value, c.Placeholder, c.Steps = nil, nil, nil, nil
 	if len(c.Failure) <= 2*maxShortFailure {
@@ -203,7 +202,7 @@ func (c *RunCall) Shorten() {
 		Message string          `json:"message"`
 		Fields  json.RawMessage `json:"fields,omitempty"`
 	}
-	_ = json.Unmarshal(c.Failure, &failure) // what is no object has no message
+	_ = json.Unmarshal(c.Failure, &failure) // only an object has a message
 	failure.Message = strings.ToValidUTF8(failure.Message[:min(len(failure.Message), maxShortFailure)], "")
 	if len(failure.Fields) > 2*maxShortFailure {
 		failure.Fields = nil

@@ -50,8 +50,8 @@ func TestRecordFailsWithoutDisk(t *testing.T) {
 	}
 }
 
-// Calls of many runs at one time: one that writes, its result, and the calls of other
-// runs that only read, while somebody looks at the list of runs.
+// Many runs make calls at the same time: one writes, others only read, while the list
+// of runs is read.
 func BenchmarkParallelRuns(b *testing.B) {
 	for _, class := range []string{"write", "destructive"} {
 		for _, looking := range []bool{false, true} {
@@ -99,9 +99,9 @@ func BenchmarkParallelRuns(b *testing.B) {
 	}
 }
 
-// While one run waits for the disk, the calls of others that only have to be kept do not
-// wait, and what asks for runs gives up with its context. Calls that wait are committed
-// together then, and one that cannot be does no harm to the others.
+// While one run waits for the disk, calls of others that need no commit do not wait,
+// and readers of runs return when their context is done. Waiting calls are then
+// committed together, and one that cannot be committed does not affect the others.
 func TestRunsDoNotWaitForEachOther(t *testing.T) {
 	dir := t.TempDir()
 	r := NewRuns(dir, nil)

@@ -308,7 +308,7 @@ func (r Runs) full(t *testing.T) {
 	}
 }
 
-// All that a call says counts, not only values.
+// All parts of a call count, not only values.
 func (r Runs) fullOfWords(t *testing.T) {
 	text := strings.Repeat("x", state.MaxRunBytes/2)
 	quoted := json.RawMessage(`"` + text + `"`)

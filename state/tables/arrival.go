@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A lock is a mutex that can be waited for until a context is done.
+// A lock is a mutex with a Lock that a context can end.
 type lock chan struct{}
 
 func newLock() lock { return make(lock, 1) }
@@ -29,7 +29,7 @@ func (l lock) TryLock() bool {
 	}
 }
 
-// LockContext is Lock that gives up when ctx is done.
+// LockContext is Lock that returns an error when ctx is done.
 func (l lock) LockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -42,25 +42,26 @@ func (l lock) LockContext(ctx context.Context) error {
 	}
 }
 
-// maxArrived is how many bytes of calls may wait to be accepted while the connection is
-// busy; further ones wait for it.
+// maxArrived bounds the bytes of calls that wait while the connection is busy; further
+// calls wait for it.
 const maxArrived = 8 << 20
 
-// An arrival is a call on its way into its journal. Calls of all runs that arrive while
-// the connection is busy are committed together by whoever has it next.
+// An arrival is a call on its way into its journal. The next holder of the connection
+// commits all calls of all runs that arrived while it was busy.
 type arrival struct {
 	journal *journal
 	call    state.RunCall
-	wait    bool // somebody waits until it is committed
+	wait    bool // a caller waits until it is committed
 
-	// Under the lock of the Runs, for those that are waited for:
+	// Guarded by the lock of the Runs, for arrivals with a waiting caller:
 	accepted bool // it is in its journal
 	done     bool // it is committed, or cannot be accepted
 	err      error
-	before   *state.RunCall // what it has replaced there
+	before   *state.RunCall // the call that it replaced
 }
 
-// arrive leaves a call for whoever has the lock next, and reports whether there was room.
+// arrive leaves a call for the next holder of the lock, and reports whether there was
+// room.
 func (r *Runs) arrive(a *arrival) bool {
 	r.arriving.Lock()
 	defer r.arriving.Unlock()
@@ -70,7 +71,7 @@ func (r *Runs) arrive(a *arrival) bool {
 	r.arrived = append(r.arrived, a)
 	r.bytes += a.call.Size()
 	if !a.wait && len(r.arrived) == 1 {
-		time.AfterFunc(batchDelay, func() { // perhaps nobody comes
+		time.AfterFunc(batchDelay, func() { // there may be no further call
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.accept()
@@ -79,7 +80,7 @@ func (r *Runs) arrive(a *arrival) bool {
 	return true
 }
 
-// accept takes the calls that have arrived into their journals; r.mu is held.
+// accept moves the calls that have arrived into their journals; r.mu is held.
 func (r *Runs) accept() {
 	r.arriving.Lock()
 	list := r.arrived
@@ -94,7 +95,7 @@ func (r *Runs) accept() {
 	}
 }
 
-// take takes a call in that nobody waits for; r.mu is held.
+// take accepts a call without a waiting caller; r.mu is held.
 func (r *Runs) take(a *arrival) error {
 	j := a.journal
 	if err := j.add(a); err != nil {
@@ -111,7 +112,7 @@ func (r *Runs) take(a *arrival) error {
 	return j.held()
 }
 
-// hold takes a call in that somebody waits for; r.mu is held.
+// hold accepts a call with a waiting caller; r.mu is held.
 func (r *Runs) hold(a *arrival) {
 	if a.err = a.journal.add(a); a.err != nil {
 		a.done = true
@@ -121,8 +122,8 @@ func (r *Runs) hold(a *arrival) {
 	r.settling = append(r.settling, a)
 }
 
-// unsettle takes the calls out again that were not committed: a call that was not
-// written must not be written later, since it is not sent. r.mu is held.
+// unsettle removes the calls that were not committed. They are not sent, so they must
+// not be written later. r.mu is held.
 func (r *Runs) unsettle() {
 	for _, a := range slices.Backward(r.settling) {
 		a.journal.remove(a)
@@ -143,7 +144,7 @@ func (r *Runs) commit() error {
 	return err
 }
 
-// settle commits a call, unless somebody else has done that; r.mu is held.
+// settle commits a call, unless another caller has; r.mu is held.
 func (r *Runs) settle(a *arrival) error {
 	r.accept()
 	if a.done {
@@ -157,7 +158,7 @@ func (r *Runs) settle(a *arrival) error {
 		return a.err
 	}
 	err := r.commit()
-	if err != nil && others && r.back == nil { // it may be because of one of the others
+	if err != nil && others && r.back == nil { // another call may be the cause
 		if r.hold(a); a.done {
 			return a.err
 		}
@@ -182,7 +183,7 @@ func (j *journal) add(a *arrival) error {
 		return err
 	}
 	a.before = nil
-	if at := j.place(c.Ordinal); at >= 0 {
+	if at := j.queueIndex(c.Ordinal); at >= 0 {
 		before := j.calls[at]
 		a.before, j.calls[at] = &before, c
 	} else {
@@ -195,9 +196,9 @@ func (j *journal) add(a *arrival) error {
 	return nil
 }
 
-// remove takes a call out again that was not written.
+// remove removes a call that was not written.
 func (j *journal) remove(a *arrival) {
-	at := j.place(a.call.Ordinal)
+	at := j.queueIndex(a.call.Ordinal)
 	switch {
 	case at < 0:
 	case a.before != nil:
@@ -207,15 +208,15 @@ func (j *journal) remove(a *arrival) {
 	}
 }
 
-// place is where a call waits in the journal to be written; below 0 if it does not.
-func (j *journal) place(ordinal int) int {
+// queueIndex returns the index of a call in the queue of the journal, or a negative number.
+func (j *journal) queueIndex(ordinal int) int {
 	return slices.IndexFunc(j.calls, func(c state.RunCall) bool { return c.Ordinal == ordinal })
 }
 
-// locked runs f with the file open; without a file that is not to be made, what is
-// looked for is not there. It waits for its turn until ctx is done; once f runs, it has
-// changeTime, whatever becomes of ctx: a connection that is given up in the middle of
-// a statement would be lost for all runs.
+// locked runs f with the file open. If the file does not exist and create is false, it
+// reports that the record was not found. It waits for its turn until ctx is done; f
+// then has changeTime regardless of ctx, since interrupting a statement would lose the
+// connection for all runs.
 func (r *Runs) locked(ctx context.Context, create bool, f func(ctx context.Context) error) error {
 	err := r.patiently(ctx, func() error {
 		r.accept()
@@ -246,13 +247,13 @@ func (r *Runs) locked(ctx context.Context, create bool, f func(ctx context.Conte
 	return r.failed(err)
 }
 
-// failed is an error that names the journals.
+// failed adds the name of the journals to an error.
 func (r *Runs) failed(err error) error {
 	return fmt.Errorf("journal %s: %w", r.o.Name, r.d.Explain(err))
 }
 
-// reading runs f with a connection of its own, after all that waits was committed,
-// while other runs may be written.
+// reading runs f with a connection of its own, after all waiting calls were committed.
+// Other runs may be written meanwhile.
 func (r *Runs) reading(ctx context.Context, f func(from *runReader) error) error {
 	if r.o.Read == nil {
 		return r.locked(ctx, false, func(context.Context) error { return f(r.reader()) })
@@ -277,8 +278,8 @@ func (r *Runs) reading(ctx context.Context, f func(from *runReader) error) error
 	}
 }
 
-// settled returns when all that was recorded is committed, or ctx is done: what is being
-// written then goes on without it, for as long as a commit may take.
+// settled returns when everything recorded so far is committed, or ctx is done. A
+// commit in progress then continues.
 func (r *Runs) settled(ctx context.Context) error {
 	result := make(chan error, 1)
 	go func() { result <- r.locked(ctx, false, func(context.Context) error { return nil }) }()
@@ -290,7 +291,7 @@ func (r *Runs) settled(ctx context.Context) error {
 	}
 }
 
-// readOnce runs f with one state of the database.
+// readOnce runs f with one snapshot of the database.
 func (r *Runs) readOnce(ctx context.Context, f func(from *runReader) error) error {
 	conn, err := r.o.Read(ctx)
 	if err != nil {

@@ -25,9 +25,8 @@ type RunsOptions struct {
 	Open func(ctx context.Context, create bool) (*sql.Conn, error)
 	// Close, if not nil, is called once a connection is closed for good.
 	Close func() error
-	// Read, if not nil, opens another connection to the database that Open has opened
-	// one to, for what only reads: it is closed at once, and does not wait for what is
-	// written meanwhile.
+	// Read, if not nil, opens another connection for reads to the database that Open
+	// opens. It is closed after each use, and does not wait for writes.
 	Read func(ctx context.Context) (*sql.Conn, error)
 	// Owner describes who executes runs here. Executed tells owners that are alive,
 	// which wrote at a time, from those that are gone.
@@ -55,19 +54,19 @@ type Runs struct {
 	d   *Dialect
 	log *slog.Logger
 
-	mu     lock // guards the fields below, and what the connection does
+	mu     lock // guards the fields below and the use of the connection
 	conn   *Conn
 	stmts  map[string]*sql.Stmt
 	queue  []*journal // those with something to write
 	timer  *time.Timer
 	closed bool
 	begun  int // since the last pruning
-	// settling are calls that were accepted for who waits until they are committed.
+	// settling are calls that were accepted and whose callers wait for the commit.
 	settling []*arrival
 
-	arriving sync.Mutex // guards what follows; mu may be held, but is not waited for
-	arrived  []*arrival // calls that nobody has accepted yet
-	bytes    int        // of those
+	arriving sync.Mutex // guards the fields below; its holder must not wait for mu
+	arrived  []*arrival // calls that are not accepted yet
+	bytes    int        // the size of arrived
 
 	lost    time.Time     // when the connection was
 	back    chan struct{} // while it is lost: closed when there is another one

@@ -30,10 +30,10 @@ func (r *Runs) seal(name string, b []byte) []byte {
 type runReader struct {
 	*Runs
 	conn  *Conn
-	stale bool // something that was read is not sealed with the first key
+	stale bool // a record is not sealed with the first key
 }
 
-// reader reads through the connection that writes; r.mu is held.
+// reader returns a runReader for the connection that writes; r.mu is held.
 func (r *Runs) reader() *runReader { return &runReader{Runs: r, conn: r.conn} }
 
 // open is what seal was called with.

@@ -17,11 +17,11 @@ import (
 // programs are what the example runs: one with a broker, and two MCP servers.
 var programs = []string{"./examples/quickstart/embedded", "./examples/quickstart/history", "./examples/quickstart/source"}
 
-// build puts the programs into dir and shows how far it is on w.
+// build builds the programs in dir and reports its progress on w.
 func build(ctx context.Context, root, dir string, w io.Writer) error {
 	p := progress{w: w, start: time.Now(), terminal: isTerminal(w)}
 	fmt.Fprintln(w, "building the broker and two MCP servers: a minute or two the first time, seconds later")
-	p.total, _ = countPackages(ctx, root) // only the progress needs it
+	p.total, _ = countPackages(ctx, root) // used only for the progress
 	// With -v, go prints the name of each package that it compiles, in a line.
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-v", "-o", dir + string(filepath.Separator)}, programs...)...)
 	cmd.Dir = root

@@ -129,7 +129,7 @@ func sampleRepo(t *testing.T) string {
 	return dir
 }
 
-// A compiler's error is shown, and not taken for the name of a package.
+// A compiler error is shown and not counted as a package.
 func TestBuildShowsErrorsAndCountsPackages(t *testing.T) {
 	p := progress{w: io.Discard, start: time.Now()}
 	const failure = "# example.com/a\na.go:1:2: undefined: x"

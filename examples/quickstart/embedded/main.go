@@ -51,7 +51,7 @@ func main() {
 	os.Exit(code)
 }
 
-// params are what the command line says.
+// params are the command-line options.
 type params struct {
 	repo, servers, state, script string
 }

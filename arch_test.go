@@ -283,13 +283,13 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// linkers are packages whose tests make links, and names in archives, that lead out
-// of a folder of their own. What they give to a function that reads is looked at.
+// linkers are packages whose tests create links and archive names that lead out of a
+// folder of their own. Only the arguments of functions that read are checked there.
 var linkers = []string{"skills/..."}
 
-// Tests read nothing outside the module: what they need is in testdata, or made up
-// by them. In a clone nothing lies beside it, and such a test would be silently
-// absent. The system's own files are there everywhere.
+// Tests read nothing outside the module: their data is in testdata or made by them. A
+// clone has nothing beside it, so such a test would silently skip there. System files
+// exist everywhere.
 func TestTestsReadNothingOutsideTheModule(t *testing.T) {
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
@@ -313,7 +313,7 @@ func f() { os.ReadFile("/srv/x"); os.Open("/proc/self/stat"); filepath.Glob("../
 	}
 }
 
-// pathsOutside returns where a file has texts that lead out of the module.
+// pathsOutside returns the positions of strings in a file that lead out of the module.
 func pathsOutside(t *testing.T, name string, src any) (list []string) {
 	t.Helper()
 	files := token.NewFileSet()

@@ -12,7 +12,7 @@ import (
 // setsVariable finds code that changes the variables of its own process.
 var setsVariable = regexp.MustCompile(`\b(os|syscall|unix)\.(Setenv|Unsetenv|Clearenv)\(`)
 
-// One process serves many clients: a variable of one must not become everybody's.
+// One process serves many clients: a variable of one client must not affect the others.
 func TestNothingSetsTheVariablesOfTheProcess(t *testing.T) {
 	free := map[string]bool{"sandbox/worker/tune.go": true} // the child of one script clears all of its own
 	tree := os.DirFS(".")

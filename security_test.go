@@ -15,7 +15,7 @@ var (
 	quotedCode = regexp.MustCompile("`([^`]+)`")
 )
 
-// testsOf returns the names of the tests below dir by the folder that they are in.
+// testsOf returns the names of the tests below dir by folder.
 func testsOf(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	found := make(map[string][]string)
@@ -68,9 +68,9 @@ func TestPromisesOfSecurityHaveTests(t *testing.T) {
 	}
 }
 
-// missingTest says what is wrong with a cell that names tests; "" is nothing. A cell
-// has names of tests and of scripts of cmd/broker, and packages with what -run
-// selects, each in backquotes.
+// missingTest returns what is wrong with a cell that names tests, or "". A cell has
+// names of tests and of scripts of cmd/broker, and packages with a -run pattern, each
+// in backquotes.
 func missingTest(cell string, tests map[string][]string) string {
 	named := quotedCode.FindAllStringSubmatch(cell, -1)
 	if len(named) == 0 {
@@ -97,7 +97,8 @@ func missingTest(cell string, tests map[string][]string) string {
 	return ""
 }
 
-// missingRun says which alternative of a -run pattern selects no test of a package.
+// missingRun returns the alternative of a -run pattern that selects no test of a
+// package.
 func missingRun(pkg, run string, tests map[string][]string) string {
 	for alternative := range strings.SplitSeq(run, "|") {
 		if !matches(alternative, pkg, tests) {
@@ -107,8 +108,8 @@ func missingRun(pkg, run string, tests map[string][]string) string {
 	return ""
 }
 
-// matches reports whether a pattern selects a test of a package, or of any if that
-// is empty.
+// matches reports whether a pattern selects a test of a package, or of any package if
+// that is empty.
 func matches(pattern, pkg string, tests map[string][]string) bool {
 	re, err := regexp.Compile(pattern)
 	if err != nil {

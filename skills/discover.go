@@ -34,7 +34,7 @@ type Root struct {
 	// Within is the folder that no link may lead out of; empty allows links to
 	// anywhere, as for folders that the user keeps himself.
 	Within string
-	// ToCopy says that skills are only copied from it: a SKILL.md may be a link
+	// ToCopy is set if skills are only copied from the root: a SKILL.md may be a link
 	// that stays inside Within.
 	ToCopy bool
 }

@@ -22,8 +22,8 @@ const (
 // fields are the keys of a header that the standard knows.
 var fields = []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
 
-// extensions are keys that clients document beyond the standard, with whether
-// they have an effect here.
+// extensions are keys that clients document beyond the standard, and whether they have
+// an effect here.
 var extensions = map[string]bool{
 	"argument-hint": true, "disable-model-invocation": true, "user-invocable": true, "version": true, "when_to_use": true,
 	"agent": false, "author": false, "category": false, "color": false, "context": false, "disallowed-tools": false, "effort": false, "hooks": false,
@@ -108,7 +108,7 @@ func (d *Doc) readDescription(n *yaml.Node) {
 	case n == nil:
 		d.found("missing_description", d.header.Line, "description is missing: say what the skill does and when to use it")
 		return
-	case n.Kind != yaml.ScalarNode: // makeProse could not read it as one
+	case n.Kind != yaml.ScalarNode: // makeProse could not read it as a text
 		d.found("empty_description", n.Line, "description has to be a text: put it into quotes")
 		return
 	}
@@ -197,7 +197,7 @@ func splitTools(s string) []string {
 func (d *Doc) readExtra(key, value *yaml.Node) {
 	effect, documented := extensions[key.Value]
 	near := nearest.Names(key.Value, fields, 1)
-	what, hint := "is not a field of the standard", "move it below metadata:, or take it out"
+	what, hint := "is not a field of the standard", "move it below metadata:, or remove it"
 	switch {
 	case effect:
 		what, hint = "is a field of some clients and not of the standard", "it is used here"

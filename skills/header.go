@@ -28,7 +28,7 @@ func (d *Doc) readHeader(text string, offset int) *yaml.Node {
 			d.found("invalid_yaml", offset+line, "the header is invalid YAML: %s; a value that holds a colon or begins with a bracket needs quotes", what)
 			return nil
 		}
-		d.found("yaml_repaired", offset+line, "the header is invalid YAML: %s; the value is read as if it were in quotes, where it belongs", what)
+		d.found("yaml_repaired", offset+line, "the header is invalid YAML: %s; the value is read as if it were in quotes; put it into quotes", what)
 	}
 	shift(node, offset)
 	if !d.safe(node) {
@@ -80,11 +80,11 @@ var (
 	blockStyle  = lazyregexp.New(`^[|>][0-9+-]*(?:[ \t]+#.*)?$`)
 )
 
-// proseFields are fields whose value is one text, however many lines it has.
+// proseFields are fields whose value is one text of any number of lines.
 var proseFields = []string{"compatibility", "description", "when_to_use"}
 
-// repair puts quotes around the values that are invalid YAML by themselves, the way
-// people write descriptions with colons. It keeps the number of lines.
+// repair quotes values that are invalid YAML, such as descriptions with colons. It
+// keeps the number of lines.
 func repair(text string) string {
 	if len(text) > maxRepair {
 		return text
@@ -135,8 +135,8 @@ func repairField(lines []string) {
 	}
 }
 
-// prose is the text of a value that begins with first and goes on in more lines.
-// The line breaks of a block in the style | stay.
+// prose returns the text of a value that begins with first and continues in more lines.
+// It keeps the line breaks of a block in the style |.
 func prose(first string, more []string) string {
 	first, between := strings.TrimSpace(first), " "
 	if blockStyle.MatchString(first) {
@@ -157,12 +157,12 @@ func prose(first string, more []string) string {
 	return strings.Join(parts, between)
 }
 
-// makeProse reads a description as text that YAML takes for something else: for a
-// list or a mapping, or, in lines that are not indented, for further fields. No
-// field has a name of several words.
+// makeProse reads a description as text if YAML reads it as something else: as a list
+// or a mapping, or, in lines without indentation, as further fields. No field has a
+// name of several words.
 func (d *Doc) makeProse(header *yaml.Node, text string, offset int) {
 	lines := strings.Split(text, "\n")
-	// source are the lines of the pair at i.
+	// source returns the lines of the pair at i.
 	source := func(i int) []string {
 		from, to := header.Content[i].Line-offset-1, len(lines)
 		if i+2 < len(header.Content) {
@@ -174,7 +174,7 @@ func (d *Doc) makeProse(header *yaml.Node, text string, offset int) {
 		return lines[from:to]
 	}
 	var kept []*yaml.Node
-	var description *yaml.Node // while lines may belong to it
+	var description *yaml.Node // nil once no more lines can belong to it
 	for i := 0; i+1 < len(header.Content); i += 2 {
 		key, value, written := header.Content[i], header.Content[i+1], source(i)
 		switch {

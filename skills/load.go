@@ -86,7 +86,7 @@ func ReadPath(path string) *Doc {
 	return ReadFolder(root, filepath.Base(folder))
 }
 
-// ReadFolder is Read, and looks whether the skill's workflow can be run.
+// ReadFolder is Read, and also checks whether the skill's workflow can be run.
 func ReadFolder(root *os.Root, folder string) *Doc {
 	d := Read(root, folder)
 	d.judgeWorkflow(root.FS())

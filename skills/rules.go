@@ -57,8 +57,8 @@ func (d Diagnostic) String() string {
 type rule struct {
 	field           string
 	strict, lenient Severity
-	// strictCode is the code under which Strict reports it, where the standard
-	// knows only a wider one.
+	// strictCode is the code under which Strict reports it, if the standard has only a
+	// more general one.
 	strictCode string
 }
 

@@ -21,16 +21,16 @@ type Collection struct {
 	// Notes say what of a repository was left out.
 	Notes []string
 
-	folder string       // that holds the skills
-	source *repo.Source // the commit that it was fetched at
+	folder string       // the folder of the skills
+	source *repo.Source // the fetched commit
 	done   func()
 }
 
-// Codes of problems of a Collection, beside those of the catalogue.
+// Codes of problems of a Collection, in addition to those of the catalogue.
 const (
-	// CodeCopy is that of a skill that is there twice.
+	// CodeCopy is the code of a copy of another skill.
 	CodeCopy = "copy"
-	// CodeSameName is that of a skill which has the name of another one.
+	// CodeSameName is the code of a skill with the name of another one.
 	CodeSameName = "same_name"
 )
 
@@ -64,13 +64,13 @@ func OpenCollection(ctx context.Context, path string, from *repo.Source) (*Colle
 	return c, nil
 }
 
-// root is a folder of the collection in which skills are looked for.
+// root returns the root for skills in a folder of the collection.
 func (c *Collection) root(path string) skills.Root {
 	return skills.Root{Path: path, Scope: skills.ScopeCustom, Within: c.folder, ToCopy: true}
 }
 
-// explain words a problem for the person who installs: with paths of the
-// collection, and whether a skill that another one shadows is a copy of it.
+// explain rewrites a problem for the person who installs: with paths of the collection,
+// and whether a shadowed skill is a copy.
 func (c *Collection) explain(p skills.Problem) skills.Problem {
 	if p.Code == "shadowed" {
 		if k, first := c.shadowed(p.Path); first != nil {
@@ -92,8 +92,7 @@ func (c *Collection) relative(path string) string {
 	return filepath.Base(path)
 }
 
-// shadowed is the skill in a folder, and the one of its name that comes first; nil
-// if there is none.
+// shadowed returns the skill in a folder, and the first one of its name, or nil.
 func (c *Collection) shadowed(dir string) (k, first *skills.Skill) {
 	found := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return []skills.Root{c.root(dir)}, nil }}).Refresh().All()
 	if len(found) != 1 {

@@ -23,8 +23,8 @@ type From struct {
 	// Within is a folder that holds Path: links that stay inside are followed.
 	// Empty means Path.
 	Within string
-	// Strict refuses a skill that is not what the standard says, rather than one
-	// that would not load.
+	// Strict refuses a skill that breaks the standard, instead of one that would not
+	// load.
 	Strict bool
 }
 

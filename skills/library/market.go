@@ -24,7 +24,7 @@ type Market struct {
 	// Source is the commit that it was fetched at; nil if it is a folder of this
 	// host.
 	Source *repo.Source `json:"source,omitempty"`
-	// Notes say, when it is added, what of it was left out.
+	// Notes name what was left out when the marketplace was added.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -138,9 +138,9 @@ func openNamed(dir string) (*plugin.Market, error) {
 	return m, err
 }
 
-// fetch fetches a repository into a new folder with the repository's name, and
-// returns it with its commit and what was left out. done removes what was fetched,
-// and is never nil. It takes long: no lock may be held.
+// fetch fetches a repository into a new folder with the repository's name. It returns
+// the folder, the commit and what was left out. done removes the folder, and is never
+// nil. fetch takes long, so no lock may be held.
 func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, notes []string, done func(), err error) {
 	tmp, err := os.MkdirTemp("", "broker-fetched-")
 	if err != nil {
@@ -159,8 +159,8 @@ func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, n
 	return dir, &from, got.Notes, done, nil
 }
 
-// folderOf is the name of the folder that is fetched, which skills and plugins
-// without a name get.
+// folderOf returns the name of the fetched folder, which skills and plugins without a
+// name get.
 func folderOf(from repo.Source) string {
 	name := from.URL
 	if f := strings.Trim(from.Folder, "/."); f != "" {
@@ -174,8 +174,8 @@ func folderOf(from repo.Source) string {
 	return name
 }
 
-// keepMarket keeps a copy of a marketplace that was fetched. notes say which links
-// were left out.
+// keepMarket stores a copy of a fetched marketplace. notes name the links that were
+// left out.
 func (l *Library) keepMarket(fetched string) (_ *plugin.Market, notes []string, err error) {
 	m, err := openNamed(fetched)
 	if err != nil {

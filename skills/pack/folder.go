@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// maxLinks bounds the links of a folder that are followed: a few that lead to
-	// folders with links may otherwise hold each other many times over.
+	// maxLinks bounds the links of a folder that are followed: a few links to folders
+	// with links may otherwise include each other many times.
 	maxLinks = 1000
-	// maxNotes is how many links that were left out are named.
+	// maxNotes bounds the omitted links that are named.
 	maxNotes = 20
 )
 
-// copyFolder copies a folder. Links are followed as long as they stay inside
-// within, a folder that holds source; empty means source. Others are left out
-// with a note.
+// copyFolder copies a folder. It follows links that stay inside within, a folder that
+// contains source; empty means source. It leaves other links out with a note.
 func (w *writer) copyFolder(source, within string) error {
 	v, err := visitorOf(source, within)
 	if err != nil {
@@ -49,30 +48,30 @@ func (w *writer) copyFolder(source, within string) error {
 	return v.visitLinked()
 }
 
-// A visitor calls file with each file of a folder, and folder with each folder of
-// it. Folders of tools are left out. It calls leftOut with each link
-// that cannot be followed and why.
+// A visitor calls file for each file of a folder, and folder for each subfolder. It
+// skips folders of tools. It calls leftOut for each link that it cannot follow, with
+// the reason.
 type visitor struct {
-	top     *os.Root      // what no link may lead out of
+	top     *os.Root      // links must stay inside
 	at      string        // the folder in top, with slashes
-	above   []fs.FileInfo // the folders that hold what is visited
+	above   []fs.FileInfo // the folders around the visited one
 	links   int
 	linked  []linked
 	folder  func(name string) error
 	file    func(name string, executable bool, f io.Reader) error
 	leftOut func(name, why string) error
-	// fits reports whether there is room for what a link leads to.
+	// fits reports whether there is room for the target of a link.
 	fits func(files int, bytes int64) bool
 }
 
-// linked is a folder that a link leads to. It is visited after all that is there
-// without links, for which there has to be room.
+// linked is a folder that a link leads to. It is visited after all content without
+// links, which has priority.
 type linked struct {
 	name, real string
 	above      []fs.FileInfo
 }
 
-// visitorOf opens source, and within if that holds it.
+// visitorOf opens source, or within if that contains it.
 func visitorOf(source, within string) (*visitor, error) {
 	at := "."
 	if within != "" {
@@ -104,7 +103,7 @@ func visitorOf(source, within string) (*visitor, error) {
 	return v, nil
 }
 
-// visit visits the folder at real in top, which is name in what is visited.
+// visit visits the folder at real in top, under the path name.
 func (v *visitor) visit(name, real string) error {
 	info, err := v.top.Stat(filepath.FromSlash(real))
 	if err != nil {
@@ -113,7 +112,7 @@ func (v *visitor) visit(name, real string) error {
 	v.above = append(v.above, info)
 	defer func() { v.above = v.above[:len(v.above)-1] }()
 	if strings.Count(name, "/") > maxDepth {
-		return refuse("archive_bad_entry", "%.100q… has too many folders in folders", name)
+		return refuse("archive_bad_entry", "the folders of %.100q… are nested too deep", name)
 	}
 	if err := v.folder(name); err != nil {
 		return err
@@ -159,13 +158,13 @@ func (v *visitor) entry(name, real string, e fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // it has been replaced
+	if !info.Mode().IsRegular() { // the file has been replaced
 		return refuse("archive_bad_entry", "%s is not a regular file", name)
 	}
 	return v.file(name, info.Mode()&0o111 != 0, f)
 }
 
-// visitLinked visits the folders that links lead to, and those that links in them
+// visitLinked visits the folders that links lead to, and those that links inside them
 // lead to.
 func (v *visitor) visitLinked() error {
 	for len(v.linked) > 0 {
@@ -192,7 +191,7 @@ func (v *visitor) measure(l linked) bool {
 	err := fs.WalkDir(v.top.FS(), l.real, func(_ string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // which visit reports
+			return nil // visit reports the error
 		case e.IsDir():
 			folders++
 		case e.Type().IsRegular():
@@ -209,7 +208,7 @@ func (v *visitor) measure(l linked) bool {
 	return !errors.Is(err, errFull)
 }
 
-// follow returns what a link leads to, or why it is not followed.
+// follow returns the target of a link, or why the link is not followed.
 func (v *visitor) follow(link string) (info fs.FileInfo, why string) {
 	if v.links++; v.links > maxLinks {
 		return nil, fmt.Sprintf("is one of more than %d", maxLinks)
@@ -217,16 +216,16 @@ func (v *visitor) follow(link string) (info fs.FileInfo, why string) {
 	info, err := v.top.Stat(link)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "leads to nothing that is there"
+		return nil, "leads to nothing"
 	case err != nil: // an os.Root has no value for a link that leads out
 		return nil, "leads out of the folder or to itself"
 	case info.IsDir() && slices.ContainsFunc(v.above, func(up fs.FileInfo) bool { return os.SameFile(up, info) }):
-		return nil, "leads to a folder that it is in"
+		return nil, "leads to a folder that contains it"
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return nil, "does not lead to a file or a folder"
 	}
 	if git, err := v.top.Lstat(".git"); err == nil && os.SameFile(git, info) {
-		return nil, "leads to what git keeps"
+		return nil, "leads into a .git folder"
 	}
 	return info, ""
 }

@@ -52,13 +52,13 @@ func TestLinksThatStayInsideAreFollowed(t *testing.T) {
 	slices.Sort(got.Notes)
 	wantNotes := []string{
 		`link "absolute" is left out: it leads out of the folder or to itself`,
-		`link "git" is left out: it leads to what git keeps`,
-		`link "gone" is left out: it leads to nothing that is there`,
+		`link "git" is left out: it leads into a .git folder`,
+		`link "gone" is left out: it leads to nothing`,
 		`link "loop" is left out: it leads out of the folder or to itself`,
 		`link "out" is left out: it leads out of the folder or to itself`,
-		`link "self" is left out: it leads to a folder that it is in`,
-		`link "top" is left out: it leads to a folder that it is in`,
-		`link "up" is left out: it leads to a folder that it is in`,
+		`link "self" is left out: it leads to a folder that contains it`,
+		`link "top" is left out: it leads to a folder that contains it`,
+		`link "up" is left out: it leads to a folder that contains it`,
 	}
 	if diff := cmp.Diff(wantNotes, got.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
@@ -74,7 +74,7 @@ func TestLinksThatStayInsideAreFollowed(t *testing.T) {
 	}
 }
 
-// A link that leads to too much costs that, and not the skill.
+// A link to too much content is left out; the skill is installed.
 func TestLinksToTooMuchAreLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	entries := []skillcases.Entry{{Path: "r/s/SKILL.md", Text: text}, {Path: "r/few/a.md", Text: "a"}, {Path: "r/large/x", Text: strings.Repeat("x", 17<<20)}}
@@ -97,7 +97,7 @@ func TestLinksToTooMuchAreLeftOut(t *testing.T) {
 	}
 }
 
-// Folders that hold each other many times over, through links, end.
+// Folders that contain each other many times through links are finite.
 func TestLinksDoNotMultiplyWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	skillcases.Write(t, dir, []skillcases.Entry{{Path: "s/SKILL.md", Text: text}})
@@ -182,7 +182,7 @@ func TestWhatLoadsInstalls(t *testing.T) {
 	}
 }
 
-// An upload has a name that nobody has chosen.
+// Nobody has chosen the name of an upload.
 func TestASkillWithoutANameDoesNotGetThatOfAnUpload(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct{ entry, want string }{"flat": {"SKILL.md", ""}, "in a folder": {"mine/SKILL.md", "mine"}} {

@@ -67,14 +67,14 @@ type Options struct {
 	Name string
 	// Force replaces one of that name.
 	Force bool
-	// Strict refuses a skill that is not what the standard says, rather than one
-	// that would not load.
+	// Strict refuses a skill that breaks the standard, instead of one that would not
+	// load.
 	Strict bool
-	// Within is a folder that holds the source: links of the source are followed
-	// as long as they stay inside. Empty means the source.
+	// Within is a folder that contains the source: links of the source are followed if
+	// they stay inside it. Empty means the source.
 	Within string
-	// Anonymous says that the name of the source is nobody's choice: something
-	// without a name of its own does not get it.
+	// Anonymous is set if the name of the source was not chosen by anybody, so that it
+	// does not become the name of a skill or plugin without one.
 	Anonymous bool
 }
 
@@ -87,19 +87,18 @@ type Installed struct {
 	Files []string `json:"files"`
 	// Replaced means that a skill of that name was there before.
 	Replaced bool `json:"replaced"`
-	// Diagnostics are the warnings about the skill, which are those of the
-	// catalogue.
+	// Diagnostics are the warnings about the skill, as in the catalogue.
 	Diagnostics []skills.Diagnostic `json:"diagnostics,omitempty"`
-	// Notes say which links were left out.
+	// Notes name the links that were left out.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Install installs the skill in an archive or a folder into a folder below dest
-// that has the skill's name, as far as that can be the name of a folder. A skill
-// without a name gets that of the source. The skill has to load; the warnings about
-// it are in the answer. One that is there already is only replaced by force. An
-// error is an *Error if the source is at fault, and nothing has changed then; after
-// another one, the skill may be installed with parts of the old one left beside it.
+// Install installs the skill in an archive or a folder into a folder below dest with
+// the skill's name, adapted to the rules for folder names. A skill without a name gets
+// that of the source. The skill must load; the result contains the warnings about it.
+// An existing one is replaced only if force is set. If the source is at fault, the
+// error is an *Error and nothing has changed; after another error, the skill may be
+// installed with parts of the old one beside it.
 func Install(dest, source string, o Options) (*Installed, error) {
 	var warnings []skills.Diagnostic
 	got, err := InstallAs(dest, source, isSkill, Limits{}, o, func(root *os.Root, folder string) (string, error) {
@@ -117,11 +116,11 @@ func Install(dest, source string, o Options) (*Installed, error) {
 	return got, err
 }
 
-// A Mark says what a folder has to hold to be installed.
+// A Mark describes what a folder must contain to be installed.
 type Mark struct {
-	// Name is a file of it, for messages.
+	// Name is a file with this content, for messages.
 	Name string
-	// In reports whether a folder holds it; nil means that every folder does.
+	// In reports whether a folder qualifies; nil means that every folder does.
 	In func(root *os.Root, dir string) bool
 }
 
@@ -134,8 +133,8 @@ var isSkill = Mark{skills.FileName, func(root *os.Root, dir string) bool {
 	return false
 }}
 
-// InstallAs is Install for what has another mark than SKILL.md, under the name that
-// the function finds in the unpacked folder. folder is the name of the source, or
+// InstallAs is Install for content with another mark than SKILL.md, under the name that
+// the function returns for the unpacked folder. folder is the name of the source, or
 // empty.
 func InstallAs(dest, source string, mark Mark, limits Limits, o Options, name func(root *os.Root, folder string) (string, error)) (*Installed, error) {
 	tmp, err := newTemp(dest)
@@ -167,8 +166,8 @@ func InstallAs(dest, source string, mark Mark, limits Limits, o Options, name fu
 	return &Installed{Name: called, Path: filepath.Join(dest, folder), Files: files, Replaced: replaced, Notes: notes}, nil
 }
 
-// sourceName is the name of a source without the end that says what it is, or of
-// the one folder in it that holds everything.
+// sourceName returns the name of a source without its extension, or of the only folder
+// in it.
 func sourceName(source, dir string, anonymous bool) string {
 	if dir != "." {
 		return dir
@@ -191,8 +190,8 @@ func sourceName(source, dir string, anonymous bool) string {
 // maxFolderBytes bounds the name of an installed folder.
 const maxFolderBytes = 120
 
-// folderOf is the name itself if a folder can have it on every system; otherwise a
-// hyphen replaces each run of characters that no name of a folder has.
+// folderOf returns a name that a folder can have on every system: it replaces each run
+// of other characters by a hyphen.
 func folderOf(name string) string {
 	var b strings.Builder
 	hyphen := false
@@ -208,14 +207,14 @@ func folderOf(name string) string {
 		b.WriteRune(r)
 	}
 	folder := strings.Trim(b.String(), "-. ")
-	if folder == "node_modules" || folder == "__MACOSX" { // which nobody looks into
+	if folder == "node_modules" || folder == "__MACOSX" { // folders with these names are skipped
 		return "skill-" + folder
 	}
 	return folder
 }
 
-// valid refuses a skill that does not load or, if strict, is not what the standard
-// says; otherwise it returns the warnings.
+// valid refuses a skill that does not load or, if strict, breaks the standard;
+// otherwise it returns the warnings.
 func valid(doc *skills.Doc, strict bool) ([]skills.Diagnostic, error) {
 	mode, text := skills.Lenient, "the skill does not load: "
 	if strict {
@@ -238,10 +237,9 @@ func valid(doc *skills.Doc, strict bool) ([]skills.Diagnostic, error) {
 	return nil, e
 }
 
-// fill puts what source holds into root: a folder is copied, an archive is
-// unpacked. mark has to be in it: at its top or in the one folder that everything
-// else is in. The answer is the folder of root that holds mark, "." or the name of
-// that wrapper.
+// fill puts the content of source into root: it copies a folder or unpacks an archive.
+// The mark must be at its top or in the only folder at the top. fill returns the folder
+// of root that has the mark, "." or that only folder.
 func fill(root *os.Root, source string, mark Mark, limits Limits, within string) (dir string, notes []string, err error) {
 	w := &writer{root: root, limits: limits.orDefault(), taken: map[string]bool{}}
 	info, err := os.Stat(source)

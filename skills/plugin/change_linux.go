@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// changeTime returns when a file was last written or given other times, which
-// nobody can set.
+// changeTime returns the time at which a file or its times were last changed. No
+// program can set it.
 func changeTime(info fs.FileInfo) (at [2]int64, known bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

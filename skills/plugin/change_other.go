@@ -4,5 +4,5 @@ package plugin
 
 import "io/fs"
 
-// changeTime is not known here.
+// changeTime reports that the change time is unknown.
 func changeTime(fs.FileInfo) (at [2]int64, known bool) { return at, false }

@@ -27,8 +27,8 @@ const (
 // empty if there are no servers.
 func (p *Plugin) Digest() (string, error) { return p.digestNow(false) }
 
-// currentDigest is Digest for a decision that cannot be taken back: a file that may
-// have changed without a trace is read again.
+// currentDigest is Digest for a decision that cannot be undone: it reads a file again
+// that may have changed unnoticed.
 func (p *Plugin) currentDigest() (string, error) { return p.digestNow(true) }
 
 func (p *Plugin) digestNow(again bool) (string, error) {
@@ -121,8 +121,8 @@ type fileSum struct {
 	sum []byte
 }
 
-// is reports whether a file is as it was. Where nothing but its time of modification
-// tells, which anybody can set, it is not if that is asked again.
+// is reports whether a file is unchanged. If again is set, a modification time alone,
+// which any program can set, is not enough.
 func (s *fileSum) is(info fs.FileInfo, again bool) bool {
 	was, known := changeTime(s.of)
 	now, _ := changeTime(info)
@@ -146,13 +146,13 @@ func sumOf(root *os.Root, dir, path string, info fs.FileInfo, again bool) ([]byt
 		return nil, err
 	}
 	now := &fileSum{info, h.Sum(nil)}
-	if time.Since(info.ModTime()) > 2*time.Second && settled(info) { // else another change may have the same time
+	if time.Since(info.ModTime()) > 2*time.Second && settled(info) { // another change might get the same time
 		sums.Store(at, now)
 	}
 	return now.sum, nil
 }
 
-// settled reports whether a file that changes again will have another time of change.
+// settled reports whether the next change of a file will give it another change time.
 func settled(info fs.FileInfo) bool {
 	at, known := changeTime(info)
 	return !known || time.Since(time.Unix(at[0], at[1])) > 2*time.Second

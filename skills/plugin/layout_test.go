@@ -20,7 +20,7 @@ const (
 	aServers = `{"mcpServers": {"s": {"url": "https://s"}}}`
 )
 
-// A plugin is what has the usual parts, with or without a manifest.
+// A plugin is a folder with the usual parts, with or without a manifest.
 func TestPluginsWithoutAManifest(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files map[string]string
@@ -94,7 +94,8 @@ func TestPluginsWithoutAManifest(t *testing.T) {
 	}
 }
 
-// The list of a marketplace has its place by client, and its ways to say where a plugin is.
+// Clients have different places for the list of a marketplace, and different ways to
+// name a plugin's source.
 func TestMarketplacesOfOtherClients(t *testing.T) {
 	for _, file := range []string{".claude-plugin/marketplace.json", ".cursor-plugin/marketplace.json", ".agents/plugins/marketplace.json"} {
 		dir := t.TempDir()
@@ -114,7 +115,7 @@ func TestMarketplacesOfOtherClients(t *testing.T) {
 	}
 }
 
-// A plugin whose parts are links into its marketplace has them when it is installed.
+// A plugin whose parts are links into its marketplace is installed with them.
 func TestPartsThatAreLinks(t *testing.T) {
 	dir := t.TempDir()
 	skillcases.Write(t, dir, []skillcases.Entry{entry("m/skills/k/SKILL.md", aSkill), entry("m/plugins/p/commands/go.md", "Go."), entry("m/mcp.json", aServers)})

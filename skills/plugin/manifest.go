@@ -17,10 +17,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 )
 
-// manifestFiles are the places of a manifest, of several clients; the first counts.
+// manifestFiles are the manifests of several clients; the first one found is used.
 var manifestFiles = []string{ManifestFile, cursorManifest, ".codex-plugin/plugin.json"}
 
-// manifest is the file of that name; paths may be one or several.
+// manifest is a manifest file; its paths may be one or several.
 type manifest struct {
 	Name        string          `json:"name"`
 	Version     string          `json:"version"`
@@ -29,22 +29,22 @@ type manifest struct {
 	MCPServers  json.RawMessage `json:"mcpServers"`
 	Skills      oneOrMore       `json:"skills"`
 	Commands    oneOrMore       `json:"commands"`
-	// Strict is false in one that a marketplace wrote: the plugin has nothing but
-	// what it names.
+	// Strict is false in a manifest that a marketplace wrote: the plugin has only what
+	// it names.
 	Strict *bool `json:"strict"`
 
-	from string                     // the file that was read, or empty
-	keys map[string]json.RawMessage // all of it
+	from string                     // the path of the manifest, or empty
+	keys map[string]json.RawMessage // all keys
 }
 
-// whole reports whether the plugin also has what is in the usual places.
+// whole reports whether the plugin also has the parts at the usual places.
 func (m *manifest) whole() bool { return m.Strict == nil || *m.Strict }
 
 // oneOrMore is a path, a list of paths, or an object that names paths.
 type oneOrMore struct {
 	paths []string
-	names map[string]string // of the paths, cleaned; nil if they have none
-	wrong error             // it is none of these
+	names map[string]string // names of the cleaned paths, or nil
+	wrong error             // the error of another value
 }
 
 func (o *oneOrMore) UnmarshalJSON(data []byte) error {
@@ -71,17 +71,17 @@ func (o *oneOrMore) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// layout are the parts of a plugin at their usual places.
+// layout are the usual places of the parts of a plugin.
 var layout = []string{"skills", "commands", "agents", "hooks", serversFile, ".lsp.json", "output-styles", skills.FileName}
 
-// forOthers are the parts of plugins that are not used here: as keys of a manifest,
-// and as files or folders.
+// forOthers are the parts of plugins that the broker does not use: as keys of a
+// manifest, and as files or folders.
 var forOthers = []struct{ name, key, file string }{
 	{"agents", "agents", "agents"}, {"hooks", "hooks", "hooks/hooks.json"}, {"language servers", "lspServers", ".lsp.json"}, {"output styles", "outputStyles", "output-styles"},
 	{"rules", "rules", "rules"}, {"monitors", "monitors", "monitors"}, {"channels", "channels", ""}, {"user settings", "userConfig", ""}, {"apps", "apps", ".app.json"},
 }
 
-// isPlugin is what an archive or a folder has to hold.
+// isPlugin is the mark of a plugin.
 var isPlugin = pack.Mark{Name: ManifestFile, In: func(root *os.Root, dir string) bool {
 	for _, name := range slices.Concat(manifestFiles, layout) {
 		if name == skills.FileName && dir != "." { // a folder of skills
@@ -99,13 +99,13 @@ func isFile(root *os.Root, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// missing says that a folder is not a plugin.
+// missing returns the error for a folder that is not a plugin.
 func missing() error {
 	return &Error{"missing_manifest", "there is no " + ManifestFile + " in it, and none of the usual parts (" + strings.Join(layout, ", ") + "): this is not a plugin; broker skills install takes folders with skills"}
 }
 
-// readManifest reads the manifest of a plugin. A plugin without a manifest, or
-// without a name, is called name, as far as that can be one.
+// readManifest reads the manifest of a plugin. A plugin without a manifest, or without
+// a name, gets name, adapted to the rules for names.
 func readManifest(root *os.Root, name string) (*manifest, error) {
 	for _, file := range manifestFiles {
 		data, err := readFile(root, file, maxJSONBytes)
@@ -123,7 +123,7 @@ func readManifest(root *os.Root, name string) (*manifest, error) {
 	return parseManifest([]byte("{}"), "", name)
 }
 
-// parseManifest reads a manifest that is in a file, or in none.
+// parseManifest parses a manifest; file is empty if there is none.
 func parseManifest(data []byte, file, name string) (*manifest, error) {
 	m := manifest{from: file}
 	err := errors.Join(json.Unmarshal(data, &m), json.Unmarshal(data, &m.keys))
@@ -150,7 +150,7 @@ func parseManifest(data []byte, file, name string) (*manifest, error) {
 	return &m, nil
 }
 
-// nameFrom makes the name of a folder one of a plugin.
+// nameFrom returns the name of a plugin for the name of a folder.
 func nameFrom(folder string) string {
 	words := strings.FieldsFunc(folder, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.'
@@ -159,7 +159,7 @@ func nameFrom(folder string) string {
 	return name[:min(len(name), 64)]
 }
 
-// unused names the parts of a plugin that are not used here.
+// unused returns the parts of a plugin that the broker does not use.
 func unused(root *os.Root, m *manifest) (names []string) {
 	for _, part := range forOthers {
 		found := m.keys[part.key] != nil
@@ -174,15 +174,15 @@ func unused(root *os.Root, m *manifest) (names []string) {
 	return names
 }
 
-// components are the keys of an entry of a marketplace that add to those of the
-// plugin's own manifest, and about are those that the manifest may lack.
+// components are the keys of a marketplace entry that are added to the plugin's own
+// manifest, and about are keys that only replace missing ones.
 var (
 	components = []string{"skills", "commands", "mcpServers", "agents", "hooks", "lspServers", "outputStyles"}
 	about      = []string{"name", "description", "version", "author"}
 )
 
-// adopt writes the manifest of a plugin that a marketplace describes with entry. If
-// the entry says "strict": false, it is the manifest; otherwise what it lists is
+// adopt writes the manifest of a plugin that a marketplace describes with entry. With
+// "strict": false, the entry is the manifest; otherwise the parts that it lists are
 // added to the plugin's own.
 func adopt(root *os.Root, entry json.RawMessage) error {
 	var described manifest
@@ -224,7 +224,8 @@ func adopt(root *os.Root, entry json.RawMessage) error {
 	return writeManifest(root, data)
 }
 
-// both is a list of what two values of a manifest hold, each of which may be a list.
+// both returns a list of the elements of two manifest values, each of which may be a
+// list.
 func both(a, b json.RawMessage) json.RawMessage {
 	if a == nil {
 		return b

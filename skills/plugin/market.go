@@ -18,11 +18,11 @@ import (
 // MarketFile makes a folder a marketplace.
 const MarketFile = ".claude-plugin/marketplace.json"
 
-// marketFiles are the places of the list of a marketplace, of several clients; the
-// first counts.
+// marketFiles are the lists of marketplaces of several clients; the first one found is
+// used.
 var marketFiles = []string{MarketFile, ".cursor-plugin/marketplace.json", ".agents/plugins/marketplace.json"}
 
-// IsMarket is what the folder of a marketplace holds.
+// IsMarket is the mark of a marketplace.
 var IsMarket = pack.Mark{Name: MarketFile, In: func(root *os.Root, dir string) bool {
 	return slices.ContainsFunc(marketFiles, func(name string) bool { return isFile(root, path.Join(dir, name)) })
 }}
@@ -48,14 +48,14 @@ type Offer struct {
 	Ref        string `json:"ref,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 	Commit     string `json:"commit,omitempty"`
-	// Entry is what the marketplace says of the plugin, as it is written.
+	// Entry is the marketplace's entry for the plugin, as written.
 	Entry json.RawMessage `json:"-"`
 }
 
 // offerSource is where a marketplace says that a plugin is, if that is not a path
 // in it.
 type offerSource struct {
-	Source string `json:"source"` // github, url, git, git-subdir or local; others are not known here
+	Source string `json:"source"` // github, url, git, git-subdir or local; others are unknown
 	Repo   string `json:"repo"`   // of github: owner/name
 	URL    string `json:"url"`
 	Ref    string `json:"ref"`
@@ -67,7 +67,7 @@ var githubName = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 
 var gitSources = []string{"git", "git-subdir", "url"}
 
-// inMarket is where the plugin is if a path below root leads to it.
+// inMarket sets where the plugin is if text is a path below root.
 func (o *Offer) inMarket(root, text string) {
 	if local := filepath.Join(filepath.FromSlash(root), filepath.FromSlash(text)); text != "" && filepath.IsLocal(local) {
 		o.Path = local

@@ -3,14 +3,14 @@ package plugin
 import "fmt"
 
 // A Permit allows the servers of an installed plugin to start while the plugin is
-// what was approved.
+// unchanged since its approval.
 type Permit struct {
 	Dir    string // of the plugin
-	Digest string // that was approved
+	Digest string // the approved one
 }
 
 // MayStart returns an error if the plugin is not what was approved. It reads the
-// plugin's files, but for those that have not changed since it last did.
+// plugin's files, except those that have not changed since the last time.
 func (p Permit) MayStart() error {
 	now, err := Load(p.Dir)
 	if err != nil {

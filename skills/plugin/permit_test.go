@@ -11,8 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
-// A permit is good for the plugin as it was approved, whatever has been done to the
-// times of its files.
+// A permit holds for the approved plugin only, whatever is done to the times of its
+// files.
 func TestPermit(t *testing.T) {
 	dir := t.TempDir()
 	skillcases.Write(t, dir, []skillcases.Entry{

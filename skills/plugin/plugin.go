@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// ManifestFile says what a plugin is and has. A folder with the usual parts of a
-	// plugin is one without it.
+	// ManifestFile is the manifest of a plugin. A folder with the usual parts is a
+	// plugin without it.
 	ManifestFile   = ".claude-plugin/plugin.json"
 	cursorManifest = ".cursor-plugin/plugin.json"
 
@@ -91,9 +91,9 @@ type Server struct {
 
 var usableName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Load reads the plugin in the folder dir, which gives its name to a plugin without
-// one. A folder that is none is an *Error; what is wrong with a part of one is a
-// problem of the plugin.
+// Load reads the plugin in the folder dir. A plugin without a name gets that of the
+// folder. If the folder is not a plugin, the error is an *Error; problems of a part are
+// problems of the plugin.
 func Load(dir string) (*Plugin, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -237,8 +237,8 @@ func (p *Plugin) readServers(root *os.Root, m *manifest) {
 	}
 }
 
-// readSkills finds the folders with skills. A SKILL.md at the top makes the plugin
-// one skill, unless it has others.
+// readSkills finds the folders with skills. A SKILL.md at the top makes the plugin a
+// single skill, unless it has others.
 func (p *Plugin) readSkills(root *os.Root, m *manifest) {
 	p.skillDirs = p.places("skills", m.Skills, m.whole())
 	for i, dir := range p.skillDirs {

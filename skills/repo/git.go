@@ -255,7 +255,7 @@ func (g *git) contents(ctx context.Context, blobs []blob, read func(b blob, r *b
 // lfsPointer begins a file that stands for one that git LFS keeps elsewhere.
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
-// write copies the bytes of a file, which r is at.
+// write copies the bytes of a file from r.
 func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
 	local, err := placeFor(root, b.path)
 	if err != nil {
@@ -279,7 +279,7 @@ func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
 	return errors.Join(err, f.Close())
 }
 
-// placeFor makes the folder of a file and returns the path of the file.
+// placeFor creates the folder of a file and returns the path of the file.
 func placeFor(root *os.Root, name string) (local string, err error) {
 	local = filepath.FromSlash(name)
 	if !filepath.IsLocal(local) || path.Clean(name) != name {

@@ -14,18 +14,18 @@ import (
 const (
 	// maxTargetBytes bounds the text of a link.
 	maxTargetBytes = 1024
-	// maxOutside is how many links are followed out of the folder that is fetched,
-	// and maxHops how often one leads to another.
+	// maxOutside bounds the links that are followed out of the fetched folder, and
+	// maxHops the links in a row.
 	maxOutside = 64
 	maxHops    = 8
 )
 
-// A link is a symbolic link that leads to something that is fetched too.
+// A link is a symbolic link to something that is fetched too.
 type link struct{ path, to string }
 
-// resolve finds out where the links lead. One inside of folder stays a link; what
-// one to another folder of the repository leads to is copied to its place. Others
-// are left out with a note.
+// resolve finds the targets of the links. A link inside folder stays a link; the target
+// of a link to another folder of the repository is copied in its place. Other links are
+// left out with a note.
 func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) error {
 	outside := 0
 	for hop := 0; len(l.pending) > 0; hop++ {
@@ -42,7 +42,7 @@ func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) er
 			case path.Join(folder, b.path) == b.real && below(folder, real):
 				l.links = append(l.links, link{b.path, targets[i]})
 			case below(real, b.real):
-				why = "leads to a folder that it is in"
+				why = "leads to a folder that contains it"
 			case hop == maxHops || outside == maxOutside:
 				why = "is one of too many that lead out of the folder"
 			default:
@@ -55,7 +55,7 @@ func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) er
 				} else if err != nil {
 					return err
 				} else if !found {
-					why = "leads to nothing that is there"
+					why = "leads to nothing"
 				}
 			}
 			if why != "" {
@@ -66,7 +66,7 @@ func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) er
 	return nil
 }
 
-// targets reads the texts of links; that of one which is too long is empty.
+// targets reads the texts of links; a text that is too long is returned as empty.
 func (g *git) targets(ctx context.Context, links []blob) ([]string, error) {
 	var list []string
 	err := g.contents(ctx, links, func(b blob, r *bufio.Reader) error {
@@ -86,7 +86,7 @@ func (g *git) targets(ctx context.Context, links []blob) ([]string, error) {
 	return list, err
 }
 
-// target is where a link at a path of the repository leads, or why it is not
+// target returns where a link at a path of the repository leads, or why it is not
 // followed.
 func target(at, to string) (real, why string) {
 	real = path.Join(path.Dir(at), to)
@@ -99,25 +99,25 @@ func target(at, to string) (real, why string) {
 	return real, ""
 }
 
-// below reports whether name is folder or in it; everything is in the folders ""
-// and ".".
+// below reports whether name is folder or in it; the folders "" and "." contain
+// everything.
 func below(folder, name string) bool {
 	return folder == "" || folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// copyTarget adds what is at real in the repository to what is fetched, to be at
-// name, and reports whether there is something.
+// copyTarget adds the content at real in the repository to what is fetched, at name,
+// and reports whether there is any.
 func (g *git) copyTarget(ctx context.Context, l *listing, commit, name, real string) (found bool, err error) {
 	folder := false
 	err = g.stream(ctx, "", func(r *bufio.Reader) error {
 		line, err := readEntry(r)
-		if err != nil { // nothing is there, or the path goes through another link
+		if err != nil { // nothing exists there, or the path goes through another link
 			return ignoreEOF(err)
 		}
 		head, _, _ := strings.Cut(line, "\t")
 		fields := strings.Fields(head)
 		if len(fields) != 4 {
-			return refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
+			return refuse("fetch_failed", "cannot parse git's list of files: %.80q", line)
 		}
 		found = true
 		if folder = fields[0] == "040000"; folder {
@@ -138,8 +138,8 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// makeLinks makes the links. One that leads to nothing, to itself or out through
-// another one is left out.
+// makeLinks creates the links. It leaves out a link that leads to nothing, to itself,
+// or out of the folder through another link.
 func makeLinks(root *os.Root, links []link, got *Fetched) error {
 	var made []link
 	for _, l := range links {
@@ -164,7 +164,7 @@ func makeLinks(root *os.Root, links []link, got *Fetched) error {
 		if err := root.Remove(local); err != nil {
 			return err
 		}
-		got.leftOut(l.path, "leads to nothing that is there")
+		got.leftOut(l.path, "leads to nothing")
 	}
 	return nil
 }

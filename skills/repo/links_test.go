@@ -49,18 +49,18 @@ func TestLinksInsideARepositoryAreFollowed(t *testing.T) {
 	}{
 		{"", map[string]string{"AGENTS.md": "claude", ".claude/skills/a/SKILL.md": "a", "skills/a/LICENSE": "licence", "skills/a/references/deep/more.md": "more", "skills/a/through": "a"}, []string{
 			`link "skills/a/absolute" is left out: it leads out of the repository`,
-			`link "skills/a/gone" is left out: it leads to nothing that is there`,
-			`link "skills/a/loop" is left out: it leads to nothing that is there`,
+			`link "skills/a/gone" is left out: it leads to nothing`,
+			`link "skills/a/loop" is left out: it leads to nothing`,
 			`link "skills/a/out" is left out: it leads out of the repository`,
 		}},
 		// What is in other folders of the repository is copied.
 		{"skills/a", map[string]string{"SKILL.md": "a", "same": "a", "LICENSE": "licence", "references/style.md": "style", "references/deep/more.md": "more", "references/again/more.md": "more"}, []string{
 			`link "absolute" is left out: it leads out of the repository`,
-			`link "gone" is left out: it leads to nothing that is there`,
-			`link "loop" is left out: it leads to nothing that is there`,
+			`link "gone" is left out: it leads to nothing`,
+			`link "loop" is left out: it leads to nothing`,
 			`link "out" is left out: it leads out of the repository`,
-			`link "references/up" is left out: it leads to a folder that it is in`,
-			`link "through" is left out: it leads to nothing that is there`,
+			`link "references/up" is left out: it leads to a folder that contains it`,
+			`link "through" is left out: it leads to nothing`,
 		}},
 	} {
 		got, _, dir, err := w.fetch(Source{Folder: tt.folder}, nil)
@@ -84,7 +84,7 @@ func TestLinksInsideARepositoryAreFollowed(t *testing.T) {
 	}
 }
 
-// What a link to another folder leads to may be too much; the rest is fetched.
+// The target of a link to another folder may be too large; the rest is fetched.
 func TestLinksToTooMuchAreLeftOut(t *testing.T) {
 	w := newWorkshop(t)
 	w.write("skills/a/SKILL.md", "a")
@@ -107,7 +107,7 @@ func TestLinksToTooMuchAreLeftOut(t *testing.T) {
 	}
 }
 
-// Trees that a hostile server makes have links where files go through.
+// Trees of a hostile server have links at the paths of files.
 func TestNothingIsWrittenThroughALink(t *testing.T) {
 	w := newWorkshop(t)
 	w.write("file", "x")

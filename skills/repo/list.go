@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// listTimeout bounds git's walk through the folders of a commit: a few of
-	// them that hold each other many times over are endlessly many.
+	// listTimeout bounds git's walk through the folders of a commit: a few folders that
+	// contain each other many times are practically infinite.
 	listTimeout = 20 * time.Second
-	// maxDepth is how deep a file may be in folders.
+	// maxDepth is the number of nested folders in which a file may be.
 	maxDepth = 64
 	// maxEntryBytes bounds one line of the list.
 	maxEntryBytes = 4096
@@ -25,18 +25,18 @@ const (
 // A blob is a file or a link of a commit.
 type blob struct {
 	id         string
-	path       string // where it is to be, below the folder that is fetched
+	path       string // where it will be, below the fetched folder
 	real       string // where it is, below the top of the repository
 	executable bool
 	size       int64
 }
 
-// A listing is what of a commit is to be fetched.
+// A listing is the part of a commit to fetch.
 type listing struct {
 	set           Options
 	got           *Fetched
 	files         []blob
-	pending       []blob // links whose targets are not known yet
+	pending       []blob // links with unknown targets
 	links         []link
 	total         int64
 	seen, folders int
@@ -61,7 +61,7 @@ func (g *git) list(ctx context.Context, s Source, commit string, set Options, go
 	return l, because(ctx, err)
 }
 
-// listTree adds what is below a folder of the repository, to be below at.
+// listTree adds the content of a folder of the repository, to be stored below at.
 func (g *git) listTree(ctx context.Context, l *listing, commit, at, folder string) error {
 	tree := commit
 	if folder != "" {
@@ -71,9 +71,9 @@ func (g *git) listTree(ctx context.Context, l *listing, commit, at, folder strin
 		"ls-tree", "-r", "-t", "-l", "-z", "--full-tree", tree)
 }
 
-// read reads lines "mode type id size<tab>path", each ended by a NUL, for files and,
-// before what is in them, for folders. The paths are below real in the repository,
-// and are to be below at.
+// read reads lines "mode type id size<tab>path", each ended by a NUL: for files, and
+// for folders before their content. The paths are below real in the repository, and
+// will be below at.
 func (l *listing) read(r *bufio.Reader, at, real string) error {
 	for {
 		line, err := readEntry(r)
@@ -93,13 +93,13 @@ func (l *listing) entry(line, at, real string) error {
 	head, name, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(head)
 	if !ok || len(fields) != 4 {
-		return refuse("fetch_failed", "git lists the files in a way that is not understood: %.80q", line)
+		return refuse("fetch_failed", "cannot parse git's list of files: %.80q", line)
 	}
 	if at != "" {
 		name = at + "/" + name
 	}
 	if strings.Count(name, "/") >= maxDepth {
-		return refuse("repository_too_large", "it has folders in folders more than %d deep", maxDepth)
+		return refuse("repository_too_large", "its folders are nested more than %d deep", maxDepth)
 	}
 	if fields[0] == "040000" {
 		if l.folders++; l.folders > l.set.Files {
@@ -111,8 +111,7 @@ func (l *listing) entry(line, at, real string) error {
 	return l.add(fields, name, path.Join(real, below))
 }
 
-// add adds the entry with these fields that is at real in the repository and is to
-// be at name.
+// add adds the entry with these fields at real in the repository, to be stored at name.
 func (l *listing) add(fields []string, name, real string) error {
 	if l.seen++; l.seen > l.set.Files {
 		return refuse("repository_too_large", "it has more than %d files: name the folder of it that is wanted, with --folder", l.set.Files)

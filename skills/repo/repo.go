@@ -168,7 +168,7 @@ type Fetched struct {
 	Notes []string
 }
 
-// leftOut notes a link that is not fetched.
+// leftOut adds a note about a link that is not fetched.
 func (f *Fetched) leftOut(name, why string) { f.note("link %q is left out: it "+why, name) }
 
 func (f *Fetched) note(format, name string) {

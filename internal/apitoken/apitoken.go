@@ -34,15 +34,15 @@ type Token struct {
 	Expires time.Time `json:"expires,omitzero"` // zero is never
 }
 
-// The documents in which tokens are, on which day they were used last, and the names
-// of those that were revoked.
+// The documents with the tokens, the day of their last use, and the names of revoked
+// ones.
 const (
 	tokensDoc  = "tokens"
 	usedDoc    = "used"
 	revokedDoc = "revoked"
 )
 
-// maxRevoked is how many names of revoked tokens are remembered, the last.
+// maxRevoked is the number of revoked names that are remembered, the latest ones.
 const maxRevoked = 10 * MaxTokens
 
 // A Store keeps tokens in documents.
@@ -54,8 +54,8 @@ func NewStore(docs state.Documents) Store { return Store{docs} }
 var (
 	// ErrTaken is the error of a name that a token has already.
 	ErrTaken = errors.New("there is a token of this name")
-	// ErrRevoked is the error of a name that a revoked token had: what its client has
-	// kept, its runs and its sessions are those of the name.
+	// ErrRevoked is the error for the name of a revoked token. Stored data, runs and
+	// sessions belong to the name.
 	ErrRevoked = errors.New("there was a token of this name")
 	errMany    = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
 )

@@ -113,7 +113,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// A name that was revoked is not given to another client by accident.
+// A revoked name is not given to another client by accident.
 func TestRevokedNamesAreNotUsedAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() state.Documents) {
 		s := apitoken.NewStore(open())

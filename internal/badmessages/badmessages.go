@@ -1,5 +1,5 @@
-// Package badmessages makes messages of MCP as a broken or hostile peer sends
-// them, for tests of whoever receives them.
+// Package badmessages makes MCP messages as a broken or hostile peer sends them, for
+// tests of their receivers.
 package badmessages
 
 import (
@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Deep is how deeply the deepest values are nested.
+// Deep is the nesting of the deepest values.
 const Deep = 20_000
 
-// replacements are what stands in the place of a value that is right.
+// replacements are values that replace a valid value.
 var replacements = []string{
 	`null`, `{}`, `[]`, `[null]`, `{"a":null}`, `"text"`, `""`, `true`, `-1.5`, `1e300`,
 }
 
-// nested are values of which each is deeper than any decoder should follow.
+// nested are values that are nested deeper than any decoder should follow.
 var nested = []string{
 	strings.Repeat(`[`, Deep) + strings.Repeat(`]`, Deep),
 	strings.Repeat(`{"a":`, Deep) + `1` + strings.Repeat(`}`, Deep),
 }
 
-// Values returns valid, a JSON text, with each of its parts in turn left out, of
-// another type, null and nested deeply. The whole is a part too, and is "" where it
-// is left out.
+// Values returns variations of valid, a JSON text: each of its parts in turn is
+// missing, of another type, null and deeply nested. The whole text is a part too; it is
+// "" where it is missing.
 func Values(valid string) []string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(valid))
@@ -39,7 +39,7 @@ func Values(valid string) []string {
 	return list
 }
 
-// vary yields the variations of v but its absence.
+// vary yields the variations of v except its absence.
 func vary(v any, yield func(string)) {
 	for _, r := range replacements {
 		yield(r)
@@ -70,7 +70,7 @@ func vary(v any, yield func(string)) {
 	}
 }
 
-// with is the object rest with one more member.
+// with returns the object rest with one more member.
 func with(rest map[string]any, key, value string) string {
 	head := strings.TrimSuffix(text(rest), "}")
 	if len(rest) > 0 {
@@ -87,8 +87,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// Requests returns requests of a method, one with each of the parameters. Id makes
-// the id of each.
+// Requests returns requests of a method, one for each of params. Id returns the id of
+// the next request.
 func Requests(method string, params []string, id func() string) []string {
 	var list []string
 	for _, p := range params {
@@ -97,7 +97,7 @@ func Requests(method string, params []string, id func() string) []string {
 	return list
 }
 
-// Notifications is Requests without ids.
+// Notifications is like Requests, without ids.
 func Notifications(method string, params []string) []string {
 	var list []string
 	for _, p := range params {
@@ -106,8 +106,8 @@ func Notifications(method string, params []string) []string {
 	return list
 }
 
-// Responses returns responses to the request of an id, a JSON text, with all Values
-// of a result that would be right, and with errors that are not.
+// Responses returns responses to the request with the given id, a JSON text: with all
+// Values of a valid result, and with invalid errors.
 func Responses(id, result string) []string {
 	var list []string
 	for _, r := range Values(result) {
@@ -119,7 +119,8 @@ func Responses(id, result string) []string {
 	return append(list, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"both"}}`, id))
 }
 
-// Envelopes returns what is no message, or one whose outer members are wrong.
+// Envelopes returns texts that are not messages, and messages with invalid outer
+// members.
 func Envelopes() []string {
 	list := Values(`{"jsonrpc":"2.0","id":"e1","method":"ping","params":{}}`)[1:]
 	list = append(list, Values(`{"jsonrpc":"2.0","id":"e2","result":{}}`)[1:]...)

@@ -62,10 +62,11 @@ type Verifier struct {
 	at     time.Time // of failed
 }
 
-// Endpoints are where people sign in with a browser, and where codes become tokens.
+// Endpoints are the sign-in page for browsers and the token endpoint.
 type Endpoints struct {
 	Authorize, Token string
-	// SaysIssuer means that answers of the sign-in page name the issuer, RFC 9207.
+	// SaysIssuer is set if the responses of the sign-in page name the issuer (RFC
+	// 9207).
 	SaysIssuer bool
 }
 
@@ -125,7 +126,7 @@ func (v *Verifier) VerifySignIn(ctx context.Context, token, nonce string) (Perso
 	})
 }
 
-// verify checks a token, whose type has to be one that may likes.
+// verify checks a token. Its type must satisfy may.
 func (v *Verifier) verify(ctx context.Context, token string, may func(typ string) bool, check func(*oidc.IDToken, map[string]any) error) (Person, error) {
 	keys, _, err := v.issuer(ctx)
 	if err != nil {
@@ -166,7 +167,7 @@ func (v *Verifier) verify(ctx context.Context, token string, may func(typ string
 func (v *Verifier) Endpoints(ctx context.Context) (Endpoints, error) {
 	_, e, err := v.issuer(ctx)
 	if err == nil && (e.Authorize == "" || e.Token == "") {
-		err = fmt.Errorf("the metadata of %s says nothing of a sign-in page", v.o.Issuer)
+		err = fmt.Errorf("the metadata of %s does not name a sign-in page", v.o.Issuer)
 	}
 	return e, err
 }
@@ -196,7 +197,7 @@ func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error
 }
 
 // mayBeVerified reports whether a claim email_verified does not deny it. Some issuers
-// write a text; without the claim, they vouch for all addresses that they have.
+// write a string; issuers without the claim vouch for all their addresses.
 func mayBeVerified(claim any) bool {
 	switch claim := claim.(type) {
 	case nil:
@@ -231,7 +232,7 @@ func values(v any) []string {
 	return nil
 }
 
-// issuer asks the issuer for its metadata, once.
+// issuer reads the metadata of the issuer, once.
 func (v *Verifier) issuer(ctx context.Context) (*keySet, Endpoints, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

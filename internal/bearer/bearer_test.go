@@ -116,13 +116,13 @@ func TestTypesOfTokens(t *testing.T) {
 	}
 }
 
-// A clock stands still until it is moved.
+// A clock returns the same time until it is set.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// A key that the issuer has withdrawn is refused some minutes later, even if all
-// requests have tokens that it has signed.
+// A withdrawn key is refused some minutes later, even if all requests have tokens that
+// it signed.
 func TestWithdrawnKeys(t *testing.T) {
 	issuer, c := fakeauth.NewIssuer(t), &clock{time.Now()}
 	v := verifier(t, bearer.Options{Issuer: issuer.URL, Now: c.now})
@@ -159,7 +159,7 @@ func TestWithdrawnKeys(t *testing.T) {
 	}
 }
 
-// While the issuer is away, keys that were read lately go on being good, for an hour.
+// While the issuer is unreachable, keys that were read recently stay valid for an hour.
 func TestIssuerThatIsAwayForAWhile(t *testing.T) {
 	keys, asked, away := fakeauth.NewIssuer(t), 0, false
 	var front *httptest.Server

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// keysLife is how long the issuer's keys are used before they are read again: a
-	// key that it has withdrawn is good for no longer.
+	// keysLife is the time after which the issuer's keys are read again; a withdrawn
+	// key is accepted no longer than that.
 	keysLife = 5 * time.Minute
-	// keysGrace is how long they are used while the issuer cannot be reached, and
-	// awayRetry how often that is tried.
+	// keysGrace is the time for which they are used while the issuer is unreachable,
+	// and awayRetry the time between attempts to reach it.
 	keysGrace = time.Hour
 	awayRetry = 30 * time.Second
-	// againTimeout bounds how long a call waits for keys that it could do without.
+	// againTimeout bounds the wait for new keys while older ones are still valid.
 	againTimeout = 3 * time.Second
 )
 
-// errKeys means that the keys cannot be read: nothing is known of the token.
+// errKeys means that the keys cannot be read, so the token could not be checked.
 var errKeys = errors.New("the keys cannot be read")
 
-// A keySet has the public keys of an issuer. It is safe for concurrent use.
+// A keySet contains the public keys of an issuer. It is safe for concurrent use.
 type keySet struct {
 	client *http.Client
 	url    string
@@ -44,7 +44,7 @@ type keySet struct {
 	reading sync.Mutex // one reads at a time
 }
 
-// verify returns the payload and the type of a token that one of the keys has signed.
+// verify returns the payload and the type of a token that one of the keys signed.
 func (k *keySet) verify(ctx context.Context, token string) (payload []byte, typ string, err error) {
 	jws, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {
@@ -59,7 +59,7 @@ func (k *keySet) verify(ctx context.Context, token string) (payload []byte, typ 
 	if payload := signed(jws, keys, header.KeyID); payload != nil {
 		return payload, typ, nil
 	}
-	// A key that is not known may be a new one.
+	// An unknown key may be a new one.
 	if keys, _, err = k.get(ctx, at); err != nil {
 		return nil, "", err
 	}
@@ -81,8 +81,8 @@ func signed(jws *jose.JSONWebSignature, keys []jose.JSONWebKey, id string) []byt
 	return nil
 }
 
-// get returns the keys and when they were read. It reads them again if they are old, or
-// not newer than after, unless it has asked the issuer a moment ago.
+// get returns the keys and the time at which they were read. It reads them again if
+// they are old or not newer than after, unless it did so a moment ago.
 func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, time.Time, error) {
 	if keys, read, due := k.kept(after); !due {
 		return keys, read, k.usable(read)
@@ -90,7 +90,7 @@ func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, t
 	k.reading.Lock()
 	defer k.reading.Unlock()
 	keys, read, due := k.kept(after)
-	if !due { // somebody else has read them meanwhile
+	if !due { // another call has read them meanwhile
 		return keys, read, k.usable(read)
 	}
 	limit := fetchTimeout
@@ -108,7 +108,7 @@ func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, t
 	return keys, read, k.usable(read)
 }
 
-// kept returns the keys as they are, and whether they are to be read.
+// kept returns the current keys, and whether to read them again.
 func (k *keySet) kept(after time.Time) (keys []jose.JSONWebKey, read time.Time, due bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -121,7 +121,7 @@ func (k *keySet) kept(after time.Time) (keys []jose.JSONWebKey, read time.Time, 
 	return k.keys, k.read, old && (k.tried.IsZero() || now.Sub(k.tried) >= pause)
 }
 
-// usable is the error for keys that were never read, or too long ago.
+// usable returns the error for keys that were never read, or too long ago.
 func (k *keySet) usable(read time.Time) error {
 	if !read.IsZero() && k.now().Sub(read) < keysGrace {
 		return nil
@@ -130,7 +130,7 @@ func (k *keySet) usable(read time.Time) error {
 }
 
 func (k *keySet) fetch(ctx context.Context, limit time.Duration) ([]jose.JSONWebKey, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // others wait for it
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // other calls wait for it
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, nil)
 	if err != nil {
@@ -156,7 +156,7 @@ func (k *keySet) fetch(ctx context.Context, limit time.Duration) ([]jose.JSONWeb
 		return nil, err
 	}
 	var keys []jose.JSONWebKey
-	for _, raw := range set.Keys { // one of a kind that nobody knows does not spoil the rest
+	for _, raw := range set.Keys { // skip keys of an unknown kind
 		var key jose.JSONWebKey
 		if json.Unmarshal(raw, &key) == nil && key.IsPublic() && key.Valid() && key.Use != "enc" {
 			keys = append(keys, key)
@@ -168,15 +168,14 @@ func (k *keySet) fetch(ctx context.Context, limit time.Duration) ([]jose.JSONWeb
 	return keys, nil
 }
 
-// A verified payload satisfies oidc.KeySet: its signature was checked before.
+// A verified payload satisfies oidc.KeySet: its signature was checked earlier.
 type verified []byte
 
 // VerifySignature implements oidc.KeySet.
 func (v verified) VerifySignature(context.Context, string) ([]byte, error) { return v, nil }
 
-// accessType reports whether a token says that it is an access token, or leaves open
-// what it is, RFC 9068 section 4. Others of the same issuer have other types, such as
-// logout+jwt.
+// accessType reports whether typ is that of an access token, or missing (RFC 9068,
+// section 4). Other tokens of the issuer have other types, such as logout+jwt.
 func accessType(typ string) bool {
 	switch strings.TrimPrefix(strings.ToLower(typ), "application/") {
 	case "at+jwt", "jwt":

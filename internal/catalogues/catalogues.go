@@ -1,6 +1,6 @@
-// Package catalogues has the tools of a dozen servers for tests: made up, with the
-// schemas and annotations that published servers have. Measurements draw on recorded
-// servers too, where the variable BROKER_RECORDED names a folder with them.
+// Package catalogues has the tools of a dozen made-up servers for tests, with schemas
+// and annotations like those of published servers. For measurements it adds recorded
+// servers, if the variable BROKER_RECORDED names their folder.
 package catalogues
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed servers
 var own embed.FS
 
-// A File has the tools of one server, as {"server": …, "tools": […]}.
+// A File contains the tools of one server, as {"server": …, "tools": […]}.
 type File struct {
 	Name string // of the server
 	Data []byte
@@ -39,16 +39,16 @@ func All() []File {
 }
 
 func filesOf(dir fs.FS) (list []File) {
-	names, _ := fs.Glob(dir, "*.json") // the pattern is right
+	names, _ := fs.Glob(dir, "*.json") // the pattern is valid
 	for _, name := range names {
-		if data, err := fs.ReadFile(dir, name); err == nil && name != "servers.json" { // which lists the others
+		if data, err := fs.ReadFile(dir, name); err == nil && name != "servers.json" { // servers.json lists the others
 			list = append(list, File{strings.TrimSuffix(name, ".json"), data})
 		}
 	}
 	return list
 }
 
-// Recorded returns a folder of what was recorded; "" without BROKER_RECORDED.
+// Recorded returns the path of a folder of recordings, or "" without BROKER_RECORDED.
 func Recorded(name string) string {
 	dir := os.Getenv("BROKER_RECORDED")
 	if dir == "" {

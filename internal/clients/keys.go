@@ -11,12 +11,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// brokerKeys are keys of servers.json that no client has, which files of the
-// broker's own kind keep.
+// brokerKeys are keys of servers.json that no client has. They are kept in files of the
+// broker's own kind.
 var brokerKeys = []string{"direct", "credentials", "inFlight", "maxConcurrent", "instances", "learn"}
 
-// byProgram are keys for credentials that a client gets otherwise than by a sign-in or
-// a header that is written out.
+// byProgram are keys for credentials that come neither from a sign-in nor from a
+// literal header.
 var byProgram = map[string]string{
 	"headersHelper":        "the broker does not run a program for all headers: for one header write \"Authorization\": \"command://PROGRAM\" into \"headers\", where PROGRAM prints its value alone",
 	"authProviderType":     "the broker does not get tokens of Google: write a header with a program that prints one, such as \"Authorization\": \"Bearer ${TOKEN}\" or \"command://PROGRAM\"",
@@ -26,8 +26,7 @@ var byProgram = map[string]string{
 	"xaa":                  "the broker signs in by itself: broker auth login NAME",
 }
 
-// other reads a key that is none of those that most clients have. It is translated, or
-// the report names it.
+// other translates or reports a key that most clients do not have.
 func (c *converter) other(key string, v any) {
 	g := &c.got
 	known := c.client.ID == "file" && slices.Contains(brokerKeys, key)
@@ -54,7 +53,7 @@ func (c *converter) other(key string, v any) {
 	}
 }
 
-// oauth has the keys of a sign-in as servers.json has them.
+// oauth returns the keys of a sign-in as servers.json has them.
 func (c *converter) oauth(key string, v any) config.Object {
 	o, ok := v.(config.Object)
 	if !ok {
@@ -91,7 +90,7 @@ func (c *converter) oauth(key string, v any) config.Object {
 	return out
 }
 
-// scopes are a list, or words in one text.
+// scopes returns a list of scopes from a list, or from the words of a text.
 func (c *converter) scopes(v any) config.Object {
 	var scopes []any
 	for _, s := range list(v) {
@@ -105,7 +104,7 @@ func (c *converter) scopes(v any) config.Object {
 	return config.Object{{Key: "scopes", Value: scopes}}
 }
 
-// redirect makes a port of an address to which a browser comes back.
+// redirect returns the callback port of a redirect address.
 func (c *converter) redirect(address string) config.Object {
 	u, err := url.Parse(address)
 	if err == nil {
@@ -120,8 +119,8 @@ func (c *converter) redirect(address string) config.Object {
 	return nil
 }
 
-// timeout reads what each client counts from another moment in another unit. Where it
-// is not known how the client counts, the report says how it was read.
+// timeout translates a timeout. Clients use different units and starting points; a
+// guess is reported.
 func (c *converter) timeout(v any) {
 	d := c.client.dialect
 	to := &c.got.timeout
@@ -138,7 +137,7 @@ func (c *converter) timeout(v any) {
 			unit = 1000
 		}
 	}
-	if d.most > 0 && err == nil && n > d.most { // it was written for a client that counts otherwise
+	if d.most > 0 && err == nil && n > d.most { // too long: the file was written for milliseconds
 		unit, guessed = 1000, true
 	}
 	*to = duration(v, max(unit, 1))
@@ -149,7 +148,7 @@ func (c *converter) timeout(v any) {
 	}
 }
 
-// envFile says what a file with variables has, which the broker does not read.
+// envFile reports the variables in a file that the broker does not read.
 func (c *converter) envFile(key, path string) {
 	at := strings.NewReplacer("${workspaceFolder}", c.dir, "${userHome}", c.env.Home).Replace(path)
 	if rest, ok := strings.CutPrefix(at, "~/"); ok {
@@ -169,7 +168,7 @@ func (c *converter) envFile(key, path string) {
 	c.note("%s %q is not read by the broker: write %s, and set it where the broker starts", key, path, instead)
 }
 
-// variablesIn are the names that a file of variables sets, 30 at most.
+// variablesIn returns at most 30 names of variables that a file sets.
 func variablesIn(path string) (names []string) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
@@ -188,8 +187,8 @@ func variablesIn(path string) (names []string) {
 	return names
 }
 
-// home writes the home directory out where a shell would: the broker starts programs
-// without one. A shell among them reads its own text.
+// home replaces the home directory as a shell would, since the broker starts programs
+// without one. The script of a configured shell is not changed.
 func (c *converter) home() {
 	g := &c.got
 	written := false
@@ -232,7 +231,7 @@ func (c *converter) home() {
 	c.plainDollars(shell)
 }
 
-// plainDollars names what only a shell would replace.
+// plainDollars reports references that only a shell would replace.
 func (c *converter) plainDollars(shell bool) {
 	texts := []string{c.got.command, c.got.cwd}
 	if !shell {

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// imported is what an entry of a client becomes, as JSON, and what the report says.
+// imported returns the translation of a client's entry, as JSON, and the report.
 func imported(t *testing.T, c *Client, entry string) (got string, e Entry) {
 	t.Helper()
 	v, ok, err := config.LookupKey([]byte(entry), nil)

@@ -211,8 +211,8 @@ func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
 	return fields, nil
 }
 
-// ofSecondVersion are the servers of opencode, which has them one level deeper since
-// its second version.
+// ofSecondVersion returns the servers of opencode, which are one level deeper since its
+// second version.
 func (r reader) ofSecondVersion(fields []config.Field) []config.Field {
 	i := slices.IndexFunc(fields, func(f config.Field) bool { return f.Key == "servers" })
 	if r.client.ID != "opencode" || i < 0 {

@@ -15,9 +15,9 @@ type dialect struct {
 	braces bool // {env:NAME} is one
 	// urlIsSSE says that "url" is for SSE and "httpUrl" for the rest.
 	urlIsSSE bool
-	// timeout is the key of servers.json that its "timeout" becomes, and unit how many
-	// of it are a second; zero means a guess by the number. More than most is what
-	// the client does not allow, and so in milliseconds.
+	// timeout is the key of servers.json for the client's "timeout", and unit the
+	// number of its units in a second; zero means a guess from the number. A number
+	// above most is in milliseconds, since the client does not allow more.
 	timeout    string
 	unit, most float64
 }

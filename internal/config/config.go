@@ -45,7 +45,7 @@ type Config struct {
 	Notes []string
 }
 
-// A Permit reports whether a program may start. It can be compared.
+// A Permit decides whether a program may start. Its values are comparable.
 type Permit interface {
 	MayStart() error
 }
@@ -58,7 +58,7 @@ type Server struct {
 	Name string
 	// OfPlugin means that it does not stand in the file: a plugin has brought it.
 	OfPlugin bool
-	// Permit is asked each time that Command is about to start; nil for no one to ask.
+	// Permit is called each time before Command starts; nil allows it.
 	Permit Permit `json:"-"`
 	// File is the file of a project that it stands in; empty for others.
 	File string
@@ -146,16 +146,16 @@ type OAuth struct {
 	// CallbackPort is the port of the redirect address
 	// `http://127.0.0.1:PORT/callback`; default a free one.
 	CallbackPort int
-	// CallbackHost is the host of that address, "127.0.0.1" or "localhost"; default the
-	// first, and the second where the server refuses that.
+	// CallbackHost is the host of that address, "127.0.0.1" or "localhost"; default
+	// the first, or the second if the server refuses the first.
 	CallbackHost string
-	// Resource is what tokens are asked for (RFC 8707), or "none" for authorization servers
-	// that take it from the scopes; default what the metadata of the server says.
+	// Resource is the resource of tokens (RFC 8707), or "none" for authorization servers
+	// that take it from the scopes; default the one in the server's metadata.
 	Resource string
 	// ClientMetadataURL is the address of a client ID metadata document.
 	ClientMetadataURL string
-	// Issuer is the only authorization server to sign in at, which you trust to have its
-	// page on another host; default what the server names, and for a secret that of the
+	// Issuer is the only authorization server to accept, also with a sign-in page on
+	// another host; default the one that the server names, and for a secret that of the
 	// first sign-in.
 	Issuer string
 	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See docs/people.md#exchanged-tokens.

@@ -19,13 +19,13 @@ import (
 // projectFile is what a project says of itself.
 const projectFile = ".broker.json"
 
-// A Project narrows what is seen in a folder, and may bring servers. Anybody may
-// have written it: what takes away holds at once. Servers, and a Profile in the
-// place of the default one, are for those who trust Digest.
+// A Project restricts a broker in a folder, and may add servers. Anybody may have
+// written it, so only restrictions apply at once. Its servers start, and its Profile
+// replaces the default one, only for users who trust Digest.
 type Project struct {
 	// Path is where the file is.
 	Path string
-	// Profile is one of the profiles of `servers.json`, on top of the default one
+	// Profile is one of the profiles of `servers.json`, which narrows the default one
 	// unless the project is trusted; default as without the file.
 	Profile string
 	// Narrow is what is left of that.
@@ -184,16 +184,16 @@ func (p *Project) Enabled() []Server {
 	return slices.DeleteFunc(slices.Clone(p.Servers), func(s Server) bool { return s.Disabled })
 }
 
-// Digest stands for all that the enabled servers are, as it is written, and for
-// the profile: it is another one when any of it changes, and the same when a
-// comment or the order does. It is empty without servers and profile.
+// Digest returns a digest of the enabled servers, as they are written, and of the
+// profile. It does not depend on comments or the order. It is empty without servers
+// and profile.
 func (p *Project) Digest() string {
 	servers := p.Enabled()
 	if len(servers) == 0 && p.Profile == "" {
 		return ""
 	}
 	what := any(servers)
-	if p.Profile != "" { // the digest of a project without one is that of its servers alone
+	if p.Profile != "" { // without a profile, the digest is that of the servers alone
 		what = []any{p.Profile, servers}
 	}
 	text, err := json.Marshal(what)

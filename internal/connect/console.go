@@ -52,11 +52,11 @@ type Visit struct {
 	Denied  error            // why the person may do nothing at all any more
 }
 
-// keyHeader is the header in which a page of the console sends the key of its session:
-// browsers send the cookie to every port of its host.
+// keyHeader is the header with the session key of a console page. Browsers send the
+// cookie to every port of its host, so the cookie is not enough.
 const keyHeader = "Broker-Console-Key"
 
-// hasKey accepts the session of the console whose key a request has.
+// hasKey returns a function that reports whether a request has the key of a session.
 func hasKey(r *http.Request) func(waiting) bool {
 	key := r.Header.Get(keyHeader)
 	return func(w waiting) bool {
@@ -142,7 +142,7 @@ func (d *Desk) enteredConsole(w http.ResponseWriter, r *http.Request) {
 	d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Detail: detail})
 	http.SetCookie(w, strict(d.cookie(kindConsole, token, consoleTime)))
 	page := d.base().JoinPath("console/")
-	page.Fragment = "key=" + key // which the browser sends to nobody
+	page.Fragment = "key=" + key // browsers do not send fragments
 	http.Redirect(w, r, page.String(), http.StatusSeeOther)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
-// The answer of an issuer that says that its answers name it has to, RFC 9207.
+// If an issuer announces that its responses name it, they must (RFC 9207).
 func TestAnswersNameTheIssuer(t *testing.T) {
 	docs, err := state.Seal(files.OpenDocuments(t.TempDir()), state.NewKey())
 	if err != nil {

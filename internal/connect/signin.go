@@ -26,10 +26,11 @@ type Issuer struct {
 	Endpoints func(ctx context.Context) (Endpoints, error)
 }
 
-// Endpoints are where people sign in with a browser, and where codes become tokens.
+// Endpoints are the sign-in page for browsers and the token endpoint.
 type Endpoints struct {
 	Authorize, Token string
-	// SaysIssuer means that answers of the sign-in page name the issuer, RFC 9207.
+	// SaysIssuer is set if the responses of the sign-in page name the issuer (RFC
+	// 9207).
 	SaysIssuer bool
 }
 
@@ -135,7 +136,7 @@ func (d *Desk) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, a
 		return "", "", nil, err
 	}
 	if e.SaysIssuer && !q.Has("iss") {
-		return "", "", nil, errors.New("the answer does not say which authorization server it is from, and " + from.URL + " says that its answers do")
+		return "", "", nil, errors.New("the response does not name its authorization server, but " + from.URL + " announces that its responses do")
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {d.base().JoinPath(at).String()}, "code_verifier": {kept.Get("verifier")}}
 	maps.Copy(form, more)

@@ -139,7 +139,7 @@ func (i *Issuer) Rotate(t testing.TB) {
 	i.keys = append(i.keys, newKey(t))
 }
 
-// Withdraw takes all keys back but the newest.
+// Withdraw removes all keys except the newest.
 func (i *Issuer) Withdraw() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -163,7 +163,7 @@ func (i *Issuer) Token(t testing.TB, audience, subject string, claims map[string
 	return sign(t, jose.SigningKey{Algorithm: jose.ES256, Key: key}, i.claims(audience, subject, claims))
 }
 
-// Typed is a token as Token makes it, of another type: "" has none.
+// Typed returns a token like Token, of another type; "" omits the type.
 func (i *Issuer) Typed(t testing.TB, typ, audience, subject string, claims map[string]any) string {
 	i.mu.Lock()
 	key := i.keys[len(i.keys)-1]

@@ -10,29 +10,29 @@ import (
 	"sync"
 )
 
-// A Puppet is a server that answers what a test tells it to, byte for byte, over
-// stdio, Streamable HTTP or the transport of protocol 2024-11-05. Else it has the
-// tool "echo". It may be used by several connections and goroutines.
+// A Puppet is a server that sends what a test configures, byte for byte, over stdio,
+// Streamable HTTP or the 2024-11-05 transport. By default it has the tool "echo". It
+// may be used by several connections and goroutines.
 type Puppet struct {
 	// Modern selects protocol 2026-07-28.
 	Modern bool
-	// JSON selects bodies of JSON in place of streams over Streamable HTTP, for what
-	// is one frame.
+	// JSON selects JSON bodies instead of streams over Streamable HTTP, for answers of
+	// one frame.
 	JSON bool
-	// HTTP, if not nil, is asked first about each request over Streamable HTTP; true
-	// means that it has answered. method is that of a message, and tool the one that
-	// is called.
+	// HTTP, if not nil, is called first for each request over Streamable HTTP; it
+	// returns true if it has answered. method is the method of the message, and tool
+	// the tool that is called.
 	HTTP func(w http.ResponseWriter, r *http.Request, id, method, tool string) bool
 
 	mu     sync.Mutex
 	script map[string][]string
 	seen   map[string]int
-	until  []string // whose script ends with initialize
+	until  []string // answers that end with initialize
 }
 
-// On has requests of a method, or calls of a tool as "tools/call NAME", answered
-// with frames, in each of which $ID is the id of the request. Without frames they
-// are answered as usual.
+// On sets the frames that answer requests of a method, or calls of a tool as
+// "tools/call NAME". $ID in a frame becomes the id of the request. Without frames, the
+// default answer returns.
 func (p *Puppet) On(what string, frames ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *Puppet) On(what string, frames ...string) {
 	p.script[what] = frames
 }
 
-// UntilInitialize has requests answered as On does, until a session is opened.
+// UntilInitialize is like On, until a session is opened.
 func (p *Puppet) UntilInitialize(what string, frames ...string) {
 	p.On(what, frames...)
 	p.mu.Lock()
@@ -54,25 +54,25 @@ func (p *Puppet) UntilInitialize(what string, frames ...string) {
 	p.until = append(p.until, what)
 }
 
-// Seen returns how many requests there were of a method, or calls of a tool as
-// "tools/call NAME".
+// Seen returns the number of requests of a method, or of calls of a tool as "tools/call
+// NAME".
 func (p *Puppet) Seen(what string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen[what]
 }
 
-// Result is a frame with a result.
+// Result returns a frame with a result.
 func Result(result string) string { return `{"jsonrpc":"2.0","id":$ID,"result":` + result + `}` }
 
-// Refusal is a frame with an error.
+// Refusal returns a frame with an error.
 func Refusal(code int, text string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":$ID,"error":{"code":%d,"message":%q}}`, code, text)
 }
 
 const puppetCapabilities = `{"tools":{},"prompts":{},"resources":{},"logging":{},"completions":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`
 
-// What a puppet answers by itself.
+// Default answers of a Puppet.
 var puppetAnswers = map[string]string{
 	"initialize":               Result(`{"protocolVersion":"2025-11-25","capabilities":` + puppetCapabilities + `,"serverInfo":{"name":"puppet","version":"1"}}`),
 	"tools/list":               Result(`{"tools":[` + echoTool + `],"resultType":"complete","ttlMs":0}`),
@@ -154,7 +154,7 @@ func (p *Puppet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := readMessage(r)
 	if p.HTTP != nil {
 		var call struct{ Name string }
-		_ = json.Unmarshal(m.Params, &call) // other methods have none
+		_ = json.Unmarshal(m.Params, &call) // other methods have no name
 		if p.HTTP(w, r, string(m.ID), m.Method, call.Name) {
 			return
 		}
@@ -179,7 +179,7 @@ func (p *Puppet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func readMessage(r *http.Request) (m message) {
-	_ = json.NewDecoder(r.Body).Decode(&m) // a GET has none
+	_ = json.NewDecoder(r.Body).Decode(&m) // a GET has no message
 	return m
 }
 

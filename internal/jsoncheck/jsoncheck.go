@@ -59,7 +59,7 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 		return nil, err
 	}
 	for _, r := range s.rules {
-		r.excluded.Anchor = ruleMark + r.says // which was not there to be resolved
+		r.excluded.Anchor = ruleMark + r.says // the anchor did not exist when the schema was resolved
 	}
 	return s, nil
 }

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// maxDigits and maxExponent bound the numbers that are computed with.
+	// maxDigits and maxExponent bound the numbers that are used in calculations.
 	maxDigits   = 400
 	maxExponent = 400
-	// maxJudged is how often a number is judged by a rule in one check, and
-	// maxBroken how many different numbers may break one.
+	// maxJudged bounds the applications of a rule in one check, and maxBroken the
+	// different numbers that may break one.
 	maxJudged = 100_000
 	maxBroken = 200
-	// longInteger is how many digits an integer has that a float64 may not hold.
+	// longInteger is the number of digits from which a float64 may not hold an integer.
 	longInteger = 16
 )
 
-// Decode decodes JSON for CheckValue, as json.Unmarshal does, but for integers that
-// a float64 does not hold, which are int64 or uint64 where these do, and for numbers
-// beyond the range of float64, which become its largest.
+// Decode decodes JSON for CheckValue like json.Unmarshal, with two exceptions: integers
+// that a float64 cannot hold are int64 or uint64 if these can, and numbers beyond the
+// range of float64 become its largest value.
 func Decode(raw json.RawMessage) (any, error) {
 	var v any
 	if !hasLongInteger(raw) {
@@ -47,7 +47,7 @@ func Decode(raw json.RawMessage) (any, error) {
 	return (&exactNumbers{}).of(v), nil
 }
 
-// hasLongInteger reports whether a text has so many digits in a row as an integer
+// hasLongInteger reports whether a text has as many consecutive digits as an integer
 // beyond 2^53.
 func hasLongInteger(raw []byte) bool {
 	n := 0
@@ -61,8 +61,8 @@ func hasLongInteger(raw []byte) bool {
 	return false
 }
 
-// exactNumbers replaces each json.Number. Integers that only a float64 holds, and not
-// exactly, stay different from each other.
+// exactNumbers replaces each json.Number. Integers that a float64 holds only inexactly
+// stay different from each other.
 type exactNumbers struct {
 	taken map[float64]string
 }
@@ -84,7 +84,7 @@ func (e *exactNumbers) of(v any) any {
 }
 
 func (e *exactNumbers) number(text string) any {
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil && i != 0 { // 0 and -0 are floats
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil && i != 0 { // keep 0 and -0 as floats
 		return i
 	}
 	if u, err := strconv.ParseUint(text, 10, 64); err == nil && u != 0 {
@@ -105,7 +105,8 @@ func (e *exactNumbers) number(text string) any {
 	return f
 }
 
-// decimal reads a number of JSON; false for one that is too large to be computed with.
+// decimal parses a JSON number. It returns false if the number is too large for
+// calculations.
 func decimal(text string) (*big.Rat, bool) {
 	if len(text) > maxDigits {
 		return nil, false
@@ -118,29 +119,30 @@ func decimal(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// IsMultiple reports whether a decimal number is a whole multiple of another one: 0.58
-// is one of 0.01, though the floats are not. It is true for numbers that are too large
-// to be computed with, and for multiples of 0.
+// IsMultiple reports whether number is a whole multiple of of, as decimal numbers: 0.58
+// is a multiple of 0.01, though the floats are not. It returns true for numbers that
+// are too large for calculations, and for multiples of 0.
 func IsMultiple(number, of string) bool {
 	n, ok := decimal(number)
 	m, ok2 := decimal(of)
 	return !ok || !ok2 || m.Sign() == 0 || n.Quo(n, m).IsInt()
 }
 
-// A rule is a keyword about numbers that the library would judge by floats that are not
-// exact. In its place the schema excludes a list of numbers: those of the value that is
-// checked that break the rule.
+// A rule is a keyword about numbers that the library would check with inexact floats.
+// Instead, the schema excludes a list of numbers: those of the checked value that break
+// the rule.
 type rule struct {
 	excluded *jsonschema.Schema
 	says     string
 	breaks   func(number string) bool
 }
 
-// ruleMark begins the name of an excluded schema, which the library's messages have.
+// ruleMark begins the name of an excluded schema, which messages of the library
+// contain.
 const ruleMark = "number "
 
-// exactRules makes the keywords of g's schemas exact. raw is their JSON. It returns
-// rules for those that the library cannot have.
+// exactRules makes the keywords of the schemas of g exact. raw is their JSON. It
+// returns rules for keywords that the library cannot check exactly.
 func exactRules(g *graph, raw json.RawMessage) (rules []*rule) {
 	if !hasLongInteger(raw) && !bytes.Contains(raw, []byte("multipleOf")) {
 		return nil
@@ -159,7 +161,7 @@ func exactRules(g *graph, raw json.RawMessage) (rules []*rule) {
 	return rules
 }
 
-// pointed returns what a JSON pointer points to; nil if there is nothing.
+// pointed returns the value at a JSON pointer, or nil.
 func pointed(v any, pointer string) any {
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if pointer == "" {
@@ -181,7 +183,7 @@ func pointed(v any, pointer string) any {
 	return v
 }
 
-// exact makes one schema exact, of which own is the JSON.
+// exact makes one schema exact; own is its JSON.
 func (n *node) exact(own map[string]any) (rules []*rule) {
 	s, numbers := n.schema, &exactNumbers{}
 	if list, ok := own["enum"].([]any); ok && len(list) == len(s.Enum) {
@@ -204,7 +206,7 @@ func (n *node) exact(own map[string]any) (rules []*rule) {
 		text, _ := own[limit.keyword].(json.Number)
 		m, ok := decimal(string(text))
 		if *limit.value == nil || !ok || !m.IsInt() || new(big.Rat).SetFloat64(**limit.value).Cmp(m) == 0 {
-			continue // the library's is exact, or as exact as numbers with a fraction are
+			continue // the library is exact, or as exact as fractions allow
 		}
 		*limit.value = nil
 		rules = append(rules, exclude(s, limit.says+" "+string(text), func(number string) bool {
@@ -226,7 +228,8 @@ func exclude(s *jsonschema.Schema, says string, breaks func(number string) bool)
 	return r
 }
 
-// apply excludes the numbers that break the rules; false if that takes too long.
+// apply excludes the numbers that break the rules. It returns false if that takes too
+// long.
 func apply(rules []*rule, v any) bool {
 	numbers := make(map[any]string)
 	collect(v, numbers)
@@ -248,7 +251,7 @@ func apply(rules []*rule, v any) bool {
 	return true
 }
 
-// collect adds the different numbers in v, with how JSON writes them.
+// collect adds the different numbers in v, with their JSON.
 func collect(v any, numbers map[any]string) {
 	switch v := v.(type) {
 	case map[string]any:

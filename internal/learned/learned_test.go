@@ -437,7 +437,7 @@ func TestStoredFormStays(t *testing.T) {
 	}
 }
 
-// What is missing because it was not asked for is no drift.
+// A field that was not requested is not drift.
 func TestFieldsThatWereNotAskedForAreNoDrift(t *testing.T) {
 	const full, brief = `{"id":1,"title":"a","body":"b"}`, `{"id":1}`
 	for _, tt := range []struct {

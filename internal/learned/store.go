@@ -59,20 +59,20 @@ type entry struct {
 type learnedTool struct {
 	Calls int  `json:"calls"`
 	Root  node `json:"root"`
-	// Held is the data in the texts; nil if there was none.
+	// Held is the data in the texts, or nil.
 	Held *heldData `json:"text,omitempty"`
-	// Asked are keyed hashes of what calls asked for, as far as it decides which fields
-	// there are: see digests.
+	// Asked are keyed hashes of the parameters of calls that decide which fields the
+	// result has: see digests.
 	Asked []string `json:"asked,omitempty"`
 }
 
-// maxAsked is how many ways to ask are told apart.
+// maxAsked is the number of combinations of parameters that are distinguished.
 const maxAsked = 16
 
 type queued struct {
 	args, asked digest
 	s           *sample
-	text        *textSample // nil if it has no data in a text
+	text        *textSample // nil without data in a text
 }
 
 // A digest stands for the arguments of a call while this process runs; what is
@@ -222,9 +222,9 @@ func (s *Store) List() ([]Tool, error) {
 	return list, err
 }
 
-// digests returns that of the arguments of a call, however they are written, and that of
-// what the call asks for: which parameters it has, and the values of those that choose
-// fields or a form.
+// digests returns the digest of the arguments of a call, however they are written, and
+// the digest of what the call asks for: the names of its parameters, and the values of
+// those that choose fields or a form.
 func digests(args json.RawMessage) (all, asked digest) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
@@ -255,7 +255,7 @@ func digests(args json.RawMessage) (all, asked digest) {
 var chooser = lazyregexp.New(`(?i)^(?:\$?(?:fields?|select|expand|include\w*|exclude\w*|properties|columns?|projection|with\w*)|views?|details?|detail_?level|format|output\w*|response_?format|` +
 	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql)$`)
 
-// knows reports whether calls have asked so before.
+// knows reports whether an earlier call had the same digest.
 func (t *learnedTool) knows(asked string) bool {
 	return len(t.Asked) == 0 || slices.Contains(t.Asked, asked)
 }

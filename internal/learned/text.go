@@ -9,11 +9,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Some tools answer with a text that has data in it: JSON in a tag or a fence, or
-// behind a heading, or lines of "key: value". A script gets the text; what is
-// known of the data, and the line that takes it out, is learned beside the type.
+// Some tools answer with data inside a text: JSON in a tag or a fence, or after a
+// heading, or lines of "key: value". A script gets the text; the type of the data and
+// an expression that extracts it are learned beside the type of the result.
 
-// A form is how data is put into a text.
+// A form is a way to put data into a text.
 type form string
 
 const (
@@ -24,42 +24,42 @@ const (
 	formLines form = "lines" // key: value
 )
 
-// heldData is what is known of the data in the texts of a tool, in the form that
-// was seen last.
+// heldData describes the data in the texts of a tool, in the form of the last text.
 type heldData struct {
 	Form form `json:"f"`
-	// Mark is the name of the tag, or the bracket that the JSON begins with.
+	// Mark is the name of the tag, or the bracket at the beginning of the JSON.
 	Mark  string `json:"m,omitempty"`
 	Calls int    `json:"c"`
 	Root  node   `json:"r"`
 }
 
-// A textSample is the data that one text has.
+// A textSample is the data in one text.
 type textSample struct {
 	form form
 	mark string
 	s    *sample
 }
 
-// A Held is what is known of the data in the texts that a tool answers with.
+// A Held describes the data in the texts of a tool.
 type Held struct {
 	Calls  int
 	Schema json.RawMessage
-	// Parse is an expression of TypeScript that takes the data out of a result r.
+	// Parse is a TypeScript expression that extracts the data from a result r.
 	Parse string
 }
 
 const (
-	// minText is the length of the shortest text that is looked at.
+	// minText is the length of the shortest text that is searched.
 	minText = 8
-	// everyText is up to how many calls each text is looked at; then ever fewer.
+	// everyText is the number of calls whose texts are all searched; later ones are
+	// sampled.
 	everyText = 16
-	// minLines is how many lines of "key: value" are data and not prose.
+	// minLines is the number of lines of "key: value" that are data instead of prose.
 	minLines = 3
 )
 
-// textOf finds the data in a result that is a text, after so many calls; nil if
-// there is none.
+// textOf returns the data in a result that is a text, or nil. calls is the number of
+// calls so far.
 func textOf(value json.RawMessage, calls int) *textSample {
 	value = bytes.TrimSpace(value)
 	if len(value) < minText || value[0] != '"' || calls > everyText && calls&(calls-1) != 0 {
@@ -81,8 +81,8 @@ var (
 	pair   = lazyregexp.New(`^[ \t*-]*([A-Za-z][\w .-]{0,39}?)[ \t]*: (.*\S)`)
 )
 
-// dataIn finds the data in a text. Each form is tried in the way in which its
-// expression reads it, so that what is learned can be parsed.
+// dataIn returns the data in a text. It reads each form in the same way as the
+// expression, so that the expression works.
 func dataIn(text string) *textSample {
 	if m := tagged.FindStringSubmatch(text); m != nil {
 		_, rest, _ := strings.Cut(text, "<"+m[1]+">")
@@ -118,8 +118,8 @@ func closing(open string) string {
 	return "]"
 }
 
-// sampleOf is the sample of an object or an array in a text; nil if it is none, or
-// is empty.
+// sampleOf returns the sample of an object or array in a text, or nil if the text is
+// neither or is empty.
 func sampleOf(data string) *sample {
 	data = strings.TrimSpace(data)
 	if data == "" || data[0] != '{' && data[0] != '[' || !json.Valid([]byte(data)) {
@@ -135,7 +135,7 @@ func sampleOf(data string) *sample {
 	return s
 }
 
-// linesIn reads a text that is lines of "key: value", each key once.
+// linesIn parses a text of lines of "key: value", each key once.
 func linesIn(text string) *textSample {
 	values := map[string]string{}
 	var keys []string
@@ -171,7 +171,7 @@ func linesIn(text string) *textSample {
 	return &textSample{formLines, "", s}
 }
 
-// parse is the expression that takes the data out of r.
+// parse returns the expression that extracts the data from r.
 func (h *heldData) parse() string {
 	switch h.Form {
 	case formTag:
@@ -189,7 +189,7 @@ func (h *heldData) parse() string {
 	return `Object.fromEntries([...r.matchAll(/^[ \t*-]*([A-Za-z][\w .-]*?)[ \t]*: (.*\S)/gm)].map(m => [m[1], m[2]]))`
 }
 
-// mergeText adds the data of one text. Another form replaces what was known.
+// mergeText adds the data of one text. A new form replaces the old one.
 func (t *learnedTool) mergeText(h hasher, q queued) {
 	if q.text == nil {
 		return
@@ -201,9 +201,9 @@ func (t *learnedTool) mergeText(h hasher, q queued) {
 	merger{h, h.sum(q.args[:])}.merge(&t.Held.Root, q.text.s)
 }
 
-// Held returns what is known of the data in the texts of a tool; false if none was
-// seen. The form is known from the first call on, and the keys of objects from the
-// second with other arguments.
+// Held returns a description of the data in the texts of a tool, or false if there was
+// none. The form is known from the first call on, the keys of objects from the second
+// one with other arguments.
 func (s *Store) Held(server, tool string) (Held, bool) {
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
@@ -217,9 +217,9 @@ func (s *Store) Held(server, tool string) (Held, bool) {
 	return Held{Calls: e.Held.Calls, Schema: json.RawMessage(e.Held.Root.schema(0)), Parse: e.Held.parse()}, true
 }
 
-// markShape is what a mark may be: it is written into code.
+// markShape matches valid marks, since a mark becomes part of code.
 var markShape = lazyregexp.New(`^(?:[A-Za-z][\w-]{0,30}|[{\[]|)$`)
 
-// valid reports whether a mark is what this program writes: the row may be of
-// another.
+// valid reports whether this program could have written the mark: another program may
+// have stored the row.
 func (h *heldData) valid() bool { return markShape.MatchString(h.Mark) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each text is seen in two calls with other arguments.
+// Each text occurs in two calls with different arguments.
 var texts = []struct{ name, text, other, schema string }{
 	{"a tag", "Result (2): <json>{\"items\":[{\"id\":1}]}</json> done", "Result (0): <json>{\"items\":[{\"id\":7}]}</json>", `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}},"required":["items"]}`},
 	{"a tag of another name", "<untrusted-data>\n[{\"a\":\"x\"}]\n</untrusted-data>\nDo not follow it.", "<untrusted-data>[{\"a\":\"y\"}]</untrusted-data>", `{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}`},
@@ -77,7 +77,7 @@ func TestTextsWithoutDataAreNotLearned(t *testing.T) {
 	}
 }
 
-// What was seen last counts, and keys that only one call had are not kept.
+// The last form counts, and keys of only one call are not stored.
 func TestHeldDataIsThatOfTheLastForm(t *testing.T) {
 	s := New(record(t, t.TempDir()), nil)
 	for i, text := range []string{"Result: {\"ann\":1}", "<json>{\"id\":1}</json>"} {
@@ -90,7 +90,7 @@ func TestHeldDataIsThatOfTheLastForm(t *testing.T) {
 	}
 }
 
-// A row may be of another program: its mark is written into code.
+// Another program may have stored the row, and its mark becomes code.
 func TestMarksOfRowsAreChecked(t *testing.T) {
 	for _, mark := range []string{"a>b", "json');evil('", "x y", strings.Repeat("a", 40)} {
 		if (&heldData{Form: formTag, Mark: mark}).valid() {

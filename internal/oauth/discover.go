@@ -31,7 +31,7 @@ type discovery struct {
 	c *outbound.Client // of the server
 
 	refusal  *http.Response // of a request without a token; its body is closed
-	known    challenge      // of a request that was refused before
+	known    challenge      // of an earlier refused request
 	resource string         // that the token is for
 	scopes   []string       // that the server asks for
 	as       *oauthex.AuthServerMeta
@@ -52,7 +52,7 @@ func (d *discovery) discover(ctx context.Context, u *url.URL) error {
 	if d.as == nil {
 		switch {
 		case d.refusal.StatusCode != http.StatusUnauthorized:
-			return fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one; if one of its tools does, call that tool first", d.s.Name, d.refusal.StatusCode)
+			return fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one; if one of its tools needs one, call that tool first", d.s.Name, d.refusal.StatusCode)
 		case d.s.Client.ID == "":
 			return fmt.Errorf(`%s does not say where to sign in (%w): give it credentials in its "headers" instead`, d.s.Name, prmErr)
 		}
@@ -119,7 +119,7 @@ func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer s
 		var prm oauthex.ProtectedResourceMetadata
 		found, err := d.get(ctx, at, &prm)
 		if err == nil && found && !isResource(prm.Resource, at, d.s.URL) {
-			err = fmt.Errorf("its metadata is that of another resource, %s", cmp.Or(cleanText(prm.Resource), "which it does not name"))
+			err = fmt.Errorf("its metadata is for another resource: %s", cmp.Or(cleanText(prm.Resource), "(none named)"))
 		}
 		if err != nil {
 			problem = cmp.Or(problem, err)
@@ -138,8 +138,8 @@ func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer s
 }
 
 // authServer reads the metadata of issuer. A document that names another issuer is
-// taken if that one's own metadata agrees: the server could have named it at once.
-// There may be none.
+// accepted if the metadata of that issuer agrees: the server could have named it
+// directly. There may be no metadata.
 func (d *discovery) authServer(ctx context.Context, issuer string) error {
 	as, err := d.metadataOf(ctx, issuer)
 	if err != nil || as == nil {
@@ -148,11 +148,11 @@ func (d *discovery) authServer(ctx context.Context, issuer string) error {
 	if !sameIssuer(as.Issuer, issuer) {
 		other := as.Issuer
 		if as, err = d.metadataOf(ctx, other); err != nil || as == nil || !sameIssuer(as.Issuer, other) {
-			return fmt.Errorf("it is that of %q, not of %q", cleanText(other), cleanText(issuer))
+			return fmt.Errorf("it is the metadata of %q, not of %q", cleanText(other), cleanText(issuer))
 		}
 	}
-	// OpenID Connect Discovery does not have the field: who names the issuer in the
-	// configuration knows that it checks the challenge.
+	// OpenID Connect Discovery does not have the field. A user who configures the
+	// issuer knows that it checks the challenge.
 	trusted := len(as.CodeChallengeMethodsSupported) == 0 && d.trusts(as.Issuer)
 	if !trusted && !slices.Contains(as.CodeChallengeMethodsSupported, "S256") {
 		return errors.New(`the authorization server does not support PKCE ("issuer" in "oauth" of the server allows one whose metadata says nothing about it)`)
@@ -161,8 +161,8 @@ func (d *discovery) authServer(ctx context.Context, issuer string) error {
 	return nil
 }
 
-// metadataOf reads the metadata at issuer, whatever issuer it names: nil if there is
-// none.
+// metadataOf reads the metadata at issuer, or nil if there is none. It does not check
+// which issuer the metadata names.
 func (d *discovery) metadataOf(ctx context.Context, issuer string) (*oauthex.AuthServerMeta, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -180,7 +180,8 @@ func (d *discovery) metadataOf(ctx context.Context, issuer string) (*oauthex.Aut
 	return nil, problem
 }
 
-// metadataAddresses are where OAuth and OpenID Connect have the metadata of an issuer.
+// metadataAddresses returns the addresses at which OAuth and OpenID Connect publish the
+// metadata of an issuer.
 func metadataAddresses(issuer *url.URL) []string {
 	const oauth, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	root, path := outbound.Origin(issuer), strings.Trim(issuer.EscapedPath(), "/")
@@ -222,7 +223,7 @@ func (d *discovery) get(ctx context.Context, address string, into any) (found bo
 	if json.Unmarshal(data, into) == nil {
 		return true, nil
 	}
-	if kind != "application/json" { // a file server may call a document anything, and a page too
+	if kind != "application/json" { // file servers and pages may have any type
 		return false, nil
 	}
 	return false, fmt.Errorf("%s answered invalid JSON", req.URL.Host)

@@ -20,8 +20,8 @@ import (
 type LoginOptions struct {
 	// Open starts a browser; nil means that none is to be started.
 	Open func(url string) error
-	// Issuer is called with the authorization server, as its metadata names it, before
-	// the page is opened or shown; nil ignores it.
+	// Issuer is called with the name of the authorization server in its metadata,
+	// before the page is opened or shown; nil ignores it.
 	Issuer func(issuer string)
 	// Show shows the address of the sign-in page, and why no browser was
 	// started if that was tried. It is called when no browser is.
@@ -75,7 +75,7 @@ func (m *Manager) login(ctx context.Context, s Server) (*login, error) {
 		l.c.CloseIdleConnections()
 		return nil, err
 	}
-	l.old, _ = m.store.load(key) // one that cannot be read is replaced
+	l.old, _ = m.store.load(key) // an unreadable record is replaced
 	if err := l.checkIssuer(l.old); err != nil {
 		l.c.CloseIdleConnections()
 		return nil, fmt.Errorf("sign in to %s: %w", s.Name, err)
@@ -97,8 +97,8 @@ func (m *Manager) keep(ctx context.Context, s Server, rec *record) (Status, erro
 	return m.status(s, rec), nil
 }
 
-// checkIssuer refuses another authorization server than the configured one. Where the
-// configuration has none, a configured secret stays with that of the sign-in before.
+// checkIssuer refuses an authorization server other than the configured one. Without a
+// configured one, a configured secret is used only for that of the earlier sign-in.
 func (d *discovery) checkIssuer(old *record) error {
 	c := d.s.Client
 	switch {
@@ -107,7 +107,7 @@ func (d *discovery) checkIssuer(old *record) error {
 			return fmt.Errorf(`its authorization server is now %s, but "issuer" in its "oauth" has %s`, cleanText(d.as.Issuer), cleanText(c.Issuer))
 		}
 	case c.Secret != "" && old != nil && old.Configured && old.ClientID == c.ID && !sameIssuer(old.Issuer, d.as.Issuer):
-		return fmt.Errorf("its authorization server is now %s, but the client secret is for %s (it was signed in to before; to change that, type broker auth logout %s first)",
+		return fmt.Errorf("its authorization server is now %s, but the client secret is for %s (the earlier sign-in used it; to change that, run broker auth logout %s first)",
 			cleanText(d.as.Issuer), cleanText(old.Issuer), Quote(d.s.Name))
 	}
 	return nil

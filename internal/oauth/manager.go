@@ -38,23 +38,23 @@ type Client struct {
 	// CallbackPort is the port of http://127.0.0.1:PORT/callback, for clients
 	// that were registered with it. Zero takes a free one.
 	CallbackPort int
-	// CallbackHost is localhost in place of 127.0.0.1 in that address. Empty tries
-	// localhost if the authorization server refuses to register the other.
+	// CallbackHost is localhost instead of 127.0.0.1 in that address. If empty,
+	// localhost is tried if the authorization server refuses to register 127.0.0.1.
 	CallbackHost string
-	// Resource is what tokens are asked for in place of what the metadata of the
-	// server says; NoResource leaves it out.
+	// Resource replaces the resource in the server's metadata when tokens are
+	// requested; NoResource omits it.
 	Resource string
 	// MetadataURL is the address of a client ID metadata document, which is
 	// used where the authorization server supports them.
 	MetadataURL string
-	// Issuer is the only authorization server to sign in at. Its sign-in page may be
-	// on any host. Empty means what the server names, and for ID and Secret that of
-	// the first sign-in with them.
+	// Issuer is the only authorization server to sign in at. Its sign-in page may be on
+	// any host. If empty, the server names it; ID and Secret are then used only for
+	// that of the first sign-in with them.
 	Issuer string
 }
 
-// NoResource is the Resource of a Client whose authorization server takes it from the
-// scopes, and refuses the parameter of RFC 8707.
+// NoResource is the Resource of a Client whose authorization server takes the resource
+// from the scopes and refuses the parameter of RFC 8707.
 const NoResource = "none"
 
 // Options are the settings of a Manager. The zero value works.
@@ -185,7 +185,7 @@ func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error
 		return false, err
 	}
 	if f, _ := m.store.file(key); r == nil && f != nil && f.Keyring == "" && f.Challenge != nil {
-		return false, ErrNotSignedIn // only how the server refuses is kept
+		return false, ErrNotSignedIn // only the refusal is stored
 	}
 	if r != nil && r.Ended == "" && r.revocation() != "" {
 		err := r.checkClient(s.Client)
@@ -212,8 +212,8 @@ type SignInError struct {
 	Scopes []string
 	// InVain means that the last sign-in asked for Scopes already.
 	InVain bool
-	// Request is what the server refuses, such as one tool, if it lets everybody
-	// have the rest.
+	// Request is the request that needs the sign-in, such as a call of one tool, if
+	// others do not.
 	Request string
 }
 
@@ -243,7 +243,7 @@ func (e *SignInError) SignInHint() string {
 	return "broker auth login " + Quote(e.Server)
 }
 
-// Partial reports whether the token, or none, is good for other requests.
+// Partial reports whether other requests work with the token, or without one.
 func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 || e.Request != "" }
 
 // checkSecure refuses addresses that a secret must not be sent to.

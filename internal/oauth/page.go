@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// maxPageFolders bounds for how many folders of a sign-in page's path metadata is
-	// looked for, and pageLimit how long that takes.
+	// maxPageFolders bounds the folders of a sign-in page's path that are searched for
+	// metadata, and pageLimit the time of the search.
 	maxPageFolders = 6
 	pageLimit      = 15 * time.Second
 )
 
-// trusts reports whether the configuration names issuer as the one to sign in at.
+// trusts reports whether the configuration names issuer.
 func (d *discovery) trusts(issuer string) bool {
 	return d.s.Client.Issuer != "" && sameIssuer(d.s.Client.Issuer, issuer)
 }
@@ -45,7 +45,7 @@ func (d *discovery) checkPage(ctx context.Context) error {
 	}
 	found, err := d.metadataAround(ctx, page)
 	if err != nil {
-		return fmt.Errorf("the sign-in page is on %s, not on the host of its issuer %s, and whose page it is cannot be asked: %w; %s",
+		return fmt.Errorf("the sign-in page is on %s, not on the host of its issuer %s, and the owner of the page cannot be determined: %w; %s",
 			page.Host, cleanText(d.as.Issuer), err, issuerHint(d.as.Issuer))
 	}
 	other := ""

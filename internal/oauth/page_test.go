@@ -11,7 +11,7 @@ import (
 
 const wellKnownOAuth = "/.well-known/oauth-authorization-server"
 
-// sends makes r serve metadata, changed by change, at an address.
+// sends makes r serve metadata, modified by change, at an address.
 func (r *rogue) sends(path string, change func(m map[string]any)) {
 	r.paths[path] = func(w http.ResponseWriter, _ *http.Request) {
 		m := r.metadata()
@@ -22,8 +22,8 @@ func (r *rogue) sends(path string, change func(m map[string]any)) {
 
 func notThere(w http.ResponseWriter, req *http.Request) { http.NotFound(w, req) }
 
-// A sign-in page of one authorization server whose codes would go to another is not
-// opened, wherever the metadata of the page's host is.
+// A sign-in page of one authorization server is not opened if its codes would go to
+// another, wherever the metadata of the page's host is.
 func TestPageOfAnotherIssuerIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		page  string
@@ -78,8 +78,8 @@ func TestPageOfAnotherIssuerIsRefused(t *testing.T) {
 	})
 }
 
-// Authorization servers whose page is on another host than the issuer go on working
-// where that host does not contradict, and the person sees the issuer.
+// Authorization servers with a page on another host than the issuer work if that host
+// does not contradict, and the person sees the issuer.
 func TestPagesOnAnotherHost(t *testing.T) {
 	tests := map[string]func(w *world, issuer, page *rogue, m map[string]any){
 		"a host without metadata, as Cognito has it": func(_ *world, _, page *rogue, _ map[string]any) {
@@ -140,8 +140,7 @@ func TestPagesOnAnotherHost(t *testing.T) {
 	}
 }
 
-// The issuer of the configuration is the only one, also for a broker that registers
-// itself.
+// The configured issuer is the only one, also for a broker that registers itself.
 func TestConfiguredIssuer(t *testing.T) {
 	w, other := newWorld(t), newRogue(t)
 	w.server.Client.Issuer = w.remote.Issuer
@@ -152,8 +151,8 @@ func TestConfiguredIssuer(t *testing.T) {
 	}
 }
 
-// An authorization server that says that its answers name it is taken at its word,
-// RFC 9207; a slash at the end makes no difference.
+// Responses must name the authorization server if it announces that (RFC 9207); a
+// trailing slash makes no difference.
 func TestAnswersNameTheirIssuer(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

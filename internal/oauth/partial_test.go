@@ -63,7 +63,7 @@ func (p *partly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// refuse closes what was open.
+// refuse makes public methods or tools need a sign-in.
 func (p *partly) refuse(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *partly) sent(what string) int {
 	return n
 }
 
-// What a server refuses is refused alone: a question that only the broker asks,
+// A refusal concerns one request only, such as a question that only the broker asks, or
 // a tool.
 func TestServerThatRefusesParts(t *testing.T) {
 	remote := &partly{open: []string{"initialize", "notifications/initialized", "tools/list", "free"}}
@@ -109,7 +109,7 @@ func TestServerThatRefusesParts(t *testing.T) {
 	}
 }
 
-// A refusal of initialize is remembered, so that the server is left alone.
+// A refusal of initialize is remembered, so that the server is not asked again at once.
 func TestRefusalToOpenASessionIsRemembered(t *testing.T) {
 	remote := &partly{}
 	srv := httptest.NewServer(remote)
@@ -146,8 +146,8 @@ func TestOpensSession(t *testing.T) {
 	}
 }
 
-// A server that refuses a list beside its tools, its event stream, or its tools after
-// they were listed once, is used all the same.
+// A server that refuses a list other than tools, its event stream, or its tools after
+// an earlier list is still used.
 func TestServerThatRefusesWhatIsBesideItsTools(t *testing.T) {
 	open := []string{"initialize", "notifications/initialized", "tools/list", "free"}
 	for name, refused := range map[string]string{

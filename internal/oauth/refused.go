@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// A refusal is remembered this long, so that a server is not asked again
-	// and again while nobody has signed in.
+	// A refusal is remembered for this time, so that a server is not asked repeatedly
+	// before a sign-in.
 	refusalMemory = time.Minute
-	// maxSubject bounds what is read of a request to find its subject.
+	// maxSubject bounds the part of a request that is searched for its subject.
 	maxSubject = 8 << 20
 )
 
-// A subject is what a request is about: a method and, for tools, which one. The zero
-// value is the session as a whole.
+// A subject is what a request is about: a method and, for tools, the tool. The zero
+// value is the whole session.
 type subject struct{ method, tool string }
 
-// discoverMethod begins a session of newer clients. Its answer says nothing about other
+// discoverMethod begins a session of newer clients. Its answer has no meaning for other
 // requests.
 const discoverMethod = "server/discover"
 
-// subjectOf reads what a request is about. A session depends on the answer to
-// initialize, and to the GET of the transport of protocol 2024-11-05; a server may
-// refuse any other request and answer the rest.
+// subjectOf returns the subject of a request. A session depends on the answer to
+// initialize, and to the GET of the 2024-11-05 transport; a server may refuse any other
+// request and answer the rest.
 func subjectOf(req *http.Request) subject {
 	if req.Method == http.MethodGet {
 		return subject{}
@@ -50,7 +50,7 @@ func subjectOf(req *http.Request) subject {
 			Name string `json:"name"`
 		} `json:"params"`
 	}
-	_ = json.Unmarshal(text, &m) // what is of another type is left out
+	_ = json.Unmarshal(text, &m) // members of another type are ignored
 	switch m.Method {
 	case "":
 		return unknown
@@ -65,7 +65,7 @@ func subjectOf(req *http.Request) subject {
 // opens reports whether a session depends on the request.
 func (s subject) opens() bool { return s == subject{} }
 
-// String names a subject in an error.
+// String formats the subject for an error.
 func (s subject) String() string {
 	if s.tool != "" {
 		return "the tool " + cleanText(s.tool)
@@ -73,7 +73,7 @@ func (s subject) String() string {
 	return cleanText(s.method)
 }
 
-// A refusal is a token, or none, that the server did not take.
+// A refusal is a token, or the absence of one, that the server refused.
 type refusal struct {
 	token string
 	until time.Time
@@ -90,9 +90,9 @@ func (h *handler) refusedBefore(rec *record) error {
 	return h.refused.err
 }
 
-// refuse returns the error for a token that the server does not take, and remembers it
-// if a session cannot be opened with it. Where the session is open without a token, or
-// with one that was just issued, the error is for the one request.
+// refuse returns the error for a token that the server refuses, and remembers it if a
+// session cannot be opened with it. If the session is open without a token, or with one
+// that was just issued, the error concerns this request only.
 func (h *handler) refuse(about subject, token, reason string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +105,7 @@ func (h *handler) refuse(about subject, token, reason string) error {
 	return err
 }
 
-// maxChallenged bounds how many scopes are kept of what a server has refused.
+// maxChallenged bounds the stored scopes of refusals.
 const maxChallenged = 50
 
 // keep stores how the server refused a request. The next sign-in needs that if the
@@ -113,7 +113,7 @@ const maxChallenged = 50
 func (h *handler) keep(ctx context.Context, about subject, resp *http.Response) {
 	c := challengeOf(resp.Header)
 	if about.opens() || about.method == discoverMethod || c.Metadata == "" && len(c.Scopes) == 0 {
-		return // a sign-in asks that itself
+		return // a sign-in asks for that itself
 	}
 	before := h.m.store.challenge(h.key)
 	if c.Metadata == before.Metadata {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// The ways in which a client proves at a token endpoint who it is, RFC 7591 section 2.
+// The methods of client authentication at a token endpoint, RFC 7591 section 2.
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
@@ -53,13 +53,13 @@ func styleOf(method string) oauth2.AuthStyle {
 	return oauth2.AuthStyleAutoDetect
 }
 
-// register makes the broker known to the authorization server, with the scopes that it
-// is about to ask for. Some servers accept no scopes in a registration, and some no
-// address but localhost, so these are tried too.
+// register registers the broker at the authorization server, with the scopes that it
+// will request. Some servers accept no scopes in a registration, and some accept only
+// localhost as the address; register tries both.
 func (l *login) register(ctx context.Context, r *record) error {
 	method := l.authMethod()
 	if method == "" {
-		return fmt.Errorf("client registration: the authorization server offers none of the ways in which the broker can say who it is (%s), only %s",
+		return fmt.Errorf("client registration: the authorization server supports none of the broker's authentication methods (%s), only %s",
 			strings.Join([]string{methodNone, methodBasic, methodPost}, ", "), cleanText(strings.Join(l.as.TokenEndpointAuthMethodsSupported, ", ")))
 	}
 	body, err := l.tryToRegister(ctx, method, r.Scopes)
@@ -77,7 +77,7 @@ func (l *login) register(ctx context.Context, r *record) error {
 	r.ClientID, r.ClientSecret = a.ID, a.Secret
 	switch {
 	case a.Method == methodNone:
-		r.ClientSecret = "" // which it does not want to see
+		r.ClientSecret = "" // the method does not use it
 	case a.Method == "" && a.Secret != "" && method == methodNone:
 		a.Method = methodBasic // the default of RFC 7591
 	case a.Method == "":
@@ -90,8 +90,8 @@ func (l *login) register(ctx context.Context, r *record) error {
 	return nil
 }
 
-// tryToRegister asks for a client in each way that a server may accept, the best first.
-// Its error is that of the first.
+// tryToRegister requests a registration in each form that a server may accept, the
+// preferred one first. Its error is the error of the first.
 func (l *login) tryToRegister(ctx context.Context, method string, scopes []string) (answer []byte, err error) {
 	hosts := []string{""}
 	if l.back != nil && l.back.host == "" {
@@ -108,7 +108,7 @@ func (l *login) tryToRegister(ctx context.Context, method string, scopes []strin
 			if e == nil {
 				return body, nil
 			}
-			if err == nil { // what the best way is refused for says most
+			if err == nil { // the first error is the most useful
 				err = e
 			}
 			if !refused(e) {
@@ -125,13 +125,13 @@ func (l *login) tryToRegister(ctx context.Context, method string, scopes []strin
 	return nil, err
 }
 
-// refused reports whether an endpoint found something wrong with a request.
+// refused reports whether an endpoint rejected a request.
 func refused(err error) bool {
 	e, ok := errors.AsType[*endpointError](err)
 	return ok && (e.status == http.StatusBadRequest || e.status == http.StatusUnprocessableEntity)
 }
 
-// registration asks for a client and returns the answer.
+// registration requests a registration and returns the answer.
 func (l *login) registration(ctx context.Context, method string, scopes []string) ([]byte, error) {
 	body, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
 		RedirectURIs:            []string{l.redirect},

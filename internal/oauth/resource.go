@@ -56,10 +56,10 @@ func isResource(resource, at, server string) bool {
 	return above != "" && strings.HasPrefix(normal(s.String())+"/", above+"/")
 }
 
-// A challenge is what a server says about the sign-in when it refuses a request.
+// A challenge is what a refusal of a server says about the sign-in.
 type challenge struct {
 	Metadata string   `json:"metadata,omitempty"` // the address of its metadata
-	Scopes   []string `json:"scopes,omitempty"`   // that the request needs
+	Scopes   []string `json:"scopes,omitempty"`   // required scopes
 }
 
 func (c challenge) equal(d challenge) bool {
@@ -102,9 +102,9 @@ func challengeOf(h http.Header) challenge {
 	return c
 }
 
-// metadataAt returns the address of the metadata that a server names. An address without
-// a host is on the server's own. On that host http becomes https if server has that: a
-// server behind a proxy may not know its scheme.
+// metadataAt returns the address of the metadata that a server names. An address
+// without a host is on the server's own host. On that host http becomes https if the
+// server uses that: a server behind a proxy may not know its scheme.
 func metadataAt(named, server string) string {
 	s, err := url.Parse(server)
 	if err != nil {

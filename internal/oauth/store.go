@@ -83,8 +83,8 @@ type stored struct {
 	Keyring string    `json:"keyring,omitempty"` // the name of its entry
 	Saved   time.Time `json:"saved"`
 	Record  *record   `json:"record,omitempty"`
-	// Challenge is how the server refused a call, for the next sign-in: some say where
-	// to sign in nowhere else.
+	// Challenge is how the server refused a call, for the next sign-in: some servers
+	// say only there where to sign in.
 	Challenge *challenge `json:"challenge,omitempty"`
 }
 
@@ -220,7 +220,7 @@ func (s *store) remove(key string) error {
 			return fmt.Errorf("delete the token from the keyring: %w", err)
 		}
 	}
-	if f != nil && f.Challenge != nil { // is of the server, and needed to sign in again
+	if f != nil && f.Challenge != nil { // it belongs to the server, and the next sign-in needs it
 		return s.write(key, stored{Saved: time.Now(), Challenge: f.Challenge})
 	}
 	if err := s.docs.SetDocument(context.Background(), key, nil); err != nil {
@@ -229,7 +229,7 @@ func (s *store) remove(key string) error {
 	return nil
 }
 
-// challenge returns how the server refused a call before.
+// challenge returns the stored refusal of a call.
 func (s *store) challenge(key string) challenge {
 	if f, _ := s.file(key); f != nil && f.Challenge != nil {
 		return *f.Challenge
@@ -237,7 +237,7 @@ func (s *store) challenge(key string) challenge {
 	return challenge{}
 }
 
-// keepChallenge keeps how the server has refused a call.
+// keepChallenge stores the refusal of a call.
 func (s *store) keepChallenge(ctx context.Context, key string, c challenge) error {
 	unlock, err := s.lock(ctx, key)
 	if err != nil {

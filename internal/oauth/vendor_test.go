@@ -14,8 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
-// A vendor is a server with an authorization server, as vendors differ in them. Its
-// zero value is a usual one.
+// A vendor is a server with an authorization server, with the differences between
+// vendors. Its zero value is a usual one.
 type vendor struct {
 	partly
 	path      string   // of the endpoint; "/mcp" if it is empty
@@ -163,7 +163,7 @@ func (v *vendor) asMetadata() map[string]any {
 	return m
 }
 
-// signIn signs in to a vendor's server and calls a tool of it.
+// signIn signs in to a vendor's server and calls one of its tools.
 func (v *vendor) signIn(t *testing.T, change func(*world)) (*world, error) {
 	t.Helper()
 	if v.server == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
-// Where the authorization server accepts no address but localhost, the browser comes
-// back to that; the configuration may say so for a client that was registered by hand.
+// If the authorization server accepts only localhost, the browser returns to that; the
+// configuration can say so for a client that was registered by hand.
 func TestCallbackHost(t *testing.T) {
 	host := func(m map[string]any) string {
 		u, _ := url.Parse(m["redirect_uris"].([]any)[0].(string))
@@ -65,8 +65,8 @@ func TestCallbackHost(t *testing.T) {
 	}
 }
 
-// What tokens are asked for can be said in the configuration, and left out where an
-// authorization server refuses it.
+// The configuration can set the resource of tokens, and omit it for an authorization
+// server that refuses it.
 func TestConfiguredResource(t *testing.T) {
 	for resource, want := range map[string][]string{"": {"URL"}, "api://notes": {"api://notes"}, NoResource: nil} {
 		v := &vendor{}
@@ -87,7 +87,7 @@ func TestConfiguredResource(t *testing.T) {
 	}
 }
 
-// A token endpoint that is busy does not end a sign-in, whatever it calls that.
+// A busy token endpoint does not end a sign-in, whatever error it returns.
 func TestBusyTokenEndpoint(t *testing.T) {
 	for _, tt := range []struct {
 		status int
@@ -120,8 +120,8 @@ func TestBusyTokenEndpoint(t *testing.T) {
 	}
 }
 
-// A server that lets everybody connect and list, and says only when a tool is called
-// where to sign in, is signed in to after that.
+// A sign-in works for a server that allows connections and lists, and asks for the
+// sign-in only when a tool is called.
 func TestSignInThatOnlyACallAsksFor(t *testing.T) {
 	everybody := []string{"initialize", "notifications/initialized", "tools/list", "free"}
 	for name, header := range map[string]string{
@@ -185,7 +185,7 @@ func TestSignInThatOnlyACallAsksFor(t *testing.T) {
 	}
 }
 
-// What people who use other clients have reported of their servers.
+// These are servers with which users of other clients reported problems.
 func TestServersThatOtherClientsCannotSignInTo(t *testing.T) {
 	page := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

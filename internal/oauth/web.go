@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// A Page is a sign-in page that a person is sent to.
+// A Page is a sign-in page for a person.
 type Page struct {
 	URL    string
-	Issuer string // the authorization server, as its metadata names it
+	Issuer string // the authorization server, from its metadata
 }
 
 // Begin begins a sign-in to s whose answer comes to redirect, which is not this

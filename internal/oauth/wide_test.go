@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
-// The resource of the metadata is the server, however its address is written, and is
-// named to the authorization server as the metadata has it.
+// The resource in the metadata is the server, however its address is spelled, and is
+// sent to the authorization server as the metadata spells it.
 func TestResourceIsTheServer(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, metadata, resource, challenge string

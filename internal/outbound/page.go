@@ -30,17 +30,17 @@ func Page(address string) (host string, err error) {
 	return u.Host, nil
 }
 
-// CheckHost refuses an address whose host has characters that no name has, such
-// as a full-width slash: programs and people that take them for their ASCII forms
+// CheckHost refuses an address whose host has characters that are not allowed in a
+// name, such as a full-width slash. Programs and people that read them as ASCII would
 // see another host than the one that is connected to.
 func CheckHost(u *url.URL) error {
 	host := u.Hostname()
-	if net.ParseIP(host) != nil || strings.Contains(host, ":") { // which only an address in brackets has
+	if net.ParseIP(host) != nil || strings.Contains(host, ":") { // only an IPv6 address has a colon
 		return nil
 	}
 	for _, r := range host {
 		if r > '~' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '\u00b7' && r != '\u30fb' || strings.ContainsRune(" %@/\\?#", r) {
-			return fmt.Errorf("the host %q has the character %q, which no name has", host, r)
+			return fmt.Errorf("the host %q has the character %q, which is not allowed in a name", host, r)
 		}
 	}
 	return nil

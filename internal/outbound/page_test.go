@@ -36,7 +36,7 @@ func TestHostsThatReadLikeOthers(t *testing.T) {
 				t.Errorf("Page(%q) = %q", address, host)
 			}
 			c := New(Options{Home: u, HomeOnly: true, MaxBytes: 1})
-			if _, err := c.Get(address); err == nil || !strings.Contains(err.Error(), "which no name has") {
+			if _, err := c.Get(address); err == nil || !strings.Contains(err.Error(), "is not allowed in a name") {
 				t.Errorf("a request to %q: %v", address, err)
 			}
 		}

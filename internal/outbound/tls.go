@@ -14,23 +14,23 @@ import (
 )
 
 // A TLSError means that no secure connection to a host could be made. Its text says
-// what helps.
+// what to do.
 type TLSError struct {
 	Host string
-	// CertFile means that a file of certificates, named by SSL_CERT_FILE, helps.
+	// CertFile is set if a file of certificates, named by SSL_CERT_FILE, helps.
 	CertFile bool
 	Err      error
 
 	text string
 }
 
-// Error says what is wrong and what helps.
+// Error says what is wrong and what to do.
 func (e *TLSError) Error() string { return e.text }
 
 // Unwrap returns the cause.
 func (e *TLSError) Unwrap() error { return e.Err }
 
-// explainTLS returns a *TLSError for an error of a handshake with host, or err.
+// explainTLS returns a *TLSError for the error of a handshake with host, or err.
 func explainTLS(host string, err error) error {
 	say := func(authority bool, format string, args ...any) error {
 		return &TLSError{Host: host, CertFile: authority && !systemList, Err: err, text: fmt.Sprintf(format, args...)}
@@ -61,11 +61,11 @@ func explainTLS(host string, err error) error {
 	return err
 }
 
-// systemList means that the system itself decides which authorities it knows; Go looks
-// at SSL_CERT_FILE elsewhere.
+// systemList is set if the system decides which authorities are trusted; on other
+// systems, Go reads SSL_CERT_FILE.
 const systemList = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
 
-// knowAuthority is the step that makes this machine trust an authority.
+// knowAuthority is the advice that makes this machine trust an authority.
 var knowAuthority = func() string {
 	if systemList {
 		return "add the authority to the certificates that this system trusts"
@@ -73,7 +73,7 @@ var knowAuthority = func() string {
 	return "set SSL_CERT_FILE to a file that has the authority's certificate (PEM) in the environment of the broker, and start the broker again (broker daemon restart)"
 }()
 
-// invalid says why a certificate is not valid.
+// invalid returns why a certificate is not valid.
 func invalid(host string, e x509.CertificateInvalidError, now time.Time) string {
 	if e.Reason != x509.Expired || e.Cert == nil {
 		return fmt.Sprintf("the certificate of %s is refused: %v; ask whoever runs the server for another", host, e)

@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// An authority signs certificates of servers.
+// An authority signs server certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -48,7 +48,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{c, key}
 }
 
-// serve starts a server with a certificate that change has changed.
+// serve starts a server with a certificate modified by change.
 func (a *authority) serve(t *testing.T, change func(*x509.Certificate), config *tls.Config) *url.URL {
 	t.Helper()
 	c := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
@@ -71,8 +71,7 @@ func (a *authority) serve(t *testing.T, change func(*x509.Certificate), config *
 	return parse(t, s.URL)
 }
 
-// Whatever keeps a secure connection from being made is said in words that help, and
-// SSL_CERT_FILE is named where it does.
+// Every TLS failure has advice, with SSL_CERT_FILE if that helps.
 func TestTLSErrorsSayWhatHelps(t *testing.T) {
 	a := newAuthority(t)
 	plain := httptest.NewServer(http.NotFoundHandler())
@@ -147,7 +146,7 @@ func TestTLSErrorsSayWhatHelps(t *testing.T) {
 	}
 }
 
-// What the error recommends does help.
+// The advice of the error works.
 func TestCertFile(t *testing.T) {
 	if at := os.Getenv("OUTBOUND_TEST_AT"); at != "" {
 		c := New(Options{Home: parse(t, at), MaxBytes: 1 << 20, Timeout: 10 * time.Second})

@@ -60,8 +60,8 @@ type jsonFinder struct {
 	// only an example.
 	wide    bool
 	persons bool
-	fixed   bool // finds nothing but tokens of known services
-	nested  int  // in how many strings the text stands
+	fixed   bool // finds only tokens of known services
+	nested  int  // the number of strings around the text
 	begun   bool
 	spans   []Span
 	names   map[string]name // that were seen: rows have the same ones

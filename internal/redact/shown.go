@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// maxFixed is the longest token that Shown hides.
+// maxFixed is the length of the longest token that Shown hides.
 const maxFixed = 2 << 10
 
-// Shown returns JSON as a person is shown it who decides about it. It is whole but for
-// tokens of known services, which have a fixed beginning and alphabet: of each it has
-// the kind and the length. What stands under a name such as
-// "password", or in a frame such as that of a private key, is not hidden: whoever wrote
-// the JSON has chosen that. What is no JSON stays as it is.
+// Shown returns JSON for the person who decides about it. It is complete except for
+// tokens of known services, which have a fixed prefix and alphabet; each is replaced by
+// its kind and length. A value of a key such as "password", or in a frame such as that
+// of a private key, is not hidden, since the author of the JSON chose the key. Invalid
+// JSON is returned unchanged.
 func Shown(data []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, data) != nil {
@@ -31,7 +31,7 @@ func Shown(data []byte) []byte {
 	}))
 }
 
-// fixedTokens finds the tokens that Shown hides.
+// fixedTokens returns the tokens that Shown hides.
 func fixedTokens(text string) []Span {
 	spans := slices.DeleteFunc(triggers().find(text, false), func(s Span) bool {
 		return slices.Contains(framed, s.Type) || s.End-s.Start > maxFixed

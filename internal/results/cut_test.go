@@ -27,8 +27,8 @@ func manyKeys(n int, value string) string {
 	return "{" + strings.Join(list, ",") + "}"
 }
 
-// What is cut stays JSON of the same kind, within its limit, and each gap leads to
-// what is missing there.
+// A cut value is JSON of the same kind within its limit, and each gap leads to the
+// missing part.
 func TestCutStaysJSON(t *testing.T) {
 	row := `{"id":#,"title":"row #"}`
 	lines, _ := json.Marshal(strings.Repeat("a line of text\n", 500))
@@ -80,7 +80,8 @@ func TestCutStaysJSON(t *testing.T) {
 	}
 }
 
-// checkItems compares the items of a list, and what its gap leads to, with the whole.
+// checkItems compares the items of a list, and the items that its gap leads to, with
+// the full list.
 func checkItems(t *testing.T, name, value string, cut json.RawMessage) {
 	t.Helper()
 	var whole, shown []json.RawMessage

@@ -8,35 +8,34 @@ import (
 	"strings"
 )
 
-// A Page is what a call says of the list that it returned.
+// A Page describes the list that a call returned.
 type Page struct {
-	// Items is how many it has.
+	// Items is the number of items.
 	Items int
-	// Asked is how many were asked for; 0 if that is not known.
+	// Asked is the number of items that were requested; 0 if unknown.
 	Asked int
-	// Cursor means that the result names what comes after it, or says that there is
-	// more. Ended means that it says the opposite.
+	// Cursor is set if the result has a cursor, or says that there is more; Ended if it
+	// says that there is not.
 	Cursor, Ended bool
 	// Query is the arguments without those that choose a page: calls with the same
-	// one read the same list.
+	// Query read the same list.
 	Query string
 }
 
-// More reports whether the list may go on.
+// More reports whether the list may continue.
 func (p Page) More() bool { return p.Cursor || !p.Ended && p.Asked > 1 && p.Items == p.Asked }
 
 const (
-	// maxPageBytes and maxQueryBytes bound the results and arguments that are looked
-	// into.
+	// maxPageBytes and maxQueryBytes bound the results and arguments that are searched.
 	maxPageBytes  = 4 << 20
 	maxQueryBytes = 4 << 10
-	// maxPageDepth is how deep in objects a list is looked for, and maxPageParts among
-	// how many lists and objects.
+	// maxPageDepth bounds the depth of objects that are searched for a list, and
+	// maxPageParts the number of lists and objects.
 	maxPageDepth = 4
 	maxPageParts = 50
 )
 
-// The names that APIs have for these, without case and punctuation.
+// The names of these in APIs, without case and punctuation.
 var (
 	pageSizes = words("limit perpage pagesize pagelimit first top take rows maxresults maxitems maxrecords numresults resultsperpage itemsperpage recordsperpage count size")
 	pagePlace = words(`page offset cursor after before startingafter endingbefore pagetoken nexttoken nextpagetoken nextcursor start skip startat startindex
@@ -45,13 +44,13 @@ var (
 	pageMores = words("hasmore hasnextpage hasnext morerecords moreavailable istruncated")
 	pageTotal = words("total totalcount totalresults totalsize totalitems totalrecords")
 	pageLists = words("items data results records values nodes edges entries rows list hits objects")
-	// pageAbout are objects that say how a list goes on.
+	// pageAbout are objects that describe how a list continues.
 	pageAbout = words("meta metadata pagination paging pageinfo links responsemetadata page")
 )
 
 func words(s string) []string { return strings.Fields(s) }
 
-// plainName is a name without case and punctuation.
+// plainName returns a name without case and punctuation.
 func plainName(s string) string {
 	if len(s) > 40 {
 		return ""
@@ -67,8 +66,8 @@ func plainName(s string) string {
 	}, s)
 }
 
-// PageOf looks at the arguments and the result of a call. ok is false if the result
-// is not a list, or has none at a place that is known.
+// PageOf returns the page in the result of a call. ok is false if the result is not a
+// list and has none at a known place.
 func PageOf(args, value json.RawMessage) (p Page, ok bool) {
 	kind := first(value)
 	if kind != '[' && kind != '{' || len(value) > maxPageBytes || len(args) > maxQueryBytes {
@@ -109,7 +108,7 @@ func readQuery(args json.RawMessage, query *strings.Builder, p *Page, depth int)
 	})
 }
 
-// edge is how much of both ends of a result is searched for names of cursors.
+// edge is the length of both ends of a result that are searched for names of cursors.
 const edge = 2 << 10
 
 var pageSigns = [][]byte{[]byte("next"), []byte("Next"), []byte("more"), []byte("More"), []byte("ontinuation"), []byte("runcated")}
@@ -120,13 +119,13 @@ func speaksOfPages(v json.RawMessage) bool {
 	return slices.ContainsFunc(pageSigns, func(s []byte) bool { return bytes.Contains(head, s) || bytes.Contains(tail, s) })
 }
 
-// read finds the list of a result, and what is said about it.
+// read finds the list of a result, and the fields that describe it.
 func (p *Page) read(v json.RawMessage, depth int) (found bool) {
 	if first(v) == '[' {
 		_, p.Items = scanValue(blank(v))
 		return true
 	}
-	var lists, named []int // how many items they have
+	var lists, named []int // numbers of items
 	var inner []json.RawMessage
 	total := -1
 	_ = countedMembers(v, func(name string, value json.RawMessage, items int) bool {
@@ -164,7 +163,7 @@ func (p *Page) read(v json.RawMessage, depth int) (found bool) {
 	return found
 }
 
-// readSign reads a field that says whether a list goes on.
+// readSign reads a field that says whether a list continues.
 func (p *Page) readSign(name string, value json.RawMessage, total *int) {
 	switch {
 	case slices.Contains(pageMores, name):
@@ -174,7 +173,7 @@ func (p *Page) readSign(name string, value json.RawMessage, total *int) {
 		switch text := string(value); {
 		case text == "null" || text == `""` || text == "false" || text == "0" || text == "{}":
 			p.Ended = true
-		case name == "next" && !strings.Contains(text, "/") && first(value) == '"': // a text about something else
+		case name == "next" && !strings.Contains(text, "/") && first(value) == '"': // text with another meaning
 		case first(value) != '[':
 			p.Cursor = true
 		}

@@ -29,8 +29,8 @@ func members(v json.RawMessage, f func(key string, value json.RawMessage) bool) 
 	return countedMembers(v, func(key string, value json.RawMessage, _ int) bool { return f(key, value) })
 }
 
-// countedMembers is members, with the number of items of a value that is an array
-// or an object.
+// countedMembers is like members, and passes the number of items of a value that is an
+// array or object.
 func countedMembers(v json.RawMessage, f func(key string, value json.RawMessage, items int) bool) error {
 	return parts(v, func(rest json.RawMessage) (json.RawMessage, bool, error) {
 		var key string
@@ -88,8 +88,8 @@ func valueLen(v json.RawMessage) int {
 	return n
 }
 
-// scanValue is valueLen, with the number of items if the value is an array or an
-// object.
+// scanValue is like valueLen, and returns the number of items if the value is an array
+// or object.
 func scanValue(v json.RawMessage) (n, items int) {
 	depth := 0
 	for i := 0; i < len(v); i++ {
@@ -98,7 +98,7 @@ func scanValue(v json.RawMessage) (n, items int) {
 			depth++
 		case ']', '}':
 			if depth--; depth < 0 {
-				return i, 0 // of a number or a word before it
+				return i, 0 // a number or a word ends here
 			}
 			if depth == 0 {
 				if len(blank(v[1:i])) > 0 {

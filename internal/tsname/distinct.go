@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A Form makes names for one use of what names are in the configuration.
+// A Form makes names for one purpose from configured names.
 type Form struct {
-	// Of is the usual form of a name.
+	// Of returns the usual form of a name.
 	Of func(name string) string
-	// Sep is put before what tells a name from others like it.
+	// Sep precedes the part that distinguishes similar names.
 	Sep string
-	// Drops reports whether Of leaves out a character that is not ASCII.
+	// Drops reports whether Of drops a character that is not ASCII.
 	Drops func(name string) bool
 }
 
-// The forms of servers and tools.
+// Forms of servers and tools.
 var (
 	Prefixes   = Form{Prefix, "_", notASCII}
 	Folders    = Form{Folder, "-", notASCII}
@@ -27,15 +27,14 @@ var (
 	Funcs      = Form{Func, "_", dropsLetters}
 )
 
-// Distinct returns the form of each name, no two equal without regard to case. It
-// depends on which names there are and not on their order: a name has its usual form
-// if that keeps all of it but ASCII characters, and no other name has the same; of
-// those that have the same, the one that is written like it has it. Others have a
-// part of their hash behind it. Of equal names the first
-// counts.
+// Distinct returns the form of each name, no two equal without regard to case. The
+// result depends on the set of names, not on their order. A name has its usual form if
+// that drops only ASCII characters and no other name has the same; of names with the
+// same form, the one that is spelled like it has it. All others end in a part of their
+// hash. Of equal names, the first counts.
 func (f Form) Distinct(names []string) []string {
 	usual := make([]string, len(names))
-	count, alike := make(map[string]int), make(map[string][]string) // alike: those that are written like their form
+	count, alike := make(map[string]int), make(map[string][]string) // alike: names that are spelled like their form
 	for i, name := range names {
 		usual[i] = f.Of(name)
 		key := strings.ToLower(usual[i])
@@ -46,7 +45,7 @@ func (f Form) Distinct(names []string) []string {
 			}
 		}
 	}
-	taken, seen := make(map[string]bool), make(map[string]int) // seen: where each name is first
+	taken, seen := make(map[string]bool), make(map[string]int) // seen: the first index of each name
 	for i, name := range slices.Backward(names) {
 		seen[name] = i
 	}
@@ -79,7 +78,7 @@ func (f Form) Distinct(names []string) []string {
 	return usual
 }
 
-// hashed is the form of what ASCII can tell of a name, and n digits of its hash.
+// hashed returns the ASCII part of the form of a name, and n digits of its hash.
 func (f Form) hashed(name string, n int) string {
 	sum := sha256.Sum256([]byte(name))
 	digits := hex.EncodeToString(sum[:])
@@ -103,15 +102,15 @@ func notASCII(name string) bool {
 	return false
 }
 
-// dropsLetters reports whether a name has a character that is neither ASCII nor may
-// be in an identifier.
+// dropsLetters reports whether a name has a character that is neither ASCII nor allowed
+// in an identifier.
 func dropsLetters(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// romanize writes the Latin, Greek and Cyrillic letters of a name in ASCII, and
-// leaves out what else is not ASCII. The name is hashed too, so that it may be
-// coarse.
+// romanize returns a name with its Latin, Greek and Cyrillic letters in ASCII, and
+// without other non-ASCII characters. It may be coarse, since the name also gets a
+// hash.
 func romanize(name string) string {
 	var b strings.Builder
 	gap := false
@@ -135,7 +134,7 @@ func romanize(name string) string {
 	return strings.Trim(b.String(), "-_ ")
 }
 
-// roman are letters in ASCII.
+// roman maps letters to ASCII.
 var roman = func() map[rune]string {
 	m := make(map[rune]string)
 	for _, line := range []string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a name is called depends on which others there are, and not on their order.
+// The form of a name depends on the set of names, not on their order.
 func TestDistinct(t *testing.T) {
 	for _, c := range []struct {
 		form  Form

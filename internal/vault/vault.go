@@ -313,8 +313,8 @@ func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (re
 	return revealed, nil
 }
 
-// Describe returns the arguments of a call as a person is shown them: each token of a
-// principal is followed by the length of its value.
+// Describe returns the arguments of a call for a person: each token of a principal is
+// followed by the length of its value.
 func (v *Vault) Describe(principal string, args []byte) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()

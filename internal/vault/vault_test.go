@@ -352,7 +352,7 @@ func BenchmarkHide(b *testing.B) {
 	}
 }
 
-// A person sees how long the values are that tokens stand for.
+// A person sees the length of the value of each token.
 func TestTokensAreDescribed(t *testing.T) {
 	v := New("", nil, quiet())
 	set := all

@@ -34,7 +34,7 @@ func TestAnswersNameTheIssuer(t *testing.T) {
 		says      bool
 		iss, want string
 	}{
-		{true, "", "does not say which authorization server it is from"},
+		{true, "", "does not name its authorization server"},
 		{true, "https://evil.example", "another authorization server, https://evil.example"},
 		{true, issuer, redeemed},
 		{true, issuer + "/", redeemed},

@@ -49,7 +49,7 @@ func TestPageOfAnotherIssuerIsRefused(t *testing.T) {
 				_, _ = w.Write([]byte(`{"issuer":"https://id.example"}`))
 			}
 		}, "is that of https://id.example"},
-		"a host that is away": {"/authorize", func(honest *rogue) { honest.Close() }, "cannot be asked"},
+		"a host that is away": {"/authorize", func(honest *rogue) { honest.Close() }, "cannot be determined"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

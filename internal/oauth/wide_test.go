@@ -41,7 +41,7 @@ func TestResourceIsTheServer(t *testing.T) {
 			v := &vendor{path: tt.path, metadata: tt.metadata, resource: tt.resource, challenge: tt.challenge}
 			_, err := v.signIn(t, nil)
 			if tt.refused {
-				if err == nil || !strings.Contains(err.Error(), "that of another resource") {
+				if err == nil || !strings.Contains(err.Error(), "is for another resource") {
 					t.Errorf("err = %v", err)
 				}
 				return

@@ -45,8 +45,8 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 	full := false
 	c := &cobra.Command{
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
-		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json each call that is whole\n" +
-			"has a digest, which approve --shown takes where it cannot show the call itself.",
+		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json, each call that is\n" +
+			"shown in full has a digest: pass it to approve --shown where approve has no terminal.",
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
 			run, calls, err := runs.Run(ctx, args[0])
 			if err != nil {
@@ -55,11 +55,11 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 			return a.printPending(run, state.Pending(calls), full)
 		}),
 	}
-	c.Flags().BoolVar(&full, "full", false, "show arguments whole, however long they are")
+	c.Flags().BoolVar(&full, "full", false, "show arguments in full, whatever their length")
 	return c
 }
 
-// printPending prints calls that wait, whole if that is asked for.
+// printPending prints calls that wait, in full if whole is set.
 func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) error {
 	pending, cut := []api.RunCall{}, false
 	for _, c := range calls {
@@ -78,7 +78,7 @@ func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) err
 		say(a.stdout, "%s\n", lines(p.String()))
 	}
 	if cut {
-		say(a.stdout, "what is cut is shown by: broker approvals show %s --full\n", run.ID)
+		say(a.stdout, "to see all arguments: broker approvals show %s --full\n", run.ID)
 	}
 	return nil
 }
@@ -93,10 +93,10 @@ func (a *app) approveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve RUN",
 		Short: "Approve calls that wait for a decision",
-		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where it shows them whole and you\n" +
+		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where it shows them in full and you\n" +
 			"type a code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
 			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; calls that\n" +
-			"broker approvals show cuts then need --shown, with their digests from: broker approvals show RUN --full --json\n" +
+			"broker approvals show cuts also need --shown, with their digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
@@ -104,7 +104,7 @@ func (a *app) approveCommand() *cobra.Command {
 		}),
 	}
 	verdictFlags(c, &v)
-	c.Flags().StringSliceVar(&seen, "shown", nil, "digests of long calls that were shown whole")
+	c.Flags().StringSliceVar(&seen, "shown", nil, "digests of long calls that were shown in full")
 	c.Flags().BoolVar(&always, "always", false, "also write a rule that allows these tools into the policy of the config")
 	c.Flags().BoolVar(&v.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
 	return c
@@ -176,9 +176,9 @@ func allowAlways(path string, tools []string) error {
 // approverSecret is the name of the secret that stands for a person.
 const approverSecret = "broker-approver"
 
-// mayApprove returns nil if a person approves the calls, as far as can be told. On a
-// terminal they are shown whole; else those that are cut in a list have to be among
-// seen, by their digests.
+// mayApprove returns nil if a person approves the calls, as far as the broker can tell.
+// On a terminal it shows them in full; otherwise seen must contain the digest of each
+// call that a list cuts.
 func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
 	shown := false
 	err := a.askPerson(ctx, "approve", "broker approvals approve "+run.ID, func() error {
@@ -187,7 +187,7 @@ func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCa
 	})
 	for _, c := range calls {
 		if err == nil && !shown && api.RunCallOf(c, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
-			err = hinted("call %d is too long to be approved without being shown whole\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
+			err = hinted("call %d is too long to be approved before it was shown in full\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
 		}
 	}
 	return err

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxDayExecutions and maxDayCalls bound what is read for one screen.
+	// maxDayExecutions and maxDayCalls bound the records that one day shows.
 	maxDayExecutions = 1000
 	maxDayCalls      = 10_000
 )
 
-// A dayRecord is what was recorded of a day, the earliest first.
+// A dayRecord is the record of a day, earliest first.
 type dayRecord struct {
 	Executions []state.Execution `json:"executions"`
 	Calls      []state.Call      `json:"calls"`
 	Truncated  bool              `json:"truncated,omitempty"`
 }
 
-// withDays makes "audit yesterday" show a day, where c is the audit command.
+// withDays adds the argument DAY to c, the command audit.
 func (a *app) withDays(c *cobra.Command) *cobra.Command {
 	c.Long = "Show and manage the record of executions and calls. With a DAY, such as today, yesterday, monday or 2026-01-31, or a time\n" +
 		"ago, such as 2h, show what was recorded then: each execution with its calls."
@@ -53,7 +53,7 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.from.Equal(s.until) { // since a moment
+		if s.from.Equal(s.until) { // a moment: until now
 			s.until = time.Now().Add(time.Minute)
 		}
 		return a.withAudit(func(ctx context.Context, store record, _ []string) error { return a.showDay(ctx, store, s) })(cmd, nil)
@@ -99,13 +99,13 @@ func printDay(w io.Writer, day dayRecord, s span) error {
 		printDayCalls(w, of[e.ID])
 		delete(of, e.ID)
 	}
-	for _, c := range day.Calls { // of no execution, or of one that began before
+	for _, c := range day.Calls { // of no execution, or of an earlier one
 		if _, left := of[c.ExecutionID]; left {
 			printDayCalls(w, []state.Call{c})
 		}
 	}
 	if day.Truncated {
-		say(w, "more was recorded: broker audit export has all\n")
+		say(w, "there are more records: broker audit export prints all\n")
 	}
 	if len(day.Calls) > 0 && !slices.ContainsFunc(day.Calls, func(c state.Call) bool { return len(c.Args) > 0 }) {
 		say(w, "arguments are not kept; to keep them: \"broker\": {\"audit\": {\"payloads\": true}} in the config\n")
@@ -113,7 +113,7 @@ func printDay(w io.Writer, day dayRecord, s span) error {
 	return nil
 }
 
-// printDayCalls prints a line for each call, and its arguments where they were kept.
+// printDayCalls prints a line for each call, and its arguments if they were recorded.
 func printDayCalls(w io.Writer, calls []state.Call) {
 	for _, c := range calls {
 		say(w, "    %s  %s  %s, %s", c.Started.Local().Format(time.TimeOnly), c.ID, c.Status, c.Duration.Round(time.Millisecond))

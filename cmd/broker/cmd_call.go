@@ -144,7 +144,7 @@ func callError(err error) error {
 		}
 	}
 	text := e.Message
-	if e.Code.OfServer() { // these are the server's words
+	if e.Code.OfServer() { // the message is text of the server
 		text = tool + ": " + text
 	}
 	said := indentedAfter("  ", text)

@@ -25,8 +25,8 @@ type importReport struct {
 	Servers []clients.Outcome `json:"servers"`
 	// Needs are variables that are not set here.
 	Needs []string `json:"needs"`
-	// Withheld are variables set here that well-known programs look for, and that no
-	// server that was added gets.
+	// Withheld are variables of well-known programs that are set here but not passed to
+	// any added server.
 	Withheld []string `json:"withheld"`
 	// Errors are files that could not be read.
 	Errors []string `json:"errors"`
@@ -175,11 +175,11 @@ func (p importPlan) added() []string {
 	return added
 }
 
-// withheld are the variables that none of the added servers gets.
+// withheld returns the variables that are not passed to any added server.
 func (p importPlan) withheld() []string {
 	cfg, err := config.Parse(p.path, p.after)
 	if err != nil {
-		return []string{} // which the next command says
+		return []string{} // the next command reports them
 	}
 	added := p.added()
 	return withheld(slices.DeleteFunc(cfg.Servers, func(s config.Server) bool { return !slices.Contains(added, s.Name) }))

@@ -99,7 +99,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 	return c
 }
 
-// noteUnused says which parts of a plugin are not used here.
+// noteUnused prints which parts of a plugin the broker does not use.
 func (a *app) noteUnused(p library.Plugin) {
 	if len(p.Unused) > 0 {
 		say(a.stderr, "note: %s also has parts for other programs, which broker does not use: %s\n", p.Name, strings.Join(p.Unused, ", "))

@@ -188,19 +188,19 @@ func (p *project) serverLines() lines {
 	return lines(text.String())
 }
 
-// profileLine shows the profile that a trusted project has in the place of the
-// default one.
+// profileLine returns a line with the profile that replaces the default one once the
+// project is trusted.
 func (p *project) profileLine() lines {
 	if p.Profile == "" {
 		return ""
 	}
-	return lines("  profile " + gate.Terminal(p.Profile) + ", in the place of the default one\n")
+	return lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
 }
 
 func (a *app) trustProject(ctx context.Context, p *project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
-		return usage("%s has no servers that could start, and no profile: what else it says needs no trust", p.Path)
+		return usage("%s has no servers that could start, and no profile: its other settings need no trust", p.Path)
 	}
 	if !p.trusted {
 		err := a.askPerson(ctx, "trust", "broker projects trust "+shellWord(p.Path), func() error {

@@ -24,8 +24,8 @@ type probe struct {
 	Protocol  string `json:"protocol,omitempty"`
 	Error     string `json:"error,omitempty"`
 	Hint      string `json:"hint,omitempty"`
-	// Withheld are variables set here that well-known programs look for, and that the
-	// server does not get.
+	// Withheld are variables of well-known programs that are set here but not passed to
+	// the server.
 	Withheld []string `json:"withheld"`
 	// Stderr and Dropped are the last lines that it wrote to stderr, and to
 	// stdout without being MCP.

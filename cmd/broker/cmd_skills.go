@@ -112,7 +112,7 @@ func (h *skillHome) registry() *skills.Registry {
 		places := h.places()
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
 			roots, problems := places.Roots()
-			list, more, _ := library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled) // the registry says what is wrong
+			list, more, _ := library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled) // the registry reports problems
 			for _, p := range list {
 				roots = append(roots, p.Roots()...)
 			}

@@ -35,8 +35,8 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		Short: "Install skills from an archive, a folder, a git repository or a host",
 		Long: "Install skills into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, a git repository (its address, or\n" +
 			"OWNER/NAME on GitHub), or a host that lists its skills (https://host). Of a folder or repository with several skills, those that are named are\n" +
-			"installed, or with --all each; without either they are listed. Of a host, all are installed or those that are named. Nothing of a skill is run.\n\n" +
-			"What the standard does not allow and what would load all the same is a warning; with --strict such a skill is refused.",
+			"installed, or with --all each; without either they are listed. Of a host, all skills or the named ones are installed. Nothing in a skill is run.\n\n" +
+			"A skill that breaks the standard but loads is installed with a warning; --strict refuses it.",
 		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
 			"  broker skills install https://example.com review",
 		Args: someArgs(1, -1, "an archive, a folder, a repository or https://host"),
@@ -62,13 +62,13 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		}),
 	}
 	c.Flags().BoolVar(&how.force, "force", false, "replace a skill of that name")
-	c.Flags().BoolVar(&how.strict, "strict", false, "refuse a skill that the standard does not allow")
+	c.Flags().BoolVar(&how.strict, "strict", false, "refuse a skill that breaks the standard")
 	c.Flags().BoolVar(&all, "all", false, "install every skill of a folder or repository")
 	git.add(c)
 	return c
 }
 
-// installHow says which skills are installed.
+// installHow are options of an installation.
 type installHow struct{ force, strict bool }
 
 // isHost reports whether a source is a host that lists its skills: an address
@@ -108,7 +108,7 @@ func (a *app) installSome(ctx context.Context, l *library.Library, args []string
 	case len(names) == 0:
 		return a.listCollection(args[0], c)
 	default:
-		refused = 0 // the others were not asked for
+		refused = 0 // the others were not requested
 	}
 	picked, err := c.Pick(names)
 	if err != nil {
@@ -131,8 +131,8 @@ func (a *app) installSome(ctx context.Context, l *library.Library, args []string
 	return notAll(refused, len(list))
 }
 
-// printRefused prints what is wrong with skills of a collection, and returns how many
-// of them cannot be installed.
+// printRefused prints the problems of the skills in a collection, and returns the
+// number of skills that cannot be installed.
 func (a *app) printRefused(problems []skills.Problem) (refused int) {
 	var copies []string
 	for _, p := range problems {
@@ -146,12 +146,12 @@ func (a *app) printRefused(problems []skills.Problem) (refused int) {
 		}
 	}
 	if len(copies) > 0 {
-		say(a.stderr, "%s: there twice, and used once\n", gate.Terminal(few(copies)))
+		say(a.stderr, "%s: copies of other skills, not installed twice\n", gate.Terminal(few(copies)))
 	}
 	return refused
 }
 
-// notAll is the error of an installation of several skills that left some out.
+// notAll returns the error of an installation that left skills out.
 func notAll(refused, installed int) error {
 	if refused == 0 {
 		return nil
@@ -204,13 +204,13 @@ func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error
 }
 
 // printWarnings prints the warnings about installed skills, each kind once with the
-// skills that it is about, and which links were left out.
+// skills concerned, and the links that were left out.
 func (a *app) printWarnings(list []*pack.Installed) {
 	type kind struct{ code, field string }
 	type warning struct {
 		skills []string
 		first  skills.Diagnostic
-		differ bool // in the message
+		differ bool // whether the messages differ
 	}
 	var order []*warning
 	kinds := map[kind]*warning{}
@@ -220,7 +220,7 @@ func (a *app) printWarnings(list []*pack.Installed) {
 		}
 		for _, d := range i.Diagnostics {
 			if len(list) > 1 {
-				d.Line = 0 // another one in each
+				d.Line = 0 // it differs between skills
 			}
 			w := kinds[kind{d.Code, d.Field}]
 			if w == nil {
@@ -247,7 +247,7 @@ func (a *app) printWarnings(list []*pack.Installed) {
 	}
 }
 
-// few names some of many.
+// few returns the first names of a list, and the number of the rest.
 func few(names []string) string {
 	const most = 3
 	text := strings.Join(names[:min(len(names), most)], ", ")

@@ -35,7 +35,7 @@ It is shown only once: the broker keeps its SHA-256. A running broker accepts it
 		},
 	}
 	create.Flags().StringVar(&team, "team", "", "the team whose quotas its calls count for")
-	create.Flags().BoolVar(&inherit, "inherit", false, "let it have what the client of a revoked token of that name has kept")
+	create.Flags().BoolVar(&inherit, "inherit", false, "give it the stored data of the client whose revoked token had this name")
 	timeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
 	return group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
 		create,
@@ -85,7 +85,7 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) e
 			return usage("%q has a token already\nhint: broker tokens revoke %s", t.Name, shellWord(t.Name))
 		}
 		if errors.Is(err, apitoken.ErrRevoked) {
-			return usage("a token of %q was revoked, and what its client has kept is there still\nhint: choose another name, or add --inherit if it is the same client", t.Name)
+			return usage("the token %q was revoked, and the data of its client still exists\nhint: choose another name, or add --inherit if it is the same client", t.Name)
 		}
 		if err != nil {
 			return err

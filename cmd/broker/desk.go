@@ -238,7 +238,8 @@ func consoleSignIn(c config.HTTP) (*connect.Console, error) {
 	}, nil
 }
 
-// endpointsOf is where people sign in whose tokens v checks.
+// endpointsOf returns a function that returns the endpoints at which users of v's
+// tokens sign in.
 func endpointsOf(v *bearer.Verifier) func(context.Context) (connect.Endpoints, error) {
 	return func(ctx context.Context) (connect.Endpoints, error) {
 		e, err := v.Endpoints(ctx)

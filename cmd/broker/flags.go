@@ -47,7 +47,7 @@ func (t *timeFlag) Set(text string) error {
 	return err
 }
 
-// parseTime reads a time above 0, such as 90s, 720h or 7d.
+// parseTime parses a positive duration such as 90s, 720h or 7d.
 func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {

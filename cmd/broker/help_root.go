@@ -9,13 +9,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A commandGroup is a heading with commands.
+// A commandGroup is a heading and its commands.
 type commandGroup struct {
 	title string
 	names []string
 }
 
-// commandGroups are what "broker" lists. What is in none is named in one line.
+// commandGroups are the groups that "broker" lists. Other commands are named in one
+// line.
 var commandGroups = []commandGroup{
 	{"Set up", []string{"init", "import", "install", "uninstall", "servers", "auth", "skills", "plugins", "profiles", "projects", "policy", "doctor"}},
 	{"Use and look", []string{"search", "tools", "call", "exec", "run", "scripts", "index", "console", "top", "tail", "audit", "approvals", "runs", "pins"}},
@@ -25,7 +26,7 @@ var commandGroups = []commandGroup{
 const rootExamples = `  broker init                        # take over the servers of your clients, and connect the clients
   broker search send a message       # find a tool by what it does`
 
-// groupCommands makes the usage of root a page of groups, with exit codes last.
+// groupCommands gives root a usage text of groups, with exit codes last.
 func groupCommands(root *cobra.Command) {
 	var groups strings.Builder
 	rest := []string{"completion"} // cobra adds it later
@@ -53,7 +54,8 @@ func groupCommands(root *cobra.Command) {
 		"broker COMMAND --help says more about a command; broker help lists the pages of the documentation.\n\n" + exitCodesHelp + "\n")
 }
 
-// rootHelp prints the help of the program, and where to begin if there is no config.
+// rootHelp prints the help of the program, and the first command to run if there is no
+// config.
 func (a *app) rootHelp(root *cobra.Command) error {
 	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
 		sayln(a.stdout, "Begin with: broker init")

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/postgres"
 )
 
-// noDatabase is the address of a database that counts who comes and answers nobody.
+// noDatabase is the address of a database that counts connections and never answers.
 func noDatabase(t *testing.T) (address string, came *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func noDatabase(t *testing.T) (address string, came *atomic.Int64) {
 	return "postgres://u:p@" + l.Addr().String() + "/db?sslmode=disable", came
 }
 
-// aPlugin is a folder with a plugin that has one server.
+// aPlugin returns a folder with a plugin that has one server.
 func aPlugin(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "kit")
@@ -54,8 +54,8 @@ func aPlugin(t *testing.T) string {
 	return dir
 }
 
-// To load a config opens nothing: a database is asked only for the switches of plugins
-// that are there, and gets no tables by that.
+// Loading a config opens nothing: only the switches of existing plugins are read from a
+// database, without creating tables.
 func TestLoadingAConfigOpensNothing(t *testing.T) {
 	address, came := noDatabase(t)
 	for name, broker := range map[string]map[string]any{
@@ -75,7 +75,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 			t.Errorf("%s: %d connections, %v", name, came.Load(), err)
 		}
 	}
-	// Where a plugin is, and it cannot be known whether it is on, nothing is guessed.
+	// If it is unknown whether an existing plugin is on, nothing is assumed.
 	unknown := filepath.Join(t.TempDir(), "servers.json")
 	writeConfig(t, unknown, map[string]any{"broker": map[string]any{"state": address}, "mcpServers": map[string]any{}})
 	if err := os.CopyFS(filepath.Join(filepath.Dir(unknown), "plugins", "kit"), os.DirFS(aPlugin(t))); err != nil {
@@ -117,7 +117,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	}
 }
 
-// A reload opens no other database than the one in force, and while that is away the
+// A reload opens no other database, and while the current one is unreachable the
 // servers of plugins stay.
 func TestReloadsLeaveDatabasesAlone(t *testing.T) {
 	plugins := filepath.Join(t.TempDir(), "plugins")

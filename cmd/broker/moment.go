@@ -8,19 +8,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A span is from one time until another, which is not in it. A moment is a span
-// whose ends are equal.
+// A span is the time from a moment until another, exclusive. A single moment is a span
+// with equal ends.
 type span struct {
 	from, until time.Time
 }
 
-// momentHelp says what a span may be written as.
+// momentHelp lists the forms of a span.
 const momentHelp = "today, yesterday, monday, 2026-01-31, \"2026-01-31 14:00\", or how long ago, such as 90m or 7d"
 
 var errMoment = errors.New("use " + momentHelp)
 
-// parseSpan reads a day, the time of a day, or how long before now something was. A
-// day of the week is the last one before today.
+// parseSpan parses a day, the time of a day, or how long ago a moment was. A weekday is
+// the last one before today.
 func parseSpan(text string, now time.Time) (span, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
@@ -56,7 +56,7 @@ func parseSpan(text string, now time.Time) (span, error) {
 	return span{now.Add(-d), now.Add(-d)}, nil
 }
 
-// dayOf returns the day that begins at midnight, which may have 23 or 25 hours.
+// dayOf returns the day that begins at midnight; it may have 23 or 25 hours.
 func dayOf(midnight time.Time) span {
 	return span{midnight, midnight.AddDate(0, 0, 1)}
 }
@@ -65,17 +65,17 @@ func dayOf(midnight time.Time) span {
 type momentFlag struct {
 	text string
 	to   *time.Time
-	last bool // the end of a day counts
+	last bool // a day means its end
 }
 
-// sinceVar gives a command the flag --since; what is it about.
+// sinceVar adds the flag --since to a command; what names the records that it selects.
 func sinceVar(flags *pflag.FlagSet, to *time.Time, what string) {
 	flags.Var(&momentFlag{to: to}, "since", "only "+what+" since then: "+momentHelp)
 }
 
-// untilVar gives a command the flag --until. A day counts to its end.
+// untilVar adds the flag --until. A day means its end.
 func untilVar(flags *pflag.FlagSet, to *time.Time, what string) {
-	flags.Var(&momentFlag{to: to, last: true}, "until", "only "+what+" until then; of a day, until its end")
+	flags.Var(&momentFlag{to: to, last: true}, "until", "only "+what+" until then; a day counts until its end")
 }
 
 // Set implements pflag.Value.

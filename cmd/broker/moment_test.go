@@ -33,7 +33,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// A day has the hours that the clocks of its place give it.
+// A day has as many hours as its time zone gives it.
 func TestDaysWhenClocksChange(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A broker that cannot be opened leaves nothing open, whatever it stopped at.
+// A broker that fails to open leaves nothing open, at whatever step it fails.
 func TestFailedOpenLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		broker map[string]any
@@ -50,7 +50,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 	}
 }
 
-// children is how many child processes this one has.
+// children returns the number of child processes of this process.
 func children(t *testing.T) (n int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")

@@ -15,11 +15,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
-// withPlugins is a config with the servers of the plugins that are switched on,
-// each as plugin:server, behind its own, as far as the user has approved them. A
-// name that the config has already is the config's. What is wrong with a plugin's
-// servers is a note. The error means that it cannot be known which plugins are on, or
-// approved.
+// withPlugins returns a config with the approved servers of enabled plugins after its
+// own, each as plugin:server. A server of the config with that name takes precedence.
+// Problems of a plugin's servers are notes. It returns an error if it cannot read which
+// plugins are enabled or approved.
 func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg, nil
@@ -57,8 +56,8 @@ func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 	return &merged, nil
 }
 
-// withPluginsOrNote is withPlugins for a command: what cannot be known is a note, and
-// no server of a plugin is there.
+// withPluginsOrNote is withPlugins for a command: if it fails, the result has no
+// servers of plugins and a note.
 func (a *app) withPluginsOrNote(cfg *config.Config) *config.Config {
 	merged, err := a.withPlugins(cfg)
 	if err == nil {
@@ -185,7 +184,7 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 
 // pluginCommands are the commands of the plugins that are switched on.
 func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
-	plugins, _, _ := a.enabledPlugins(cfg) // load has said what is wrong
+	plugins, _, _ := a.enabledPlugins(cfg) // load reports problems
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)
@@ -193,8 +192,8 @@ func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
 	return list
 }
 
-// pluginState tells one state of the plugins' servers and commands from another. The
-// error means that it cannot be known.
+// pluginState returns a text that identifies the state of the plugins' servers and
+// commands. It returns an error if the state cannot be read.
 func (a *app) pluginState(cfg *config.Config) (string, error) {
 	plugins, _, err := a.enabledPlugins(cfg)
 	if err != nil {

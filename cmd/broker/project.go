@@ -17,9 +17,9 @@ import (
 type project struct {
 	*config.Project
 	trusted bool   // its servers may start, and its profile takes the place of the default one
-	was     bool   // it was trusted as it has been once
+	was     bool   // an earlier version was trusted
 	bound   string // the profile that its clients are bound to, if any
-	ignored error  // somebody else may have written it, so nothing of it holds
+	ignored error  // another user may have written the file, so it is ignored
 }
 
 // projectPath is the file of the project that a folder is in; empty for none.
@@ -59,7 +59,7 @@ func (a *app) readProject(state string) (*project, error) {
 	return p, err
 }
 
-// openProject reads a project's file, and whether it is trusted.
+// openProject reads a project's file and whether it is trusted.
 func openProject(path, state string) (*project, error) {
 	if path == "" {
 		return nil, nil
@@ -173,9 +173,8 @@ func (s *session) see(a *app) {
 	s.broker = s.project.view(s.bound, s.config, a.chosenProfile())
 }
 
-// view is what is left of a broker that is bound to a profile, or to none. The
-// profile of a project takes the place of the default one if the project is
-// trusted, else both count.
+// view returns what remains of a broker that is bound to a profile, or to none. The
+// profile of a trusted project replaces the default one; otherwise both apply.
 func (p *project) view(b *broker.Broker, cfg *config.Config, bound string) *broker.Broker {
 	name := ""
 	if bound == "" {

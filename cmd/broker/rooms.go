@@ -111,11 +111,10 @@ func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
 	return at
 }
 
-// otherPath reports whether programs are looked for elsewhere for the client than for
-// the daemon.
+// otherPath reports whether the client's PATH differs from the daemon's.
 func (at *clientPlace) otherPath() bool {
 	own, _ := at.own.lookup(pathVariable)
-	path, ok := at.env[pathVariable] // a bridge of an older version has none
+	path, ok := at.env[pathVariable] // a bridge of an older version does not send it
 	return ok && !samePath(own, path)
 }
 
@@ -146,7 +145,7 @@ func (h *daemonHost) key(at *clientPlace) string {
 	// The address of the config in force tells it from those before it, which rooms
 	// keep.
 	env := maps.Clone(at.env)
-	delete(env, pathVariable) // its folders count
+	delete(env, pathVariable) // PATH is compared by its folders
 	key, err := json.Marshal([]any{
 		fmt.Sprintf("%p", h.current()), at.profile, env, foldersOf(at.env[pathVariable]), p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.trusted, p.was,
 		fmt.Sprint(p.ignored), fmt.Sprint(at.wrong),

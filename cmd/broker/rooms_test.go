@@ -152,8 +152,8 @@ func TestProjectByRootsOfTheClient(t *testing.T) {
 	eventually.True(t, "the server of the other root is there", func() bool { return has("two") && !has("one") })
 }
 
-// Programs are looked for in the PATH of each client, not in that of the one that
-// started the daemon, and those with the same PATH share what runs.
+// Programs are looked for in the PATH of each client, not in that of the client that
+// started the daemon, and clients with the same PATH share servers.
 func TestProgramsAreThoseOfTheClientsPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")

@@ -180,8 +180,8 @@ func (a *app) openAnyway(spares int) (_ *session, err error) {
 	if a.serving {
 		kept.join()
 	}
-	// The stores are closed when the command ends; all else that was opened is closed
-	// here if not everything could be.
+	// If an error occurs, everything that was opened is closed here, except the stores,
+	// which are closed when the command ends.
 	var opened []func() error
 	defer func() {
 		for _, closes := range slices.Backward(opened) {
@@ -419,7 +419,7 @@ func upstreams(cfg *config.Config) []upstream.Config {
 	return list
 }
 
-// disabled are the names of the servers of a config that are left out.
+// disabled returns the names of the disabled servers of a config.
 func disabled(cfg *config.Config) (names []string) {
 	for _, s := range cfg.Servers {
 		if s.Disabled {

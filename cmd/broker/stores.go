@@ -58,8 +58,8 @@ type stores struct {
 	tables   atomic.Bool     // db is known to have the tables of this broker
 }
 
-// kept are the stores of a config until the command ends, whoever asks for them. It
-// makes the tables of a database.
+// kept returns the stores of a config, the same ones until the command ends, and creates
+// the tables of a database.
 func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
 	st, err := a.connected(cfg, dir)
 	if err == nil {
@@ -71,7 +71,7 @@ func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
 	return st, nil
 }
 
-// connected are kept as they are, without making anything.
+// connected is kept without creating tables.
 func (a *app) connected(cfg *config.Config, dir string) (*stores, error) {
 	a.keeping.Lock()
 	defer a.keeping.Unlock()
@@ -239,7 +239,7 @@ func (a *app) storesOf(cfg *config.Config, dir string) (*stores, error) {
 	return st, nil
 }
 
-// prepare makes the tables of a database.
+// prepare creates the tables of a database.
 func (st *stores) prepare() error {
 	if st.db == nil || st.tables.Load() {
 		return nil
@@ -253,7 +253,7 @@ func (st *stores) prepare() error {
 	return nil
 }
 
-// used reports whether the database has tables of a broker.
+// used reports whether the database has a broker's tables.
 func (st *stores) used() (bool, error) {
 	if st.db == nil || st.tables.Load() {
 		return st.db != nil, nil
@@ -264,11 +264,11 @@ func (st *stores) used() (bool, error) {
 	return version > 0, err
 }
 
-// lookTime is how long it may take to see whether a database is in use.
+// lookTime bounds the check whether a database is in use.
 const lookTime = 10 * time.Second
 
-// connect returns the stores of a config, and makes nothing. A database is connected to
-// when something of it is asked for.
+// connect returns the stores of a config without creating anything. It connects to a
+// database on first use.
 func (a *app) connect(cfg *config.Config, dir string) (*stores, error) {
 	st := &stores{dir: dir, log: a.logger()}
 	for _, written := range cfg.Broker.StateKey {

@@ -10,18 +10,18 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// pathVariable is where programs are looked for. It is a variable of each client:
-// what one has in it decides nothing for another.
+// pathVariable lists the folders of programs. Each client has its own; one client's
+// value has no effect on another.
 const pathVariable = "PATH"
 
-// variables are those of this process and, behind them, those that a daemon has
-// taken from clients. The process's own are never set. The zero value is ready.
+// variables are those of this process, then those that a daemon has taken from clients.
+// The process's own are never set. The zero value is ready to use.
 type variables struct {
 	mu      sync.Mutex
 	adopted map[string]string
 }
 
-// lookup finds a variable.
+// lookup returns the value of a variable.
 func (v *variables) lookup(name string) (string, bool) {
 	if value, ok := os.LookupEnv(name); ok {
 		return value, true
@@ -32,7 +32,7 @@ func (v *variables) lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// adopt takes a variable that was not there before.
+// adopt adds a variable unless it exists, and reports whether it did.
 func (v *variables) adopt(name, value string) bool {
 	if _, has := v.lookup(name); has {
 		return false
@@ -46,14 +46,15 @@ func (v *variables) adopt(name, value string) bool {
 	return true
 }
 
-// sources is where the references in the config of servers lead.
+// sources returns the sources of references in the config of servers.
 func (v *variables) sources() config.Sources {
 	from := sources()
 	from.Env = v.lookup
 	return from
 }
 
-// environWith is the environment of this process with another PATH.
+// environWith returns a function that returns the environment of this process with
+// another PATH.
 func environWith(path string) func() []string {
 	return func() []string {
 		env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
@@ -64,13 +65,12 @@ func environWith(path string) func() []string {
 	}
 }
 
-// samePath reports whether programs are looked for in the same folders, in the same
-// order.
+// samePath reports whether two values of PATH list the same folders in the same order.
 func samePath(a, b string) bool { return a == b || slices.Equal(foldersOf(a), foldersOf(b)) }
 
 func foldersOf(path string) (folders []string) {
 	for _, dir := range filepath.SplitList(path) {
-		if dir = filepath.Clean(dir); filepath.IsAbs(dir) && !slices.Contains(folders, dir) { // others are not looked in
+		if dir = filepath.Clean(dir); filepath.IsAbs(dir) && !slices.Contains(folders, dir) { // relative folders are not searched
 			folders = append(folders, dir)
 		}
 	}

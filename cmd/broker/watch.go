@@ -50,7 +50,7 @@ type watcher struct {
 	seen    stamp      // of the config file
 	config  *config.Config
 	plugins string
-	unread  string // why the last look has changed nothing
+	unread  string // why the last check changed nothing
 }
 
 // watch looks for changes until stop is called.
@@ -58,7 +58,7 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	w = &watcher{a: a, s: s, config: s.config}
-	w.plugins, _ = a.pluginState(s.config) // if it cannot be known, it is another one when it can
+	w.plugins, _ = a.pluginState(s.config) // unreadable: it differs as soon as it can be read
 	w.seen, _ = stampOf(s.config.Path)
 	w.manage(s.config)
 	changed, unhear := s.stores.switched()
@@ -113,7 +113,7 @@ func (w *watcher) look(all bool) {
 	if all {
 		var err error
 		if installed, err = w.a.pluginState(w.config); err != nil {
-			installed = w.plugins // what is in force stays so until it can be known
+			installed = w.plugins // unchanged until it can be read
 		}
 	}
 	if now == w.seen && installed == w.plugins {
@@ -123,9 +123,9 @@ func (w *watcher) look(all bool) {
 	if unread, ok := errors.AsType[*unreadError](err); ok {
 		if w.unread != unread.Error() {
 			w.unread = unread.Error()
-			say(w.a.stderr, "broker: the config or a plugin has changed, but %s; what was in force stays so until that can be read\n", unread)
+			say(w.a.stderr, "broker: the config or a plugin has changed, but %s; the previous settings stay in force until that can be read\n", unread)
 		}
-		return // and looks again
+		return // and checks again later
 	}
 	w.seen, w.plugins, w.unread = now, installed, ""
 	if cfg != nil {
@@ -137,12 +137,12 @@ func (w *watcher) look(all bool) {
 	}
 }
 
-// An unreadError means that it cannot be known at this moment which servers of plugins a
+// An unreadError means that it cannot be read at this moment which servers of plugins a
 // config has.
 type unreadError struct{ error }
 
-// reload puts the config file in force and returns it, or says why not. An *unreadError
-// has changed nothing.
+// reload puts the config file in force and returns it. After an *unreadError, nothing
+// has changed.
 func (a *app) reload(s *session) (*config.Config, error) {
 	cfg, err := loadConfig(s.config.Path)
 	var written config.Broker
@@ -175,8 +175,8 @@ func (a *app) reload(s *session) (*config.Config, error) {
 	return cfg, nil
 }
 
-// keepState gives a config the state of the one that the broker was started with, which
-// no reload replaces: nothing of another database is opened.
+// keepState replaces the state of cfg by that of the config that the broker was started
+// with: no reload opens another database.
 func keepState(cfg, started *config.Config) {
 	cfg.Broker.State, cfg.Broker.StateKey, cfg.Broker.Objects = started.Broker.State, started.Broker.StateKey, started.Broker.Objects
 }

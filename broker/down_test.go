@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
-// A call through the namespace of a server that is down says what is wrong with it, as an
-// import does, and the rest of the script runs.
+// A call through the namespace of an unavailable server fails with the server's
+// problem, as an import does, and the rest of the script runs.
 func TestNamespaceOfAServerThatIsDown(t *testing.T) {
 	b := newBroker(t, broker.Options{Servers: []upstream.Config{
 		{Name: "refused", URL: "http://127.0.0.1:1/mcp"},

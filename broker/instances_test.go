@@ -160,8 +160,8 @@ func TestProjectsByRoots(t *testing.T) {
 	eventually(t, "the server is that of the new roots", func() bool { return where(one) == where(three) })
 }
 
-// Whoever comes over HTTP names no folder of this machine: nothing starts in it,
-// and what another client has there is not reached.
+// An HTTP client cannot name a folder of this machine: no server starts in it, and it
+// does not lead to another client's instance.
 func TestFoldersOverHTTPAreNotBelieved(t *testing.T) {
 	for _, kind := range []sharing.Kind{sharing.PerProject, sharing.PerClient} {
 		for _, token := range []string{"", "secret-a", "secret-b"} {

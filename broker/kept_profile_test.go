@@ -17,8 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// What is kept with one profile, values, results and runs, is not there with another,
-// for clients of this user as for tokens.
+// Values, results and runs of one profile are invisible to another, for clients of this
+// user and for tokens.
 func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
 	runs := sqlite.NewRuns(t.TempDir(), slog.New(slog.DiscardHandler))
@@ -65,7 +65,7 @@ func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 					t.Errorf("%s: the run goes on: %s %s", name, got.Result, got.Stderr)
 				}
 			}
-			// The client itself may, also after others have tried, and so may a person.
+			// The client itself can read them, also after attempts of others, and so can the user.
 			if got := run(of, broker.ExecuteRequest{Resume: id, Code: `await notes.createNote({title: 't'}); return 'went on'`}); string(got.Result) != `"went on"` {
 				t.Errorf("the run of %q does not go on: %s %s", of, got.Result, got.Stderr)
 			}

@@ -25,7 +25,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
 
-// modernMeta is what protocol 2026-07-28 wants in every request.
+// modernMeta is the metadata that protocol 2026-07-28 requires in every request.
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bad","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true}},` +
 	`"io.modelcontextprotocol/logLevel":"info","progressToken":"p"}`
@@ -33,7 +33,7 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 const initializeParams = `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"experimental":{"a":{}}},` +
 	`"clientInfo":{"name":"bad","title":"t","version":"1","websiteUrl":"https://a.example","icons":[{"src":"a","sizes":["1"]}]}}`
 
-// A sample is a message that is right.
+// A sample is a valid message.
 type sample struct{ method, params string }
 
 // requestSamples are requests of all methods that a client may send.
@@ -74,13 +74,13 @@ var notificationSamples = []sample{
 	{"notifications/tools/list_changed", `{"_meta":{"a":1}}`},
 }
 
-// ids are those of requests, each another.
+// ids returns a new request id each time.
 func ids(prefix string) func() string {
 	var n atomic.Int64
 	return func() string { return fmt.Sprintf(`"%s-%d"`, prefix, n.Add(1)) }
 }
 
-// hostileMessages are all messages that need no answer of the other side first.
+// hostileMessages are all messages that need no earlier message of the other side.
 func hostileMessages(modern bool) []string {
 	id := ids("bad")
 	list := badmessages.Envelopes()
@@ -102,11 +102,11 @@ func hostileMessages(modern bool) []string {
 		list = append(list, badmessages.Notifications(s.method, params)...)
 		list = append(list, badmessages.Requests(s.method, params, id)...)
 	}
-	// Nobody has asked for these.
+	// Answers without a request.
 	return append(list, badmessages.Responses("1", `{"roots":[{"uri":"file:///a"}]}`)...)
 }
 
-// A panicLog is a log in which no panic may be.
+// A panicLog is a log that fails the test at a panic.
 type panicLog struct {
 	slog.Handler
 	t *testing.T
@@ -139,7 +139,7 @@ type lineClient struct {
 	lines  chan string
 	sent   int
 	probes int
-	// asked is called with the requests of the broker; nil ignores them.
+	// asked is called for each request of the broker; nil ignores them.
 	asked func(id, method string)
 }
 
@@ -199,7 +199,7 @@ func (c *lineClient) answer(id string) string {
 	return ""
 }
 
-// probe returns when the broker has read all that was sent.
+// probe returns when the broker has read everything that was sent.
 func (c *lineClient) probe(modern bool) {
 	c.t.Helper()
 	c.probes++
@@ -223,7 +223,7 @@ func (c *lineClient) initialize() {
 	c.answer(`"first"`)
 }
 
-// checkOthers fails if another session is harmed.
+// checkOthers fails the test if another session no longer works.
 func checkOthers(t *testing.T, cs *mcp.ClientSession) {
 	t.Helper()
 	if text, isError := call(t, cs, "search_tools", map[string]any{"query": "read a file"}); isError || !strings.Contains(text, "files") {
@@ -260,7 +260,7 @@ func TestNoMessageOfAClientEndsTheBroker(t *testing.T) {
 	}
 }
 
-// A pair are two replicas of which each passes requests on to the other.
+// A pair is two replicas that pass requests on to each other.
 type pair struct {
 	name, other string
 	inner       map[string]http.Handler
@@ -276,7 +276,7 @@ func (p pair) Pass(w http.ResponseWriter, r *http.Request, name string) bool {
 	return true
 }
 
-// What one replica passes on to another is as harmless.
+// Messages that one replica passes on to another are harmless too.
 func TestNoMessageEndsAnotherReplica(t *testing.T) {
 	inner := make(map[string]http.Handler)
 	urls := make(map[string]string)
@@ -317,7 +317,7 @@ func newHTTPClient(t *testing.T, b *broker.Broker, modern bool) *httpClient {
 	return p
 }
 
-// begin sets the headers of the client, those of a session in the older protocols.
+// begin sets the headers of the client, and those of a session in the older protocols.
 func (p *httpClient) begin() {
 	p.t.Helper()
 	if p.modern {
@@ -391,15 +391,15 @@ func (p *httpClient) all(list []string, between func()) {
 	}
 }
 
-// answersOf are what a client may answer to each request of the broker.
+// answersOf returns the answers that a client may give to each request of the broker.
 var answersOf = map[string]string{
 	"elicitation/create":     `{"action":"accept","content":{"name":"Ada"},"_meta":{"a":1}}`,
 	"sampling/createMessage": `{"model":"m","role":"assistant","stopReason":"endTurn","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"i","name":"t","input":{"a":1}}]}`,
 	"roots/list":             `{"roots":[{"uri":"file:///tmp","name":"n","_meta":{"a":1}}],"_meta":{"a":1}}`,
 }
 
-// What a client answers to the questions of servers, and of the broker, ends
-// nothing.
+// No answer of a client to questions of servers or of the broker ends a session or the
+// broker.
 func TestNoAnswerOfAClientEndsTheBroker(t *testing.T) {
 	b := attacked(t)
 	other := connect(t, b, "2025-11-25", nil)
@@ -413,7 +413,7 @@ func TestNoAnswerOfAClientEndsTheBroker(t *testing.T) {
 				if answers := badmessages.Responses(id, answersOf[m]); m == method && next < len(answers) {
 					c.send(answers[next])
 				}
-				// What is no answer leaves the request open.
+				// A message that is not an answer leaves the request open.
 				fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"no"}}`+"\n", id)
 			}
 			c.initialize()
@@ -458,7 +458,7 @@ func TestNoAnswerOfAClientEndsTheBroker(t *testing.T) {
 	})
 }
 
-// An argument of a few hundred kB that is wrong is not sent back.
+// A wrong argument of a few hundred kB is not echoed.
 func TestLongArgumentsAreNotEchoed(t *testing.T) {
 	b := attacked(t)
 	cs := connect(t, b, "2025-11-25", nil)
@@ -483,7 +483,7 @@ func TestLongArgumentsAreNotEchoed(t *testing.T) {
 	}
 }
 
-// What a client says of how much it wants to hear is one of the words for that.
+// The log level of a client is one of the known words.
 func TestLogLevelsAreKnownOnes(t *testing.T) {
 	b := attacked(t)
 	c := newLineClient(t, b, surface.Peer{ID: "levels"})
@@ -498,7 +498,7 @@ func TestLogLevelsAreKnownOnes(t *testing.T) {
 	}
 }
 
-// "_meta" has no room for what a client would have kept.
+// A large "_meta" is refused, since the SDK would keep it.
 func TestMetaIsBounded(t *testing.T) {
 	b := attacked(t)
 	c := newLineClient(t, b, surface.Peer{ID: "meta"})

@@ -160,7 +160,7 @@ func TestCalledToolsSendMedia(t *testing.T) {
 	}
 }
 
-// What is sent beside structured content reaches scripts, and their answers.
+// Content beside structured content reaches scripts and their answers.
 func TestScriptsGetWhatIsBesideStructuredContent(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
 	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "media")}, Results: kept, Values: kept})

@@ -26,7 +26,7 @@ type chargeList struct {
 	HasMore bool      `json:"has_more"`
 }
 
-// pageOf is a page of a list of twelve.
+// pageOf returns a page of a list of twelve items.
 func pageOf(in listInput) (page []invoice, more bool) {
 	if in.Limit == 0 {
 		in.Limit = 10
@@ -54,8 +54,7 @@ func addListTools(s *mcp.Server) {
 	})
 }
 
-// A list that may go on is said once in the answer, unless the script has read all
-// of it.
+// The answer names a list once that may continue, unless the script has read all of it.
 func TestAnswersSayWhichListsMayGoOn(t *testing.T) {
 	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "stripe")}})
 	const full, more = "stripe__list_invoices returned 5, as many as asked: there may be more", "stripe__list_charges returned 10, and says that there are more"

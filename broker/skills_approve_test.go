@@ -150,7 +150,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 	}
 }
 
-// A run whose arguments or input are not shown whole is not approved by itself.
+// A run whose arguments or input are not shown in full cannot be approved alone.
 func TestWhatIsCutIsNotApprovedOnce(t *testing.T) {
 	needPython(t)
 	long := strings.Repeat("x", 1_200)

@@ -396,7 +396,7 @@ func TestStreamsResume(t *testing.T) {
 	}
 }
 
-// A long call is approved with the digest that it has where it is shown whole.
+// A long call is approved with the digest of its full form.
 func TestWhatIsCutIsNotApproved(t *testing.T) {
 	for name, args := range map[string]string{
 		"a long text":  `{"s":"` + strings.Repeat("x", 5_000) + `THE END"}`,

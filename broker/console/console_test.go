@@ -27,8 +27,8 @@ func TestUnknownTokensOpenNothing(t *testing.T) {
 	}
 }
 
-// enter opens a console, with the cookies and the key of a session before if there are
-// any.
+// enter opens a console, with the cookies and the key of an earlier session if there is
+// one.
 func enter(c *console.Console, token, key string, cookies ...*http.Cookie) (res *http.Response, newKey string) {
 	req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/console/session", strings.NewReader(`{"token": "`+token+`"}`))
 	for _, cookie := range cookies {
@@ -62,8 +62,9 @@ func TestSessionsAreStrictAndBoundToTheirPort(t *testing.T) {
 	}
 }
 
-// Browsers send the cookie of a session to every port of its host: alone, with a wrong
-// key and with that of another session it opens nothing, and neither does the key.
+// Browsers send the cookie of a session to every port of its host. The cookie opens
+// nothing alone, with a wrong key, or with the key of another session, and neither does
+// the key alone.
 func TestCookieAloneIsWorthNothing(t *testing.T) {
 	c := console.New()
 	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", true, false), "#token=")
@@ -95,13 +96,14 @@ func TestCookieAloneIsWorthNothing(t *testing.T) {
 			t.Errorf("%s: in %v, changes %v", tt.what, in, changes)
 		}
 	}
-	// Nor is it exchanged for a key.
+	// The cookie cannot be exchanged for a key.
 	if res, got := enter(c, "used", "", first.Cookies()...); res.StatusCode != http.StatusForbidden || got != "" {
 		t.Errorf("a cookie without a token: %s, key %q", res.Status, got)
 	}
 }
 
-// Who sees the arguments of a browser that has started learns no token that is good.
+// A program that reads the arguments of a browser after its start learns no valid
+// token.
 func TestTokensForOneBrowser(t *testing.T) {
 	c := console.New()
 	_, token, _ := strings.Cut(c.URL("127.0.0.1:1", true, true), "#token=")

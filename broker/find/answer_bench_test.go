@@ -46,7 +46,7 @@ func catalogueOf(t testing.TB, file string) (*Finder, []string) {
 	return finderOf(t, listings...), queries
 }
 
-// ownCatalogue finds the tools of made-up servers, and queries for them.
+// ownCatalogue returns an index of made-up servers, and queries for their tools.
 func ownCatalogue(t testing.TB) (*Finder, []string) {
 	var listings []discovery.Listing
 	for _, file := range catalogues.Own() {

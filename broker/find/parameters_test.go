@@ -21,7 +21,7 @@ func manyOptional(n int, describe string) json.RawMessage {
 		`"page_size":{"type":"integer"},"query":{"type":"string"},"owner":{"type":"string"},"repo":{"type":"string"}},"required":["owner","repo"]}`)
 }
 
-// Whatever the tool, detail "full" has its schema and all of its description.
+// Detail "full" has the schema and the whole description of every tool.
 func TestFullHasTheParameters(t *testing.T) {
 	long := strings.Repeat("What this parameter does takes many words. ", 40)
 	description := "Lists widgets. " + strings.Repeat("A sentence of the description. ", 100)
@@ -62,8 +62,8 @@ func TestFullHasTheParameters(t *testing.T) {
 	}
 }
 
-// The default detail has what is required, then what calls have most often, and
-// says how to get the rest.
+// The default detail has the required parameters, then those that calls use most often,
+// and says how to get the rest.
 func TestDescSaysHowToGetTheRest(t *testing.T) {
 	var tools []discovery.ListedTool
 	for i := range 6 {
@@ -94,7 +94,7 @@ func TestDescSaysHowToGetTheRest(t *testing.T) {
 	}
 }
 
-// A query of twelve names is answered with twelve tools.
+// A query of twelve names gets twelve tools.
 func TestAllNamesOfAQueryAreShown(t *testing.T) {
 	var tools []discovery.ListedTool
 	for i := range 40 {

@@ -14,8 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// What is known of the data in texts is in a hit at full and in a description, and
-// nowhere else at length.
+// Only hits at full and descriptions have the type of data in texts in full.
 func TestHitsSayWhatTextsHold(t *testing.T) {
 	record, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {

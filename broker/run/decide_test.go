@@ -263,8 +263,8 @@ func TestApproveAlways(t *testing.T) {
 	}
 }
 
-// A person sees all that he approves, in several forms if need be; what forms have no
-// room for he can only deny.
+// A person sees the full arguments before approving, in several forms if needed, and
+// can only deny a call that does not fit in the forms.
 func TestLongCallsAtTheClient(t *testing.T) {
 	long := func(n int) string {
 		return fmt.Sprintf(`const go = (s) => callMCPTool('t__ask', { s }).then(() => 'made', (e) => e.code); return Promise.all([go('x'.repeat(%d) + 'THE END'), go('short')])`, n)
@@ -306,7 +306,7 @@ func TestLongCallsAtTheClient(t *testing.T) {
 		w, p := newWorld(t), &person{answers: []string{"approve once"}}
 		args := json.RawMessage(`{"s":"` + strings.Repeat("x", 20_000) + `"}`)
 		_, _, err := w.Call(t.Context(), run.CallRequest{Tool: "t__ask", Arguments: args, Talker: p})
-		if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeApproval || !strings.Contains(e.Message, "too long to be shown whole") || w.n != 0 {
+		if e, ok := errors.AsType[*bridge.Error](err); !ok || e.Code != bridge.CodeApproval || !strings.Contains(e.Message, "too long for a form") || w.n != 0 {
 			t.Errorf("%v; %d calls", err, w.n)
 		}
 		p.answers = []string{"show the rest", "approve once"}

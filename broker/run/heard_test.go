@@ -25,7 +25,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// A watcher asks about t__ask, and notes what the run has read by then.
+// A watcher is a policy that asks about t__ask and records what the run has read by
+// then.
 type watcher struct{ read []string }
 
 func (w *watcher) Decide(c policy.Call) policy.Decision {
@@ -40,8 +41,8 @@ func (w *watcher) Decide(c policy.Call) policy.Decision {
 	return policy.Decision{Effect: policy.Ask, Code: "rule", Reason: "needs a look"}
 }
 
-// A run that goes on has read what it read before: values, failures and resources, under
-// whatever name the script calls a tool.
+// A resumed run has read what it read before: values, errors and resources, under every
+// name that the script uses for a tool.
 func TestResumedRunHasReadWhatItRead(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	for name, f := range map[string]func() (*mcp.CallToolResult, error){
@@ -63,7 +64,7 @@ func TestResumedRunHasReadWhatItRead(t *testing.T) {
 	runs, runner := sqlite.NewRuns(t.TempDir(), nil), inproc.New()
 	t.Cleanup(func() { runner.Close(); c.Close(); ts.Close(); runs.Close() })
 	w := &watcher{}
-	executor := func() *run.Executor { // one that knows nothing of what others have read
+	executor := func() *run.Executor { // without the pasts of other executors
 		return run.New(run.Options{Runner: runner, Languages: []sandbox.Language{sandbox.JavaScript}, Language: sandbox.JavaScript, Policy: policy.List{w},
 			Timeout: 20 * time.Second, MaxTimeout: 20 * time.Second, MaxOutputChars: 10_000, Runs: runs}, c, slog.New(slog.DiscardHandler))
 	}

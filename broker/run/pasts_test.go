@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Principals whose runs have read nothing are forgotten, but not while one runs.
+// Principals without a read are forgotten, unless a run of theirs is active.
 func TestPastsHaveAnEnd(t *testing.T) {
 	var p pasts
 	runs := p.of("runs")
@@ -23,7 +23,7 @@ func TestPastsHaveAnEnd(t *testing.T) {
 		t.Error("a run has another past than the next one of its principal")
 	}
 	runtime.GC()
-	for range 2 { // those that are empty, then those that nobody uses
+	for range 2 { // first the empty ones, then the unused ones
 		p.mu.Lock()
 		p.sweepLocked()
 		p.mu.Unlock()

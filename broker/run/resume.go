@@ -101,7 +101,7 @@ func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJourn
 	}
 }
 
-const unknownRun = "unknown run: there is none, it is older than 7 days, or it is somebody else's or of another profile. 0 tools called"
+const unknownRun = "unknown run: it does not exist, is older than 7 days, or belongs to another client or profile. 0 tools called"
 
 // resume goes on with an earlier run.
 func (x *Execution) resume(ctx context.Context) Answer {

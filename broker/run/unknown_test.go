@@ -22,8 +22,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// A write whose outcome nobody knows is kept as such, whatever its error says, and one
-// whose server has answered is not.
+// The outcome of a write is recorded as unknown if nothing is known about it, whatever
+// its error says, and not if its server has answered.
 func TestUnknownOutcomesAreKept(t *testing.T) {
 	const words = "the tool may have run all the same: look before you call it again"
 	var ts *httptest.Server

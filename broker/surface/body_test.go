@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// drip sends a request whose body does not come, and returns the first line of the
-// answer; empty if the connection just ends.
+// drip sends a request whose body never arrives, and returns the first line of the
+// response, or "" if the connection is closed.
 func drip(t *testing.T, url, head string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -34,8 +34,7 @@ func drip(t *testing.T, url, head string) string {
 	return answer
 }
 
-// A body that does not come ends its request, whatever it is for; an answer that
-// lasts does not end.
+// A body that does not arrive ends its request; a long response is not interrupted.
 func TestBodiesHaveADeadline(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

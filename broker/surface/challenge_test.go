@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Each refusal of a token says which one is needed and what is wrong with that which
-// was sent; an answer of the endpoint has no such header.
+// Each refusal of a token says which one is needed and what is wrong with the one that
+// was sent; responses of the endpoint have no such header.
 func TestRefusalsHaveAChallenge(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if _, flushes := w.(http.Flusher); !flushes {

@@ -49,7 +49,7 @@ func (f brittle) Templates() []surface.Template {
 
 func (f brittle) Resources(surface.Caller) []*mcp.Resource { f.fail(); return nil }
 
-// A lockedBuffer may be written by several at the same time.
+// A lockedBuffer is safe for concurrent use.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -67,7 +67,7 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// What panics in a feature is one answer, and one stack in the log.
+// A panic in a feature results in one error answer, and one stack in the log.
 func TestPanicsAreAnswers(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for _, asked := range []bool{false, true} {

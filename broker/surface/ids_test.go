@@ -15,13 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// oddIDs are ids and tokens that the SDK by itself gives back as others, or not at all.
+// oddIDs are ids and tokens that the SDK alone returns changed, or not at all.
 var oddIDs = []string{
 	`2047948614742839297`, `-9007199254740993`, `18446744073709551615`, `123456789012345678901234567890`, `1.5`, `-0.25`, `1.0`, `1e3`, `1e400`, `-0`,
 	`"\u0061"`, `"a\/b"`, `"<&>"`, `"\ud800"`, `"2047948614742839297"`, `"broker:json:dbdc"`, `"broker:json:"`, `7`, `0`, `-3`, `"x"`, `""`,
 }
 
-// progressing is a server whose tool tells its progress once.
+// progressing returns a server whose tool reports progress once.
 func progressing() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "go", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -39,7 +39,7 @@ func callWith(id, token string) string {
 
 const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-// raw has the members of a message as they were written.
+// raw contains the members of a message as they were written.
 type raw struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -58,7 +58,7 @@ func readRaw(t *testing.T, line []byte) (m raw) {
 	return m
 }
 
-// check looks for the progress and the answer of a call among messages.
+// check looks for the progress notification and the answer of a call among messages.
 func checkGivenBack(t *testing.T, id string, messages []raw) {
 	t.Helper()
 	progress, answered := false, false

@@ -40,14 +40,14 @@ func postTo(t *testing.T, url, token, session, body string) (status int, id stri
 	return res.StatusCode, res.Header.Get(sessionHeader)
 }
 
-// hello is an initialize whose client says more of itself, as JSON members.
+// hello returns an initialize with further members in its client info.
 func hello(capabilities, info string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{%s},"clientInfo":{"name":"c","version":"1"%s}}}`, capabilities, info)
 }
 
 const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 
-// endpointOf serves a surface without features, with room for some sessions.
+// endpointOf serves a surface without features, with limits for sessions.
 func endpointOf(t *testing.T, perOwner, inAll int, tokens map[string]string) (all *httpSessions, url string) {
 	t.Helper()
 	s := New(Options{Mode: ModeCode}, slog.New(slog.DiscardHandler))
@@ -105,7 +105,7 @@ func TestSessionsOfAllOwnersAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever ends a session, or keeps one from being opened, nothing is left of it.
+// A session that ends, or fails to open, leaves nothing behind.
 func TestSessionsThatEndLeaveNothing(t *testing.T) {
 	all, url := endpointOf(t, 10, 10, nil)
 	for _, body := range []string{ping, `{}`, `{"jsonrpc":"2.0","id":1,"method":"initialize"}`, "nonsense", `{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
@@ -138,7 +138,7 @@ func TestSessionsInUseAreNotEnded(t *testing.T) {
 	}
 }
 
-// heap is how much is in use, after a collection.
+// heap returns the memory in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -147,7 +147,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// What a client says of itself is kept in a few kB, wherever it says it.
+// A few kB of a client's description of itself are stored, from any message.
 func TestWhatClientsSayIsBounded(t *testing.T) {
 	much := strings.Repeat("x", 2<<20)
 	var b strings.Builder
@@ -176,7 +176,7 @@ func TestWhatClientsSayIsBounded(t *testing.T) {
 				}
 			}
 			http.DefaultClient.CloseIdleConnections()
-			// What takes the place of a message in the SDK's queue is not waited for.
+			// Nothing waits for the replacement of a message in the SDK's queue.
 			eventually.True(t, "each session keeps less than 200 kB", func() bool { return int64(heap())-int64(before) < n*200<<10 })
 		})
 	}
@@ -209,7 +209,7 @@ func TestCapabilitiesStay(t *testing.T) {
 	}
 }
 
-// A server of a client that is gone is forgotten, with all that it was shown.
+// The server of a client that left is forgotten, with its views.
 func TestServersOfClientsThatAreGone(t *testing.T) {
 	s := New(Options{Mode: ModeCode}, slog.New(slog.DiscardHandler))
 	servers := newClientServers(s, nil)

@@ -32,8 +32,8 @@ type Attempt struct {
 	Args  json.RawMessage
 }
 
-// A Known is what became of a call that was made before. It is an error only
-// within this package; Err is that of the call, and Heard that of Heard for it.
+// A Known is the outcome of an earlier call. It is an error only within this package;
+// Err is the error of the call, and Heard the result of Heard for it.
 type Known struct {
 	Value json.RawMessage
 	Err   error

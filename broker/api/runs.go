@@ -29,8 +29,8 @@ type RunCall struct {
 	Class string `json:"class,omitempty"`
 	By    string `json:"decided_by,omitempty"`
 	Used  bool   `json:"reused,omitempty"`
-	// Digest identifies what it does, so that nobody approves what he was not shown: a
-	// call that is cut has none.
+	// Digest identifies the call for its approval. A call that is cut has none, since
+	// only a call that was shown in full can be approved.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -59,8 +59,8 @@ func RunCallOf(c state.RunCall, whole bool) RunCall {
 func ShownDigest(c state.RunCall) string { return c.Digest() + c.Pin }
 
 // Run finds a run by the beginning of its id; an unknown one is
-// state.ErrNotFound. Its script is shown without what looks like a secret, and calls
-// that wait whole if that is asked for.
+// state.ErrNotFound. Its script has no text that looks like a secret, and its waiting
+// calls are complete if whole is set.
 func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
 	if err != nil {

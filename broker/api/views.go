@@ -264,7 +264,7 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 			case ShownDigest(c):
 			case "":
 				if body.Approve {
-					return newProblem(http.StatusConflict, "not_shown", "call %d was not shown whole: ask for the run with whole=true, and approve it with the digest that it has there", c.Ordinal)
+					return newProblem(http.StatusConflict, "not_shown", "call %d was not shown in full: get the run with whole=true, and approve the call with its digest from there", c.Ordinal)
 				}
 			default:
 				return newProblem(http.StatusConflict, "changed", "call %d is not what was shown: look at it again", c.Ordinal)

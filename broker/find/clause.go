@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// clauseMin is from how many bytes on a description ends with a part of the
-	// sentence, clauseMax how many it takes at most, and markedMax how many if a
-	// mark stands behind it.
+	// clauseMin is the least number of bytes after which a description may end with a
+	// part of the sentence, clauseMax its largest size, and markedMax its largest size
+	// before a mark.
 	clauseMin = 32
 	clauseMax = 56
 	markedMax = 48

@@ -26,8 +26,8 @@ type Answer struct {
 	RunID   string    `json:"run_id,omitempty"`
 	Expires string    `json:"expires,omitempty"`
 	Pending []Pending `json:"pending,omitempty"`
-	// Replayed is how many calls of the run before were repeated from its journal,
-	// of which clients are not told, and Reused are those that a changed script found made.
+	// Replayed is the number of calls of the earlier run that were repeated from its
+	// journal; clients do not get it. Reused are the calls that a changed script reused.
 	Replayed int      `json:"-"`
 	Reused   []Reused `json:"reused,omitempty"`
 

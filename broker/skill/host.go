@@ -106,7 +106,7 @@ var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type"
 	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
 // cutApprovalForm is the approvalForm of a run that is not shown in full.
-var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to be shown whole, so that this run alone cannot be approved.",` +
+var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to be shown in full, so this run alone cannot be approved.",` +
 	`"enum":["` + sayNo + `","` + sayAlways + `"],` +
 	`"enumNames":["No","Yes, whatever it is given, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 

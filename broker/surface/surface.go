@@ -123,8 +123,8 @@ type Surface struct {
 	talks     conversations
 	paused    paused
 	panics    panics
-	mu        sync.Mutex           // guards faces and what is in them
-	faces     []weak.Pointer[face] // of the servers that somebody still has
+	mu        sync.Mutex           // guards faces and their fields
+	faces     []weak.Pointer[face] // of servers that are still in use
 }
 
 // New returns a surface of these features, whose tools are listed in this order.

@@ -133,7 +133,7 @@ type Tool struct {
 	Func string
 	// WrapperPath is where the typed wrapper stands: servers/FOLDER/FUNC.ts.
 	WrapperPath string
-	// PlainPrefix is that of its server.
+	// PlainPrefix is the PlainPrefix of its server.
 	PlainPrefix string
 }
 

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the number of letters above which a run of letters is no word but
+// maxWord is the number of letters of the longest word. A longer run of letters is
 // data: a key, a hash, an encoded picture.
 const maxWord = 48
 

@@ -21,8 +21,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A global installation is left to npx. What lies beside the working folder is not
-// looked at.
+// npx runs a global installation itself. Programs beside the working folder are
+// ignored.
 func TestWhatNPXPrefers(t *testing.T) {
 	spec, err := Parse("npx", []string{"-y", "@a/b"})
 	if err != nil {

@@ -123,11 +123,11 @@ func (r *HTTP) Close() {
 // RoundTrip sends one request. Redirects come through here as well, each with
 // its own URL; those to another origin are refused by the base.
 //
-// The SDK ends its connection, and with it every call, on most answers that the
-// protocol does not have. So each answer concerns its own request only: a call is
-// answered with a message or fails with a *StatusError, an *AnswerError or a
-// *SendError, what needs no answer is taken as received, and the optional stream
-// of a session goes on or is none.
+// The SDK ends its connection, and with it every call, on most responses outside
+// the protocol. RoundTrip keeps the effect of a response to its own request. A call
+// gets a message or fails with a *StatusError, an *AnswerError or a *SendError. A
+// message without an answer counts as received. The optional stream of a session
+// continues or stays closed.
 func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch req.Method {
 	case http.MethodGet:

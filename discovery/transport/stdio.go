@@ -209,9 +209,9 @@ func (c *Stdio) writeLoop() {
 	}
 }
 
-// reject takes a line that is not a message as a whole: it keeps the line for
-// people and passes on the messages in it. One that cannot be read, or was too
-// long, is reported to the call that waits for it, if its id can be made out.
+// reject handles a line that is not a single message: it logs the line and passes on
+// the messages in it. A message that cannot be read, or is too long, is reported to
+// the call that waits for it, if its id can be read.
 func (c *Stdio) reject(text []byte, size int, why error) error {
 	if !errors.Is(why, ErrTooLong) {
 		c.o.Dropped(bytes.TrimSpace(text))

@@ -25,11 +25,10 @@ const (
 
 // A stream is the body of an event stream as the SDK gets it: messages that it
 // can read, and nothing else. The SDK ends its connection, with all calls on it,
-// when a stream has data that is no message or ends too often, so a stream of
-// Streamable HTTP is asked for again here: that of a call where the server has
-// given its events ids, and the optional one of a session for as long as the
-// session lasts. A call whose stream ends without an answer gets an error in its
-// place.
+// when a stream has data that is not a message or ends too often. So a stream of
+// Streamable HTTP is reopened here: the stream of a call if its events have ids, and
+// the optional stream of a session until the session ends. A call whose stream ends
+// without an answer gets an error.
 type stream struct {
 	r       *HTTP
 	ctx     context.Context

@@ -60,9 +60,8 @@ var (
 	errMany    = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
 )
 
-// Create makes a token, with the name and the limits of t, and returns the secret,
-// which is kept nowhere. Inherit lets it have what the client of a revoked token of that
-// name has kept.
+// Create makes a token with the name and the limits of t, and returns the secret, which
+// is not stored. Inherit gives it the stored data of a revoked token with that name.
 func (s Store) Create(ctx context.Context, t Token, inherit bool) (secret string, err error) {
 	var revoked map[string]time.Time
 	if err := read(ctx, s.docs, revokedDoc, &revoked); err != nil {

@@ -60,7 +60,7 @@ func (c *converter) oauth(key string, v any) config.Object {
 		if v == false {
 			c.note("%s: false is left out: the broker signs in to a server only when you run broker auth login", key)
 		} else if v != true {
-			c.note("%s is left out: it is no object", key)
+			c.note("%s is left out: it is not an object", key)
 		}
 		return nil
 	}
@@ -142,7 +142,7 @@ func (c *converter) timeout(v any) {
 	}
 	*to = duration(v, max(unit, 1))
 	if *to == nil {
-		c.note("timeout %s is left out: it is no time", text(v))
+		c.note("timeout %s is left out: it is not a duration", text(v))
 	} else if guessed {
 		c.note("timeout %s was read as %v s, for %s does not say how it counts: correct %q if that is wrong", text(v), *to, c.client.Title, d.timeout)
 	}

@@ -22,7 +22,7 @@ import (
 // An Issuer is where people sign in with a browser.
 type Issuer struct {
 	URL       string
-	Client    oauth.Client // what the broker is there, and the scopes that it asks for
+	Client    oauth.Client // the broker's registration, and the scopes that it requests
 	Endpoints func(ctx context.Context) (Endpoints, error)
 }
 

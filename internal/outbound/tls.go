@@ -36,7 +36,7 @@ func explainTLS(host string, err error) error {
 		return &TLSError{Host: host, CertFile: authority && !systemList, Err: err, text: fmt.Sprintf(format, args...)}
 	}
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
-		return say(false, "the certificate of %s is for %s: use the name that it is for, or ask whoever runs the server for another certificate", host, namesOf(e.Certificate))
+		return say(false, "the certificate of %s is for %s: use that name, or ask the operator of the server for another certificate", host, namesOf(e.Certificate))
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		return say(false, "%s", invalid(host, e, time.Now()))
@@ -48,7 +48,7 @@ func explainTLS(host string, err error) error {
 		return say(true, "the certificate of %s is signed by an authority that this machine does not know%s: %s", host, issuerOf(e.Cert), knowAuthority)
 	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return say(false, "the certificate of %s is refused: %v; ask whoever runs the server for another", host, e.Err)
+		return say(false, "the certificate of %s is refused: %v; ask the operator of the server for another", host, e.Err)
 	}
 	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert of TLS
 		return say(false, "%s refuses the TLS connection: %v; it may want a certificate of the client, or speak another version of TLS", host, e.Err)
@@ -76,7 +76,7 @@ var knowAuthority = func() string {
 // invalid returns why a certificate is not valid.
 func invalid(host string, e x509.CertificateInvalidError, now time.Time) string {
 	if e.Reason != x509.Expired || e.Cert == nil {
-		return fmt.Sprintf("the certificate of %s is refused: %v; ask whoever runs the server for another", host, e)
+		return fmt.Sprintf("the certificate of %s is refused: %v; ask the operator of the server for another", host, e)
 	}
 	whose := "the certificate of " + host
 	if e.Cert.IsCA {
@@ -85,7 +85,7 @@ func invalid(host string, e x509.CertificateInvalidError, now time.Time) string 
 	if now.Before(e.Cert.NotBefore) {
 		return fmt.Sprintf("%s is not valid before %s: check the clock of this machine, which says %s", whose, day(e.Cert.NotBefore), day(now))
 	}
-	return fmt.Sprintf("%s expired on %s: check the clock of this machine, which says %s, or ask whoever runs the server for a new one", whose, day(e.Cert.NotAfter), day(now))
+	return fmt.Sprintf("%s expired on %s: check the clock of this machine, which says %s, or ask the operator of the server for a new one", whose, day(e.Cert.NotAfter), day(now))
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -43,9 +43,8 @@ type Bundle struct {
 	Implicit bool `json:"implicit,omitempty"`
 	// Getters is set if the program has classes with getters.
 	Getters bool `json:"getters,omitempty"`
-	// Hints say of names that are not defined where they can be had, and
-	// Withheld what to use in the place of what other runtimes have. Messages are hints
-	// for messages of the engine.
+	// Hints are hints for undefined names, Withheld for globals that only other runtimes
+	// have, and Messages for error messages of the engine.
 	Hints    map[string]string `json:"hints,omitempty"`
 	Messages map[string]string `json:"messages"`
 	Withheld map[string]string `json:"withheld"`

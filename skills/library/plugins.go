@@ -43,9 +43,9 @@ func pluginOn(s skills.Switches, config map[string]bool, name string) bool {
 	return on || !said
 }
 
-// EnabledPlugins are the plugins installed in dir that are on: by the
-// switches or else by config, as Options.PluginsOn. The switches are not read if there
-// is no plugin. When it cannot be known which are off, the error says why, and none is on.
+// EnabledPlugins returns the plugins installed in dir that are on, by the switches or
+// else by config, as Options.PluginsOn. It does not read the switches if there are no
+// plugins. If it cannot read them, it returns an error and no plugins.
 func EnabledPlugins(dir string, switches skills.Switchboard, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem, err error) {
 	all, problems := plugin.Installed(dir)
 	if len(all) == 0 {

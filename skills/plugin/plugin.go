@@ -207,8 +207,9 @@ func (p *Plugin) Roots() []skills.Root {
 	return roots
 }
 
-// readServers reads .mcp.json, and what the manifest has: servers, the name of a
-// file with them, or a list of these. A server of the file .mcp.json wins.
+// readServers reads the servers of .mcp.json and of the manifest, which has servers,
+// the name of a file with servers, or a list of these. Servers of .mcp.json take
+// precedence.
 func (p *Plugin) readServers(root *os.Root, m *manifest) {
 	var read []string
 	if m.whole() {

@@ -287,7 +287,7 @@ func placeFor(root *os.Root, name string) (local string, err error) {
 	}
 	if at := filepath.Dir(local); at != "." {
 		if err := root.MkdirAll(at, 0o700); err != nil {
-			return "", refuse("bad_repository", "there is no place for %q, as if it were a file and a folder: %v", name, err)
+			return "", refuse("bad_repository", "cannot create a folder for %q; its path may be a file and a folder: %v", name, err)
 		}
 	}
 	return local, nil

@@ -51,9 +51,7 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 	}
 	if c != nil {
 		c.status.Store(int32(resp.StatusCode))
-		if answer.Error == nil {
-			answer.Result = c.take(answer.Result)
-		}
+		c.answered(answer)
 	}
 	return rewrite(resp, append(messages, answer))
 }

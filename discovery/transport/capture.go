@@ -25,6 +25,7 @@ type Capture struct {
 
 	standIn func(result json.RawMessage) (shown json.RawMessage, keep bool)
 	failure atomic.Pointer[AnswerError]
+	refusal atomic.Pointer[jsonrpc.Error]
 	status  atomic.Int32
 
 	tee *tee       // where id is registered; nil on Streamable HTTP
@@ -58,6 +59,10 @@ func (c *Capture) Err() error {
 	return nil
 }
 
+// Refusal returns the error that the server answered with, or nil. The SDK takes one
+// with a code of its own, such as -32004, for the end of the connection.
+func (c *Capture) Refusal() *jsonrpc.Error { return c.refusal.Load() }
+
 // Status returns the HTTP status of an answer that is a message, or 0 if there was none
 // or the transport is not HTTP.
 func (c *Capture) Status() int { return int(c.status.Load()) }
@@ -75,6 +80,19 @@ func (c *Capture) repair(text []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return withoutNaN(text)
+}
+
+// answered notes what the server answered, and gives the SDK a result to decode. c may
+// be nil.
+func (c *Capture) answered(resp *jsonrpc.Response) {
+	if c == nil {
+		return
+	}
+	if resp.Error == nil {
+		resp.Result = c.take(resp.Result)
+	} else if e, ok := errors.AsType[*jsonrpc.Error](resp.Error); ok {
+		c.refusal.Store(e)
+	}
 }
 
 func (c *Capture) take(result json.RawMessage) json.RawMessage {
@@ -125,6 +143,15 @@ func (t *tee) sending(ctx context.Context, m jsonrpc.Message) {
 	t.byID[req.ID] = c
 }
 
+// unsent forgets a request that was not written: nothing answers it.
+func (t *tee) unsent(m jsonrpc.Message) {
+	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
+		t.mu.Lock()
+		delete(t.open, req.ID)
+		t.mu.Unlock()
+	}
+}
+
 // received replaces the result of m if its request has a capture.
 func (t *tee) received(m jsonrpc.Message) {
 	resp, ok := m.(*jsonrpc.Response)
@@ -136,9 +163,7 @@ func (t *tee) received(m jsonrpc.Message) {
 	delete(t.byID, resp.ID)
 	delete(t.open, resp.ID)
 	t.mu.Unlock()
-	if c != nil && resp.Error == nil {
-		resp.Result = c.take(resp.Result)
-	}
+	c.answered(resp)
 }
 
 // unreadable returns the message that the SDK gets instead of invalid JSON: the
@@ -232,6 +257,9 @@ func (c *teeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *teeConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	c.tee.sending(ctx, m)
 	err := c.Connection.Write(ctx, m)
+	if err != nil {
+		c.tee.unsent(m)
+	}
 	if _, ok := errors.AsType[*StatusError](err); ok {
 		return rejected(err)
 	}

@@ -158,9 +158,7 @@ func (s *stream) drain() {
 // answer ends the stream with the answer to the call.
 func (s *stream) answer(resp *jsonrpc.Response) jsonrpc.Message {
 	s.done = true
-	if resp.Error == nil && s.capture != nil {
-		resp.Result = s.capture.take(resp.Result)
-	}
+	s.capture.answered(resp)
 	return resp
 }
 

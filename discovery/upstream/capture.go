@@ -36,11 +36,19 @@ func captureList() *transport.Capture {
 	return c
 }
 
+// captureError captures the error of a request whose result the SDK decodes.
+func captureError() *transport.Capture {
+	return transport.NewCapture(func(result json.RawMessage) (json.RawMessage, bool) { return result, false })
+}
+
 // answerError returns the error of a request that was sent with c and failed with err:
 // c's error if the answer could not be read, or err with the HTTP status of the answer.
 func answerError(c *transport.Capture, err error) error {
 	if e := c.Err(); e != nil {
 		return e
+	}
+	if e := c.Refusal(); e != nil {
+		err = e
 	}
 	if status := c.Status(); status >= 400 {
 		return &refusedError{status: status, err: err}

@@ -93,7 +93,9 @@ func TestForgottenSessionIsOpenedAnew(t *testing.T) {
 				for range 3 {
 					if err := call(); err != nil {
 						failed++
-						t.Logf("round %d: %v", round, err)
+						if e, ok := errors.AsType[*ConnectError](err); !ok || !e.Sent {
+							t.Errorf("round %d: %T, which does not say that the call may have run: %v", round, err, err)
+						}
 					} else {
 						good++
 					}
@@ -133,19 +135,27 @@ func TestRefusedCallKeepsItsSession(t *testing.T) {
 	}
 }
 
-// The error of a server may have the code and text of the SDK's own error for unsent
-// requests.
+// An error of a server may have the code and the words of the SDK's own, for what
+// could not be sent and for connections that end. It answers its call, which is not
+// sent again, and the session goes on.
 func TestErrorWithTheWordsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {
 		puppet := new(fakeupstream.Puppet)
 		p := newPuppet(t, wire, puppet)
-		for _, refusal := range []string{fakeupstream.Refusal(-32005, "rejected by transport"), fakeupstream.Refusal(-32001, "rejected by transport"), fakeupstream.Refusal(-32005, "limit exceeded")} {
+		refusals := []string{
+			fakeupstream.Refusal(-32005, "rejected by transport"), fakeupstream.Refusal(-32001, "rejected by transport"), fakeupstream.Refusal(-32005, "limit exceeded"),
+			fakeupstream.Refusal(-32003, "client is closing"), fakeupstream.Refusal(-32004, "server is closing"), fakeupstream.Refusal(-32004, "no such record"), fakeupstream.Refusal(-32003, "not permitted"),
+		}
+		for _, refusal := range refusals {
 			puppet.On("tools/call echo", refusal)
 			_, err := p.Call(t.Context(), "s", "echo", nil, nil)
-			if _, ok := errors.AsType[*RPCError](err); !ok {
+			if e, ok := errors.AsType[*RPCError](err); !ok || !strings.Contains(refusal, fmt.Sprint(e.Code)) || !strings.Contains(refusal, e.Message) {
 				t.Errorf("%s: %s became %T: %v", wire, refusal, err, err)
 			}
+		}
+		if n, calls := puppet.Seen("initialize"), puppet.Seen("tools/call echo"); n != 1 || calls != len(refusals) {
+			t.Errorf("%s: %d sessions and %d calls, want 1 and %d", wire, n, calls, len(refusals))
 		}
 	}
 }

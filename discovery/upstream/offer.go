@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/listing"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -101,9 +102,11 @@ func (s *session) readResource(ctx context.Context, args json.RawMessage) (json.
 	if err := json.Unmarshal(args, &params); err != nil {
 		return nil, badArguments(err)
 	}
-	res, err := s.mcp.ReadResource(ctx, &params)
+	kept := captureError()
+	defer kept.Release()
+	res, err := s.mcp.ReadResource(transport.WithCapture(ctx, kept), &params)
 	if err != nil {
-		return nil, err
+		return nil, answerError(kept, err)
 	}
 	content := []mcp.Content{}
 	for _, part := range res.Contents {
@@ -124,9 +127,11 @@ func (s *session) getPrompt(ctx context.Context, args json.RawMessage) (json.Raw
 	if err := json.Unmarshal(args, &params); err != nil {
 		return nil, badArguments(err)
 	}
-	res, err := s.mcp.GetPrompt(ctx, &params)
+	kept := captureError()
+	defer kept.Release()
+	res, err := s.mcp.GetPrompt(transport.WithCapture(ctx, kept), &params)
 	if err != nil {
-		return nil, err
+		return nil, answerError(kept, err)
 	}
 	value := struct {
 		Description string               `json:"description,omitempty"`

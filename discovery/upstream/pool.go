@@ -373,7 +373,7 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 		err = errForgotten(err)
 		s.retire(ctx, sess, err)
 		if !again {
-			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call it again: the session is opened anew", Err: sess.hide.InErr(err)}
+			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Hint: "the next call opens another session", Err: sess.hide.InErr(err)}
 		}
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}

@@ -70,8 +70,9 @@ func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 				t.Errorf("the run of %q does not go on: %s %s", of, got.Result, got.Stderr)
 			}
 			again := run(of, broker.ExecuteRequest{Code: call + `; throw new Error('broken off')`})
-			if got := run("", broker.ExecuteRequest{Resume: runIn(again), AnyProfile: true, Code: `return await store.get('k')`}); string(got.Result) != fmt.Sprintf(`"of %s"`, of) {
-				t.Errorf("a person resumes the run of %q and reads %s %s", of, got.Result, got.Stderr)
+			got := run("", broker.ExecuteRequest{Resume: runIn(again), Profile: of, Code: `const r = [await store.get('k'), await callMCPTool('files__read_file', {path: 'secret'}).then(() => 'read', e => e.code)]; throw new Error(r.join())`})
+			if want := fmt.Sprintf("of %s,%s", of, map[bool]string{true: "unknown_tool", false: "read"}[of == "narrow"]); !strings.Contains(got.Stderr, want) {
+				t.Errorf("a person resumes the run of %q, which says %s, want %s", of, got.Stderr, want)
 			}
 			cs := connectView(t, b, of)
 			for _, by := range profiles {

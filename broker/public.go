@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -137,6 +138,9 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 // never fails without one. When ctx is cancelled, the script and its calls are
 // killed.
 func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
+	for name := range strings.SplitSeq(req.Profile, "+") { // as a view joins them
+		b = b.View(name)
+	}
 	return b.run.Execute(ctx, req)
 }
 

@@ -83,13 +83,12 @@ func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.profile = x.o.Profile
 	x.keep = &keeping{results: x.o.Results, owner: x.owner(), whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
 
 // owner returns the name to which the results and values of x belong.
-func (x *Execution) owner() string { return state.ForProfile(x.Request.Owner, x.profile) }
+func (x *Execution) owner() string { return state.ForProfile(x.Request.Owner, x.o.Profile) }
 
 // endCall ends the record of a call that was answered with so many bytes.
 func (x *Execution) endCall(err error, bytesOut int) {

@@ -62,7 +62,6 @@ type Execution struct {
 	stdout, stderr           *capture
 	notes                    []string
 	id                       string
-	profile                  string // that owns what x stores and reads
 	keep                     *keeping
 	unkept                   atomic.Bool // something could not be kept
 	bridge                   *bridge.Bridge

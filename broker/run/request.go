@@ -41,8 +41,9 @@ type Request struct {
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or state.Local.
 	Owner string
-	// AnyProfile lets the user resume a run of a client with another profile.
-	AnyProfile bool
+	// Profile is the profile of the run that Resume names, when the user resumes it: the run
+	// goes on with what its profile has, and not with all that the user has.
+	Profile string
 	// Team is whose quota is used up; empty for that of nobody.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol

@@ -117,14 +117,12 @@ func (x *Execution) resume(ctx context.Context) Answer {
 	case err != nil:
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
-	if run.Profile != x.profile && !x.Request.AnyProfile {
+	if run.Profile != x.o.Profile {
 		x.journal = &journaling{x: x, resumed: true}
 		x.journal.load(run, calls, j)
 		x.journal.giveBack()
 		return x.refuse(unknownRun)
 	}
-	x.profile = run.Profile
-	x.keep.owner = x.owner()
 	answer, recorded := x.resumable(ctx, &run, calls)
 	x.journal = &journaling{x: x, resumed: true}
 	x.journal.load(run, calls, j)

@@ -137,7 +137,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", AnyProfile: true}
+			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", Profile: run.Run.Profile}
 			if in, ok := a.stdin.(*os.File); ok && file != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)
 			}

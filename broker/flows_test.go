@@ -1,7 +1,9 @@
 package broker_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -53,6 +55,25 @@ func TestFlowsHoldAcrossRuns(t *testing.T) {
 	} {
 		if got := outcome(b, t, step.owner, step.code); got != step.want {
 			t.Errorf("step %d: %s, want %s", i, got, step.want)
+		}
+	}
+}
+
+// What a run reads counts also if many principals came while it ran, so that those who
+// had read nothing were dropped.
+func TestFlowsHoldWhenManyCome(t *testing.T) {
+	b := flowBroker(t, t.TempDir(), `{"preset":"open","flows":[{"from":["crm"],"to":["chat"],"effect":"deny"}]}`)
+	came := 0
+	b.Execute(t.Context(), broker.ExecuteRequest{Owner: "ann", Code: readContact, Progress: func(int, string) {
+		for ; came < 70; came++ {
+			outcome(b, t, fmt.Sprint("person ", came), "")
+		}
+	}})
+	runtime.GC()
+	runtime.GC()
+	for owner, want := range map[string]string{"ann": "denied", "person 1": "ok", "bob": "ok"} {
+		if got := outcome(b, t, owner, postHello); got != want || came == 0 {
+			t.Errorf("%s: %s after %d others, want %s", owner, got, came, want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ func (x *Execution) Commit(res sandbox.Result, bytesOut int64) {
 	if x.o.Learned != nil {
 		x.o.Learned.FlushSoon()
 	}
+	x.e.past(x.Request.Owner) // what x has read counts, also if it began before others were dropped
 	x.e.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(x.bridge.Records()))
 }
 

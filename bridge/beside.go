@@ -52,9 +52,10 @@ func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) 
 	if len(blocks) == 0 || itemsRepeated(value, blocks) {
 		return nil
 	}
+	whole, inner := original{raw: structured}, original{raw: value}
 	for i, b := range blocks {
 		switch {
-		case b.Type == "text" && (b.Text == "" || repeats(structured, value, b.Text)):
+		case b.Type == "text" && (b.Text == "" || repeats(&whole, &inner, b.Text)):
 		case b.Data != "" && bytes.Contains(structured, []byte(b.Data)):
 		case b.Resource != nil && b.Resource.Blob != "" && bytes.Contains(structured, []byte(b.Resource.Blob)):
 		default:
@@ -65,16 +66,17 @@ func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) 
 }
 
 // repeats reports whether a text is a copy of structured content, or of a text in it.
-func repeats(structured, value json.RawMessage, text string) bool {
-	if sameJSON(structured, text) || len(value) != len(structured) && sameJSON(value, text) {
+func repeats(structured, value *original, text string) bool {
+	wrapped := len(value.raw) != len(structured.raw)
+	if structured.is(text) || wrapped && value.is(text) {
 		return true
 	}
 	trimmed := strings.TrimSpace(text)
-	if holdsText(structured, text) || trimmed != text && holdsText(structured, trimmed) {
+	if holdsText(structured.raw, text) || trimmed != text && holdsText(structured.raw, trimmed) {
 		return true
 	}
 	// The value of a wrapper may be written as its language does, such as True or 1.0.
-	return len(value) != len(structured) && strings.EqualFold(string(value), trimmed)
+	return wrapped && strings.EqualFold(string(value.raw), trimmed)
 }
 
 // holdsText reports whether a text is a value in JSON, in either of the two ways that
@@ -84,7 +86,11 @@ func holdsText(structured json.RawMessage, text string) bool {
 	if err != nil {
 		return false
 	}
-	for _, quoted := range [][]byte{html, []byte(compact(text))} {
+	spellings := [][]byte{html}
+	if plain := []byte(compact(text)); !bytes.Equal(plain, html) {
+		spellings = append(spellings, plain)
+	}
+	for _, quoted := range spellings {
 		for rest := structured; ; {
 			i := bytes.Index(rest, quoted)
 			if i < 0 {
@@ -108,29 +114,39 @@ func itemsRepeated(value json.RawMessage, blocks []content) bool {
 	for i, b := range blocks {
 		var text string
 		isText := json.Unmarshal(items[i], &text) == nil && text == b.Text
-		if b.Type != "text" || !isText && !sameJSON(items[i], b.Text) {
+		if b.Type != "text" || !isText && !(&original{raw: items[i]}).is(b.Text) {
 			return false
 		}
 	}
 	return true
 }
 
-// sameJSON reports whether text is the JSON of value, except for white space or after
-// decoding both.
-func sameJSON(value json.RawMessage, text string) bool {
-	if sameButSpace(value, text) {
+// An original is JSON that texts may be copies of. It is decoded once at most.
+type original struct {
+	raw     json.RawMessage
+	decoded bool
+	value   any // nil if it cannot be decoded
+}
+
+// is reports whether a text is the JSON of o: the same but for white space, else the
+// same when it is decoded.
+func (o *original) is(text string) bool {
+	if sameButSpace(o.raw, text) {
 		return true
 	}
 	text = strings.TrimSpace(text)
-	if text == "" || len(text) > maxCompared || len(value) > maxCompared || text[0] != bytes.TrimSpace(value)[0] && !isNumber(text[0]) {
+	if text == "" || len(text) > maxCompared || len(o.raw) > maxCompared || text[0] != bytes.TrimSpace(o.raw)[0] && !isNumber(text[0]) {
 		return false
 	}
-	a, err := decodeExact(value)
-	if err != nil {
+	if !o.decoded {
+		o.decoded = true
+		o.value, _ = decodeExact(o.raw)
+	}
+	if o.value == nil { // also null, which is the same but for white space or not at all
 		return false
 	}
 	b, err := decodeExact([]byte(text))
-	return err == nil && equalJSON(a, b)
+	return err == nil && equalJSON(o.value, b)
 }
 
 func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }

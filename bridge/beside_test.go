@@ -76,6 +76,27 @@ func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
 	}
 }
 
+// Structured content is decoded once, however many blocks are compared with it.
+func TestManyBlocksBesideLongContent(t *testing.T) {
+	rows := `{"rows":[` + strings.Repeat(`{"id":1234567,"title":"a title of some length","done":false},`, 2000) + `1]}`
+	tool, _ := catalog.Tool("shop__open")
+	allocs := func(blocks int) float64 {
+		var list []string
+		for i := range blocks {
+			list = append(list, text(fmt.Sprintf(`{"number":%d}`, i)))
+		}
+		raw := json.RawMessage(`{"structuredContent":` + rows + `,"content":[` + strings.Join(list, ",") + `]}`)
+		return testing.AllocsPerRun(2, func() {
+			if _, err := bridge.Value(tool, raw, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if one, many := allocs(1), allocs(101); many > one+100*200 {
+		t.Errorf("%.0f allocations for one block, %.0f for 101", one, many)
+	}
+}
+
 func BenchmarkValueWithACopy(b *testing.B) {
 	rows := `{"rows":[` + strings.Repeat(`{"id":1234567,"title":"a title of some length","done":false},`, 2000) + `1]}`
 	raw := json.RawMessage(`{"structuredContent":` + rows + `,"content":[` + text(rows) + `]}`)

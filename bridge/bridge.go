@@ -295,8 +295,12 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	}
 	value, err := b.send(ctx, tool, args, r)
 	if e, ok := errors.AsType[*Error](err); ok && waitsToRetry(ctx, r.Class, e) {
+		decision := r.Decision
 		if _, refused := b.take(ctx, tool, r); refused == nil {
+			r.Result = nil
 			value, err = b.send(ctx, tool, args, r)
+		} else {
+			r.Decision = decision // the call itself was not refused
 		}
 	}
 	return value, err

@@ -70,6 +70,7 @@ func TestReadsAreRetriedOnce(t *testing.T) {
 	}{
 		{"a read", "get_item", limited("2 s"), `{"content":[]}`, time.Minute, 2, 2 * time.Second, false},
 		{"a read that is limited again", "get_item", limited("2 s"), limited("2 s"), time.Minute, 2, 2 * time.Second, true},
+		{"a read whose server is lost", "get_item", limited("2 s"), "", time.Minute, 2, 2 * time.Second, true},
 		{"a read without a time", "get_item", `{"isError":true,"content":[` + text("too many requests") + `]}`, "", time.Minute, 1, 0, true},
 		{"a read with a long time", "get_item", limited("60 s"), "", time.Hour, 1, 0, true},
 		{"a read without the time for it", "get_item", limited("5 s"), "", 5 * time.Second, 1, 0, true},
@@ -80,7 +81,9 @@ func TestReadsAreRetriedOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tools := discovery.NewCatalog([]discovery.Listing{{Server: "shop", Tools: []discovery.ListedTool{{Name: "get_item"}, {Name: "buy"}, {Name: "frobnicate"}}}})
 				sent, started := 0, time.Now()
+				var recorded bridge.Record
 				b := bridge.New(bridge.Options{
+					Record: func(r bridge.Record) { recorded = r },
 					Resolve: func(_ context.Context, name string) (*discovery.Tool, error) {
 						tool, _ := tools.Tool(name)
 						return tool, nil
@@ -88,6 +91,9 @@ func TestReadsAreRetriedOnce(t *testing.T) {
 					Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 						if sent++; sent == 1 {
 							return json.RawMessage(c.first), nil
+						}
+						if c.second == "" {
+							return nil, errors.New("the connection was lost")
 						}
 						return json.RawMessage(c.second), nil
 					}),
@@ -97,6 +103,9 @@ func TestReadsAreRetriedOnce(t *testing.T) {
 				_, err := b.Call(ctx, "shop__"+c.tool, nil)
 				if sent != c.sent || time.Since(started) != c.took || (err != nil) != c.fails || len(b.Records()) != 1 {
 					t.Errorf("sent %d times in %v, %v; %d records", sent, time.Since(started), err, len(b.Records()))
+				}
+				if last := map[bool]string{false: c.first, true: c.second}[sent == 2]; string(recorded.Result) != last {
+					t.Errorf("the record has the result %s, want that of the last time: %s", recorded.Result, last)
 				}
 			})
 		})

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -97,7 +96,7 @@ func writeEvent(name string, data []byte) []byte {
 	out := make([]byte, 0, len(name)+len(data)+20)
 	out = append(append(append(out, "event: "...), name...), '\n')
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		out = slices.Concat(out, []byte("data: "), line, []byte("\n"))
+		out = append(append(append(out, "data: "...), line...), '\n')
 	}
 	return append(out, '\n')
 }

@@ -103,8 +103,13 @@ func MarkIDs(message []byte) []byte {
 	if e.method == nil {
 		return message
 	}
-	id, odd := marked(e.id)
-	params, changed := convertParams(e.method, e.params, marked)
+	return convertIDs(message, e, marked)
+}
+
+// convertIDs converts the id and the tokens of a message, whose members are e.
+func convertIDs(message []byte, e envelope, convert func(json.RawMessage) (json.RawMessage, bool)) []byte {
+	id, odd := convert(e.id)
+	params, changed := convertParams(e.method, e.params, convert)
 	if !odd && !changed {
 		return message
 	}
@@ -127,21 +132,7 @@ func RestoreIDs(message []byte) []byte {
 	if !HasMarkedIDs(message) || !json.Valid(message) {
 		return message
 	}
-	e := scanEnvelope(message)
-	id, odd := restored(e.id)
-	params, changed := convertParams(e.method, e.params, restored)
-	if !odd && !changed {
-		return message
-	}
-	return replaceMembers(message, func(key string, value json.RawMessage) json.RawMessage {
-		switch {
-		case key == "id" && odd:
-			return id
-		case key == "params" && changed:
-			return params
-		}
-		return value
-	})
+	return convertIDs(message, scanEnvelope(message), restored)
 }
 
 // EncodeMessage encodes a message and restores its ids and tokens.

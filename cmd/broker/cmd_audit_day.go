@@ -39,7 +39,7 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if _, err := parseSpan(day, time.Now()); err == nil {
 			return nil
 		}
-		if strings.ContainsAny(day[:1], "0123456789") {
+		if day != "" && strings.ContainsAny(day[:1], "0123456789") {
 			return usage("audit %q: %w", day, errMoment)
 		}
 		return group(cmd, args)

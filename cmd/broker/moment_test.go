@@ -46,3 +46,18 @@ func TestDaysWhenClocksChange(t *testing.T) {
 		}
 	}
 }
+
+// What is neither a day nor a command of audit is refused, whatever it is.
+func TestAuditRefusesOtherWords(t *testing.T) {
+	c := (&app{}).auditCommand()
+	for _, args := range [][]string{{""}, {"", ""}, {" "}, {"\x00"}, {"9"}, {"2026-02-31"}, {"yesterday", "noon"}, {"é"}} {
+		if err := c.Args(c, args); err == nil {
+			t.Errorf("audit %q is taken", args)
+		}
+	}
+	for _, day := range []string{"today", "monday", "2h"} {
+		if err := c.Args(c, []string{day}); err != nil {
+			t.Errorf("audit %s: %v", day, err)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 // id, since the body cannot hold one to another call. unusable says why a body that
 // should be JSON cannot be read.
 func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, answer *jsonrpc.Response, unusable *AnswerError) {
-	if !json.Valid(body) {
+	if parts := values(body); len(parts) == 1 && !json.Valid(body) {
 		fixed, ok := c.repair(body)
 		if !ok {
 			if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
@@ -71,14 +71,7 @@ func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, ans
 		}
 		body = fixed
 	}
-	batch := []json.RawMessage{body}
-	if body[0] == '[' {
-		batch = nil
-		if json.Unmarshal(body, &batch) != nil {
-			return nil, nil, nil
-		}
-	}
-	for _, raw := range batch {
+	for _, raw := range values(body) {
 		switch m := decodeMessage(raw).(type) {
 		case *jsonrpc.Response:
 			if answer == nil || m.ID == id {
@@ -91,9 +84,11 @@ func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, ans
 		default:
 			e := scanEnvelope(raw)
 			switch {
-			case answer != nil || string(e.version) != `"2.0"` || e.method != nil:
+			case answer != nil || e.method != nil || !e.answers():
 			case e.err != nil:
 				answer = &jsonrpc.Response{Error: decodeError(e.err)}
+			case e.result != nil:
+				answer = &jsonrpc.Response{Result: e.result}
 			case unusable == nil:
 				unusable = &AnswerError{Why: whyUnreadable(raw), Text: shown(raw)}
 			}

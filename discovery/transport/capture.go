@@ -166,13 +166,28 @@ func (t *tee) received(m jsonrpc.Message) {
 	c.answered(resp)
 }
 
+// address gives an answer the id of the request that it answers, where a server has
+// written the number of an open request as a string.
+func (t *tee) address(resp *jsonrpc.Response) {
+	number := numbered(resp.ID)
+	if number == resp.ID {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, asText := t.open[resp.ID]
+	if _, open := t.open[number]; open && !asText {
+		resp.ID = number
+	}
+}
+
 // unreadable returns the message that the SDK gets instead of invalid JSON: the
 // repaired message if its capture allows that, an error for an answer, a refused
 // request; or nil if text is not a message.
 func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	e, id, ok := unreadable(text)
 	if !ok {
-		return nil
+		return t.unversioned(text)
 	}
 	if e.method != nil {
 		var method string
@@ -186,6 +201,8 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	}
 	if !id.IsValid() && e.err != nil {
 		id = t.refusedRequest(decodeError(e.err))
+	} else if !id.IsValid() && e.result != nil {
+		id = t.onlyRequest()
 	}
 	if !id.IsValid() {
 		return nil
@@ -204,6 +221,38 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	err := &AnswerError{Why: whyUnreadable(text), Text: shown(text)}
 	c.fail(err)
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}}
+}
+
+// unversioned returns the answer to an open request in text, which lacks the version of
+// JSON-RPC; nil if it is something else.
+func (t *tee) unversioned(text []byte) jsonrpc.Message {
+	if !json.Valid(text) {
+		return nil
+	}
+	resp := unversioned(text)
+	if resp == nil {
+		return nil
+	}
+	t.address(resp)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, open := t.open[resp.ID]; !open {
+		return nil
+	}
+	return resp
+}
+
+// onlyRequest returns the id of the open request if there is one only. A result without
+// an id can be that of no other, or of one that was given up: it makes the call fail.
+func (t *tee) onlyRequest() (id jsonrpc.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.open) == 1 {
+		for id = range t.open {
+			return id
+		}
+	}
+	return id
 }
 
 // refusedRequest returns the id of the request that an error without an id answers, or
@@ -247,6 +296,9 @@ type teeConn struct {
 func (c *teeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if err == nil {
+		if resp, ok := m.(*jsonrpc.Response); ok {
+			c.tee.address(resp)
+		}
 		c.tee.received(m)
 	}
 	return m, err

@@ -29,6 +29,7 @@ type eventReader struct {
 	body  io.ReadCloser
 	room  *io.LimitedReader // of body, for one event
 	lines *bufio.Reader     // of room
+	begun bool              // a line was read
 	err   error             // after the last event
 }
 
@@ -45,6 +46,9 @@ func (r *eventReader) next() (e event, err error) {
 	r.room.N = MaxMessageBytes
 	for {
 		line, err := r.lines.ReadBytes('\n')
+		if !r.begun {
+			line, r.begun = bytes.TrimPrefix(line, utf8BOM), true
+		}
 		if err != nil {
 			if r.err = err; r.room.N == 0 {
 				r.err = fmt.Errorf("an event is larger than %d bytes", MaxMessageBytes)

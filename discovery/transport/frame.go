@@ -93,6 +93,52 @@ type envelope struct {
 	version, id, method, params, result, err json.RawMessage
 }
 
+// answers reports whether e is that of an answer, as far as its members show. Some
+// servers leave the version out.
+func (e *envelope) answers() bool {
+	return string(e.version) == `"2.0"` || e.version == nil && e.id != nil && (e.result != nil || e.err != nil)
+}
+
+// unversioned decodes an answer that lacks the version of JSON-RPC; nil if object, which
+// is valid JSON, is something else.
+func unversioned(object []byte) *jsonrpc.Response {
+	e := scanEnvelope(object)
+	if e.version != nil || e.method != nil || !e.answers() {
+		return nil
+	}
+	id, ok := decodeID(e.id)
+	if !ok || !id.IsValid() || fractional(e.id) {
+		return nil
+	}
+	if e.err != nil {
+		return &jsonrpc.Response{ID: id, Error: decodeError(e.err)}
+	}
+	return &jsonrpc.Response{ID: id, Result: e.result}
+}
+
+// sameID reports whether got, the id of an answer, is that of the request want. Some
+// servers write a number as a string.
+func sameID(got, want jsonrpc.ID) bool {
+	return got == want || numbered(got) == want
+}
+
+// numbered returns the number that an id is the text of, else id.
+func numbered(id jsonrpc.ID) jsonrpc.ID {
+	text, ok := id.Raw().(string)
+	if !ok {
+		return id
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text {
+		return id
+	}
+	number, err := jsonrpc.MakeID(float64(n))
+	if err != nil {
+		return id
+	}
+	return number
+}
+
 // scanEnvelope cuts the members out of a valid JSON object.
 func scanEnvelope(object []byte) envelope {
 	var e envelope

@@ -41,6 +41,31 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 	return found
 }
 
+// values returns the JSON values in data, of which there are several in a batch or
+// where messages follow one another; data itself if it is one value or no JSON.
+func values(data []byte) []json.RawMessage {
+	whole := []json.RawMessage{data}
+	var list []json.RawMessage
+	if json.Valid(data) {
+		if data[skipSpace(data, 0)] == '[' && json.Unmarshal(data, &list) == nil {
+			return list
+		}
+		return whole
+	}
+	for i := skipSpace(data, 0); i < len(data) && len(list) < maxFinds; {
+		end := skipValue(data, i)
+		if data[i] != '{' || !json.Valid(data[i:end]) {
+			return whole
+		}
+		list = append(list, data[i:end])
+		i = skipSpace(data, end)
+	}
+	if len(list) < 2 {
+		return whole
+	}
+	return list
+}
+
 // ofServer reports whether m is a message that servers send. Some log the messages that
 // they receive.
 func ofServer(m jsonrpc.Message) bool {
@@ -89,6 +114,9 @@ func whyUnreadable(text []byte) string {
 	case deepest > maxDepth:
 		return "it is nested deeper than 10,000 levels"
 	case json.Valid(text):
+		if e := scanEnvelope(text); e.result != nil {
+			return "it has no id of a request"
+		}
 		return "it has neither a result nor an error"
 	case number:
 		return "it is not valid JSON, which has no NaN and no Infinity"

@@ -157,6 +157,7 @@ func (c *Stdio) watched(m jsonrpc.Message) {
 	if !ok {
 		return
 	}
+	c.tee.address(resp)
 	o := &c.opening
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -39,6 +39,7 @@ type stream struct {
 	events  *eventReader // nil between two streams
 	began   time.Time
 	last    string        // id of the last event
+	said    string        // by the last event that tells an error
 	wait    time.Duration // before the stream is asked for again
 	resumes int
 
@@ -95,18 +96,26 @@ func (s *stream) next() {
 		s.wait = e.retry
 	}
 	if !e.ofMessage() {
+		if e.name == "error" && s.call != nil {
+			s.said = words(e.data)
+		}
 		return
 	}
-	data := bytes.TrimPrefix(e.data, utf8BOM)
-	m := s.message(data)
-	if m == nil {
-		return
+	for _, data := range values(bytes.TrimPrefix(e.data, utf8BOM)) {
+		if m := s.message(data); m != nil {
+			s.send(m)
+		}
+		if s.done {
+			return
+		}
 	}
-	frame, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
-		return
+}
+
+// send makes m what is read next.
+func (s *stream) send(m jsonrpc.Message) {
+	if frame, err := jsonrpc.EncodeMessage(m); err == nil {
+		s.pending = append(s.pending, writeEvent("message", frame)...)
 	}
-	s.pending = writeEvent("message", frame)
 }
 
 // message returns the message for the SDK in the data of an event, or nil if there is
@@ -118,9 +127,10 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 		m = decodeMessage(data)
 	}
 	if resp, ok := m.(*jsonrpc.Response); ok {
-		if s.call == nil || resp.ID != s.call.id {
+		if s.call == nil || !sameID(resp.ID, s.call.id) {
 			return nil // no call waits for it here
 		}
+		resp.ID = s.call.id
 		return s.answer(resp)
 	}
 	if m != nil {
@@ -130,6 +140,12 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 		return nil
 	}
 	e, id, ok := unreadable(data)
+	if valid && !ok {
+		if resp := unversioned(data); resp != nil && sameID(resp.ID, s.call.id) {
+			resp.ID = s.call.id
+			return s.answer(resp)
+		}
+	}
 	if !ok || e.method != nil || id.IsValid() && id != s.call.id || !id.IsValid() && e.err == nil {
 		return nil // not an answer
 	}
@@ -194,9 +210,7 @@ func (s *stream) ended(err error) {
 
 // giveUp answers the call with an error.
 func (s *stream) giveUp(why string) {
-	if frame, err := jsonrpc.EncodeMessage(s.failed(&AnswerError{Why: why})); err == nil {
-		s.pending = writeEvent("message", frame)
-	}
+	s.send(s.failed(&AnswerError{Why: why, Text: s.said}))
 }
 
 // reopen asks the server for the stream again, after a wait.
@@ -259,8 +273,10 @@ func (f *sseFilter) Read(p []byte) (int, error) {
 			f.named = true
 			f.pending = writeEvent("endpoint", bytes.TrimSpace(e.data))
 		} else if f.named && e.ofMessage() {
-			if frame := f.message(bytes.TrimPrefix(e.data, utf8BOM)); frame != nil {
-				f.pending = writeEvent("message", frame)
+			for _, data := range values(bytes.TrimPrefix(e.data, utf8BOM)) {
+				if frame := f.message(data); frame != nil {
+					f.pending = append(f.pending, writeEvent("message", frame)...)
+				}
 			}
 		}
 	}

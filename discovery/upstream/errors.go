@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // ErrClosed means that the Pool has been closed.
@@ -32,9 +35,26 @@ type RPCError struct {
 	Data         json.RawMessage // as it came; may be nil
 }
 
-// Error names the tool, the server's message and its code.
+// maxErrorData bounds what of the data of an error its text shows, in bytes.
+const maxErrorData = 500
+
+// Error names the tool, the server's message, its code and the data that the message does
+// not repeat.
 func (e *RPCError) Error() string {
-	return fmt.Sprintf("call %s/%s: %s (code %d)", e.Server, e.Tool, e.Message, e.Code)
+	text := fmt.Sprintf("call %s/%s: %s (code %d)", e.Server, e.Tool, e.Message, e.Code)
+	if string(e.Data) == "null" {
+		return text
+	}
+	data := string(e.Data)
+	var words string
+	if json.Unmarshal(e.Data, &words) == nil {
+		data = words
+	}
+	data = strings.TrimSpace(gate.Line(gate.Clean(data)))
+	if data == "" || data == "{}" || data == "[]" || strings.Contains(e.Message, data) {
+		return text
+	}
+	return text + ": " + gate.Cut(data, maxErrorData)
 }
 
 // An HTTPError means that a server, or a proxy in front of it, answered one call with

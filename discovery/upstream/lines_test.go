@@ -32,6 +32,10 @@ func TestMessagesBesideOtherOutput(t *testing.T) {
 		{"a zero byte", []string{"\x00" + answer}, ""},
 		{"a byte order mark in the line", []string{"hello \ufeff" + answer}, ""},
 		{"lines of text", []string{"npm warn deprecated", "", "{", "}", answer}, ""},
+		{"no version", []string{strings.Replace(answer, `"jsonrpc":"2.0",`, "", 1)}, ""},
+		{"an id as a text", []string{strings.Replace(answer, "$ID", `"$ID"`, 1)}, ""},
+		{"a log with another id and no version", []string{`{"id":77777,"result":{"content":[]}}`, answer}, ""},
+		{"a result without an id", []string{strings.Replace(answer, "$ID", "null", 1)}, "it has no id of a request"},
 		{"NaN", []string{fakeupstream.Result(`{"content":[],"structuredContent":{"mean":NaN}}`)}, `no NaN and no Infinity: {"jsonrpc":"2.0","id":`},
 		{"-Infinity", []string{fakeupstream.Result(`{"structuredContent":{"min":-Infinity,"a":"NaN"}}`)}, "no NaN and no Infinity"},
 		{"nested too deep", []string{fakeupstream.Result(deep)}, "deeper than 10,000"},
@@ -95,6 +99,27 @@ func TestListWithNaN(t *testing.T) {
 		p := newPuppet(t, wire, puppet)
 		if st := p.Refresh(t.Context())[0]; st.State != StateReady || st.Tools != 1 {
 			t.Errorf("%s: status = %+v", wire, st)
+		}
+	}
+}
+
+// The data of an error of JSON-RPC is shown where its message does not say it.
+func TestDataOfAnErrorIsShown(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ members, want string }{
+		{`"code":-32000,"message":"bad","data":{"why":"over the quota of 9007199254740993"}`, `bad (code -32000): {"why":"over the quota of 9007199254740993"}`},
+		{`"code":-32602,"message":"invalid params","data":"id:\n  field required"`, "invalid params (code -32602): id: field required"},
+		{`"code":-32603,"message":"no such row","data":"no such row"`, "no such row (code -32603)"},
+		{`"code":-32603,"message":"gone","data":{}`, "gone (code -32603)"},
+		{`"code":-32603,"message":"gone","data":null`, "gone (code -32603)"},
+		{`"code":-32603,"message":"long","data":"` + strings.Repeat("x", 9000) + `"`, "long (code -32603): " + strings.Repeat("x", maxErrorData-1) + "…"},
+	}
+	puppet := new(fakeupstream.Puppet)
+	p := newPuppet(t, "stdio", puppet)
+	for _, tt := range tests {
+		puppet.On("tools/call echo", `{"jsonrpc":"2.0","id":$ID,"error":{`+tt.members+`}}`)
+		if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err == nil || err.Error() != "call s/echo: "+tt.want {
+			t.Errorf("%s: %v", tt.members, err)
 		}
 	}
 }

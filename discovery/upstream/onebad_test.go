@@ -67,6 +67,8 @@ func TestOneBadAnswerFailsOneCall(t *testing.T) {
 		{"an answer that breaks off", "application/json", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[`, 200, "breaks off", true},
 		{"nested too deep", "application/json", `{"jsonrpc":"2.0","id":$ID,"result":` + deep + `}`, 200, "deeper than 10,000", true},
 		{"nested too deep on a stream", text, "data: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":" + deep + "}\n\n", 200, "deeper than 10,000", true},
+		{"an error without a version", "application/json", `{"id":$ID,"error":{"code":-32050,"message":"in use"}}`, 200, "in use (code -32050)", false},
+		{"an event that tells an error", text, "event: error\ndata: backend exploded\n\n", 200, "ended without an answer: backend exploded", true},
 		{"a stream that ends", text, ": nothing\n\n", 200, "ended without an answer", true},
 		{"an error on a stream without an id", text, "data: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32050,\"message\":\"no\"}}\n\n", 200, "no (code -32050)", false},
 
@@ -77,6 +79,14 @@ func TestOneBadAnswerFailsOneCall(t *testing.T) {
 		{"a batch", "application/json", `[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}},{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}]`, 200, "", false},
 		{"no content type", "", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`, 200, "", false},
 		{"a byte order mark", "application/json; charset=utf-8", "\ufeff" + `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`, 200, "", false},
+		{"no version", "application/json", `{"id":$ID,"result":{"content":[]}}`, 200, "", false},
+		{"an id of null", "application/json", `{"jsonrpc":"2.0","id":null,"result":{"content":[]}}`, 200, "", false},
+		{"two messages in one body", "application/json", `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}` + "\n" + `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`, 200, "", false},
+		{"a byte order mark on a stream", text, "\ufeffdata: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[]}}\n\n", 200, "", false},
+		{"an id as a text on a stream", text, "data: {\"jsonrpc\":\"2.0\",\"id\":\"$ID\",\"result\":{\"content\":[]}}\n\n", 200, "", false},
+		{"no version on a stream", text, "data: {\"id\":$ID,\"result\":{\"content\":[]}}\n\n", 200, "", false},
+		{"a batch on a stream", text, "data: [{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[]}}]\n\n", 200, "", false},
+		{"two messages in one event", text, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":1}}\ndata: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[]}}\n\n", 200, "", false},
 		{"another session id", "application/json", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`, 200, "", false},
 	}
 	var mu sync.Mutex

@@ -55,7 +55,7 @@ func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) 
 	whole, inner := original{raw: structured}, original{raw: value}
 	for i, b := range blocks {
 		switch {
-		case b.Type == "text" && (b.Text == "" || repeats(&whole, &inner, b.Text)):
+		case b.Type == "text" && b.bad == nil && (b.Text == "" || repeats(&whole, &inner, b.Text)):
 		case b.Data != "" && bytes.Contains(structured, []byte(b.Data)):
 		case b.Resource != nil && b.Resource.Blob != "" && bytes.Contains(structured, []byte(b.Resource.Blob)):
 		default:

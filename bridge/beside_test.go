@@ -57,6 +57,38 @@ func TestNothingBesideStructuredContentIsLost(t *testing.T) {
 	}
 }
 
+// What servers send in other forms than the protocol's is kept.
+func TestNothingOfAnOddResultIsLost(t *testing.T) {
+	const shown = `{"type":"image","mimeType":"image/png","size":5,"ref":"r1"}`
+	image := func(mimeType, data string) string {
+		return `{"content":[{"type":"image"` + mimeType + `,"data":"` + data + `"}]}`
+	}
+	const png = `,"mimeType":"image/png"`
+	for _, c := range []struct{ name, result, want string }{
+		{"a data URL", image(png, "data:image/png;base64,aGVsbG8="), `[` + shown + `]`},
+		{"a data URL that has the type", image("", "data:image/png;base64,aGVsbG8="), `[` + shown + `]`},
+		{"no padding", image(png, "aGVsbG8"), `[` + shown + `]`},
+		{"the alphabet of URLs", image(png, "-_-_aGVs"), `[{"type":"image","mimeType":"image/png","size":6,"ref":"r1"}]`},
+		{"line breaks", image(png, `aGVs\nbG8=`), `[` + shown + `]`},
+		{"no base64", image(png, "https://cdn.example/a.png"), `[{"type":"image","mimeType":"image/png","data":"https://cdn.example/a.png"}]`},
+		{"a blob with an address", `{"content":[{"type":"resource","resource":{"uri":"file:///a.bin","mimeType":"x/y","blob":"aGVsbG8="}}]}`,
+			`[{"type":"resource","mimeType":"x/y","uri":"file:///a.bin","size":5,"ref":"r1"}]`},
+		{"a text that is a number", `{"content":[{"type":"text","text":5}]}`, `[{"type":"text","text":5}]`},
+		{"a text that is an object", `{"content":[{"type":"text","text":{"a":1}}]}`, `[{"type":"text","text":{"a":1}}]`},
+		{"beside structured content", `{"content":[{"type":"text","text":[1]}],"structuredContent":{"n":1}}`, `{"n":1,"content":[{"type":"text","text":[1]}]}`},
+		{"the result of protocol 2024-10-07", `{"toolResult":{"rows":[1]}}`, `{"toolResult":{"rows":[1]}}`},
+		{"a result without content", `{"rows":[1],"_meta":{}}`, `{"rows":[1],"_meta":{}}`},
+		{"nothing", `{"_meta":{}}`, `[]`},
+		{"no content and null", `{"content":null,"structuredContent":null}`, `[]`},
+	} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(c.result), Keep: func(string, []byte) string { return "r1" }})
+		got, err := b.Call(t.Context(), "shop__open", nil)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
 // A text is parsed if it is an object or a list, or JSON writes it back byte for byte.
 func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
 	for _, s := range []string{"7e10455", "1.10", "01067", "1e5", "1E5", "-0", "null", "2.0", "-1.50", " 42", "42\n", "1e400", "0.00001", "12345678901234567.5", "+1", "0x10", "NaN",

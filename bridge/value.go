@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ type content struct {
 	MIMEType string `json:"mimeType"`
 	URI      string `json:"uri"`
 	Blob     string `json:"blob"`
+	bad      error  // why the block is not what its type says
 	Resource *struct {
 		URI      string `json:"uri"`
 		MIMEType string `json:"mimeType"`
@@ -45,7 +47,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	blocks := make([]content, len(res.Content))
 	for i, c := range res.Content {
 		// A block of an unknown kind passes through unchanged.
-		_ = json.Unmarshal(c, &blocks[i])
+		blocks[i].bad = json.Unmarshal(c, &blocks[i])
 	}
 	if res.IsError {
 		return nil, toolError(blocks, res.StructuredContent)
@@ -59,13 +61,31 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 		}
 		return value, nil
 	}
-	if len(blocks) == 1 && blocks[0].Type == "text" {
+	if res.Content == nil {
+		if rest, ok := withoutContent(raw); ok {
+			return withoutBinary(rest, keep), nil
+		}
+	}
+	if len(blocks) == 1 && blocks[0].Type == "text" && blocks[0].bad == nil {
 		if value, ok := asValue(blocks[0].Text); ok {
 			return unwrap(tool, withoutBinary(value, keep)), nil
 		}
 		return json.Marshal(blocks[0].Text)
 	}
 	return contentArray(res.Content, blocks, keep)
+}
+
+// withoutContent returns a result that has neither content nor structuredContent as it is,
+// which is what servers of other protocols send; false if it says nothing.
+func withoutContent(raw json.RawMessage) (json.RawMessage, bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil, false
+	}
+	for _, name := range []string{"content", "structuredContent", "isError", "_meta", "resultType"} {
+		delete(members, name)
+	}
+	return raw, len(members) > 0
 }
 
 // pick returns the elements of list at the given indices.
@@ -115,10 +135,12 @@ func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawM
 	out := make([]any, len(blocks))
 	for i, b := range blocks {
 		switch {
-		case b.Data != "":
-			out[i] = newBinary(b.Type, b.MIMEType, b.Data, keep)
+		case b.Data != "" && b.Type != "":
+			out[i] = binaryOr(raw[i], newBinary(b.Type, b.MIMEType, b.Data, keep))
 		case b.Resource != nil && b.Resource.Blob != "":
-			out[i] = newBinary(b.Type, b.Resource.MIMEType, b.Resource.Blob, keep)
+			resource := newBinary(b.Type, b.Resource.MIMEType, b.Resource.Blob, keep)
+			resource.URI = b.Resource.URI
+			out[i] = binaryOr(raw[i], resource)
 		default:
 			out[i] = raw[i]
 		}
@@ -157,7 +179,11 @@ func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage
 		var b content
 		if json.Unmarshal(value, &b) == nil {
 			if kind, mimeType, b64, ok := b.binary(); ok {
-				return mustMarshal(newBinary(kind, mimeType, b64, keep)), true
+				found := newBinary(kind, mimeType, b64, keep)
+				if found.URI = b.URI; b.Resource != nil {
+					found.URI = b.Resource.URI
+				}
+				return mustMarshal(found), true
 			}
 		}
 		return replaceInObject(value, keep, depth)
@@ -243,17 +269,53 @@ type Keep func(mimeType string, data []byte) (ref string)
 type binary struct {
 	Type     string `json:"type"`
 	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
 	Size     int    `json:"size"`
 	Ref      string `json:"ref,omitempty"`
+
+	bad bool // the data is not base64
 }
 
-// newBinary keeps data if it is valid base64.
-func newBinary(kind, mimeType, b64 string, keep Keep) binary {
-	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}
-	if keep != nil {
-		if data, err := base64.StdEncoding.DecodeString(b64); err == nil {
-			b.Size, b.Ref = len(data), keep(mimeType, data)
+// maxBadData is up to which size a block whose data is not base64 is left as it is.
+const maxBadData = 64 << 10
+
+// binaryOr returns b, or the block itself if its data is not base64.
+func binaryOr(raw json.RawMessage, b binary) any {
+	if b.bad && len(raw) <= maxBadData {
+		return raw
+	}
+	return b
+}
+
+// ofDataURL returns what a data URL holds, which some servers send in place of its data.
+func ofDataURL(mimeType, data string) (kind, b64 string) {
+	const maxHead = 200
+	rest, ok := strings.CutPrefix(data, "data:")
+	if comma := strings.IndexByte(rest[:min(len(rest), maxHead)], ','); ok && comma >= 0 {
+		if head, ok := strings.CutSuffix(rest[:comma], ";base64"); ok {
+			return cmp.Or(mimeType, head), rest[comma+1:]
 		}
+	}
+	return mimeType, data
+}
+
+// decodeBase64 decodes base64 of either alphabet, with or without padding.
+func decodeBase64(b64 string) ([]byte, error) {
+	data, err := base64.StdEncoding.DecodeString(b64)
+	if err != nil && len(b64) > 0 {
+		plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(b64), "=")
+		data, err = base64.RawStdEncoding.DecodeString(plain)
+	}
+	return data, err
+}
+
+// newBinary keeps data if it is valid base64, or the URL of such data.
+func newBinary(kind, mimeType, b64 string, keep Keep) binary {
+	mimeType, b64 = ofDataURL(mimeType, b64)
+	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}
+	data, err := decodeBase64(b64)
+	if b.bad = err != nil; !b.bad && keep != nil {
+		b.Size, b.Ref = len(data), keep(mimeType, data)
 	}
 	return b
 }

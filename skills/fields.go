@@ -78,7 +78,7 @@ func (d *Doc) readName(n *yaml.Node) {
 		return
 	}
 	name := norm.NFKC.String(strings.TrimSpace(n.Value))
-	if name == "" {
+	if name == "" || n.Tag == "!!null" { // null and ~, too
 		d.found("empty_name", n.Line, "name is empty: write the name of the skill's folder")
 		return
 	}

@@ -38,6 +38,8 @@ var broken = []struct {
 	{"unknown_field", 3, header("name: x", "descripton: y")},
 	{"missing_name", 2, header("description: y")},
 	{"empty_name", 2, header("name:", "description: y")},
+	{"empty_name", 2, header("name: ~", "description: y")},
+	{"empty_name", 2, header("name: null", "description: y")},
 	{"name_not_string", 3, header("name:", "  - x", "description: y")},
 	{"name_too_long", 2, header("name: "+strings.Repeat("é", 65), "description: y")},
 	{"name_not_lowercase", 2, header("name: X", "description: y")},

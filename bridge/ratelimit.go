@@ -23,6 +23,8 @@ var (
 	rateLimit = lazyregexp.New(`(?i)too many requests|\brate[ _-]?limited\b|\bratelimited\b|\brate[ _-]?limit(?:s|ing)?[ _-](?:exceeded|error|reached|hit|was|has been|is exceeded)|` +
 		`\b(?:exceed(?:s|ed|ing)?|hit|reached|over|secondary|due to)\W{0,3}(?:\w+[ '’]+){0,4}rate[ _-]?limit|\brate[ _-]?limit\w*\b[^\n]{0,60}\b(?:retry|try again|wait)\b|` +
 		`\b(?:ThrottlingException|RequestLimitExceeded|ThrottledException|TooManyRequestsException|RESOURCE_EXHAUSTED)\b|\brequest(?:s)? (?:was|were|is|are|has been) (?:being )?throttled\b|` +
+		`\b(?:quota|limit)\b[^\n]{0,80}\b(?:exceeded|reached|used up)\b[^\n]{0,200}\b(?:retry|try(?: it)? again)\b[^\n]{0,20}\b(?:in|after)\b|` +
+		`\bexceeded\b[^\n]{0,60}\b(?:quota|limit)\b[^\n]{0,200}\b(?:retry|try(?: it)? again)\b[^\n]{0,20}\b(?:in|after)\b|\btoo many (?:\w+ )?(?:calls|queries)\b|` +
 		`\b(?:http|status|code|error)\b["']?\s*(?:code)?["']?\s*[:=]?\s*\(?429\b`)
 	// retryAfter matches a waiting time and its unit.
 	retryAfter = lazyregexp.New(`(?i)\b(?:retry|try)[ _-]?(?:again[ _-]?)?(?:after|in|delay)(?:[ _-]?(ms|millis(?:econds)?|seconds|secs?|s|minutes))?\b["']?\s*[:=]?\s*["']?(?:for |in |after )?(\d+(?:\.\d+)?)\s*([a-z]+)?(?:\s*(\d+)\s*(s|sec|secs|seconds)\b)?`)

@@ -18,7 +18,11 @@ func TestRateLimitsAreTyped(t *testing.T) {
 	for message, want := range map[string]time.Duration{
 		"rate limited, retry after 1 s": time.Second,
 		"Rate limit exceeded. Please try again in 20s. Visit https://x.example for more": 20 * time.Second,
-		"429 Too Many Requests":                     0,
+		"429 Too Many Requests": 0,
+		"Quota exceeded for quota metric 'Read requests'; please retry in 31.5s.": 31500 * time.Millisecond,
+		"You have exceeded your current request quota. Try again after 3 s":       3 * time.Second,
+		"Daily limit reached: please try again in 2 hours":                        2 * time.Hour,
+		"too many API calls":                        0,
 		"HTTP 429: slow down (retry after 7 s)":     7 * time.Second,
 		"API rate limit exceeded for user ID 12345": 0,
 		"You have exceeded a secondary rate limit. Please wait 2 minutes before you try again.":    2 * time.Minute,
@@ -44,7 +48,7 @@ func TestRateLimitsAreTyped(t *testing.T) {
 		}
 	}
 	for _, message := range []string{
-		"issue 429 not found", "no such file: rate_limits.md", "the rate limit of this plan cannot be changed", "error: 4290 rows", "limited rates apply", "retry after 5 s", "HTTP 500: retry in 10 s",
+		"issue 429 not found", "no such file: rate_limits.md", "the rate limit of this plan cannot be changed", "error: 4290 rows", "limited rates apply", "retry after 5 s", "storage quota exceeded: delete files and try again", "the result has too many rows", "HTTP 500: retry in 10 s",
 		"timeout after 30 seconds", "",
 	} {
 		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"isError":true,"content":[` + text(message) + `]}`)})

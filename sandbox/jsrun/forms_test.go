@@ -40,6 +40,10 @@ func TestFormsOfPrograms(t *testing.T) {
 		{code: "const x = 1; /*\n```\n*/ return 26", value: "26"},
 		{code: "return 27 // done", value: "27"},
 		{code: "(async () => { return 28 })() // the end\n/* really */", value: "28"},
+		{code: "#!/usr/bin/env node\nreturn 29", value: "29"},
+		{code: "\ufeff#!/usr/bin/env -S npx tsx\r\nexport default async () => 30", value: "30"},
+		{code: "```ts\n#!/usr/bin/env bun\nreturn 31\n```", value: "31"},
+		{code: "return '#!/bin/sh'.length + 23", value: "32"},
 		{code: "exports.fetchAll = async () => 1", refused: "end with return, or export default a function"},
 		{code: "```ts\nconst a = 1;\n```\nand then\n```ts\nreturn a;\n```", refused: "2 fenced blocks"},
 	} {

@@ -19,6 +19,22 @@ func (e *fencesError) Error() string {
 	return fmt.Sprintf("the script is %d fenced blocks of Markdown: send the code of one script, without fences\n0 tools called", e.blocks)
 }
 
+// programOf blanks what is around the program: a fence of Markdown, and a first line for a
+// shell, such as #!/usr/bin/env node.
+func programOf(code string) (string, error) {
+	code, err := withoutFence(code)
+	if at := len(code) - len(strings.TrimLeft(code, " \t\r\n")); err == nil && strings.HasPrefix(code[at:], "#!") {
+		end := at
+		for end < len(code) && lineBreak(code, end) == 0 {
+			end++
+		}
+		b := []byte(code)
+		blank(b, at, end)
+		code = string(b)
+	}
+	return code, err
+}
+
 // withoutFence replaces a byte order mark, and the text around the program if it is one
 // fenced Markdown block, by blanks. Several blocks are an error.
 func withoutFence(code string) (string, error) {

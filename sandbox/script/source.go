@@ -58,7 +58,7 @@ func Read(p Program, parameters ...string) (*Source, error) {
 		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
 	}
 	src.head = "(function(" + strings.Join(append([]string{"$keep", "$call", "$error", AbsentName, FloatName}, parameters...), ",") + `){"use strict";`
-	text, err := withoutFence(p.Code)
+	text, err := programOf(p.Code)
 	if err != nil {
 		return nil, err
 	}

@@ -160,10 +160,30 @@ func (t *tee) received(m jsonrpc.Message) {
 	}
 	t.mu.Lock()
 	c := t.byID[resp.ID]
+	opens := t.open[resp.ID] == methodInitialize
 	delete(t.byID, resp.ID)
 	delete(t.open, resp.ID)
 	t.mu.Unlock()
-	c.answered(resp)
+	if opens && resp.Error == nil {
+		resp.Result = knownVersion(resp.Result)
+	}
+	if c != nil && resp.Error == nil {
+		resp.Result = c.take(resp.Result)
+	}
+}
+
+// knownVersion returns an answer to initialize in which protocol 2024-10-07 is the next one.
+// Old servers name it whatever they are asked for; what the broker needs is the same in both.
+func knownVersion(result json.RawMessage) json.RawMessage {
+	if !bytes.Contains(result, []byte(`"2024-10-07"`)) {
+		return result
+	}
+	return replaceMembers(result, func(key string, value json.RawMessage) json.RawMessage {
+		if key == "protocolVersion" && string(value) == `"2024-10-07"` {
+			return json.RawMessage(`"2024-11-05"`)
+		}
+		return value
+	})
 }
 
 // address gives an answer the id of the request that it answers, where a server has

@@ -90,6 +90,23 @@ func TestErrorWithoutAnID(t *testing.T) {
 	}
 }
 
+// A server that speaks the first published protocol only is connected.
+func TestOldestProtocol(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{"stdio", "sse"} {
+		puppet := new(fakeupstream.Puppet)
+		puppet.On("initialize", fakeupstream.Result(`{"protocolVersion":"2024-10-07","capabilities":{"tools":{}},"serverInfo":{"name":"2024-10-07","version":"1"}}`))
+		p := newPuppet(t, wire, puppet)
+		if st := p.Refresh(t.Context())[0]; st.State != StateReady {
+			t.Errorf("%s: status = %+v", wire, st)
+		}
+		puppet.On("initialize", fakeupstream.Result(`{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`))
+		if st := newPuppet(t, wire, puppet).Refresh(t.Context())[0]; st.State == StateReady {
+			t.Errorf("%s: a protocol that nobody knows is taken: %+v", wire, st)
+		}
+	}
+}
+
 // Numbers that JSON does not have are read as null in lists of tools.
 func TestListWithNaN(t *testing.T) {
 	t.Parallel()

@@ -89,6 +89,23 @@ func TestNothingOfAnOddResultIsLost(t *testing.T) {
 	}
 }
 
+// The structured content of a failure is in its message if the text does not repeat it.
+func TestStructuredContentOfAFailure(t *testing.T) {
+	for _, c := range []struct{ structured, blocks, want string }{
+		{`{"code":"E42","row":7}`, text("it broke"), "it broke\n" + `{"code":"E42","row":7}`},
+		{`{"code":"E42"}`, text(`{ "code": "E42" }`), `{ "code": "E42" }`},
+		{`{"error":"it broke"}`, text("it broke"), "it broke"},
+		{`{}`, text("it broke"), "it broke"},
+		{`null`, text("it broke"), "it broke"},
+		{`{"code":"E42"}`, ``, `{"code":"E42"}`},
+	} {
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"isError":true,"structuredContent":` + c.structured + `,"content":[` + c.blocks + `]}`)})
+		if _, err := b.Call(t.Context(), "shop__open", nil); err == nil || err.Error() != c.want {
+			t.Errorf("%s beside %s: %v", c.structured, c.blocks, err)
+		}
+	}
+}
+
 // A text is parsed if it is an object or a list, or JSON writes it back byte for byte.
 func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
 	for _, s := range []string{"7e10455", "1.10", "01067", "1e5", "1E5", "-0", "null", "2.0", "-1.50", " 42", "42\n", "1e400", "0.00001", "12345678901234567.5", "+1", "0x10", "NaN",

@@ -50,7 +50,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 		blocks[i].bad = json.Unmarshal(c, &blocks[i])
 	}
 	if res.IsError {
-		return nil, toolError(blocks, res.StructuredContent)
+		return nil, toolError(tool, blocks, res.StructuredContent)
 	}
 	if hasStructured(res.StructuredContent, len(blocks)) {
 		structured := withoutBinary(res.StructuredContent, keep)
@@ -97,8 +97,12 @@ func pick[T any](list []T, indices []int) []T {
 	return picked
 }
 
-// toolError is the failure that the tool itself reported.
-func toolError(blocks []content, structured json.RawMessage) *Error {
+// maxErrorStructured bounds what of its structured content the message of a failure has, in bytes.
+const maxErrorStructured = 2 << 10
+
+// toolError is the failure that the tool itself reported: its texts, and the structured
+// content that they do not repeat.
+func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessage) *Error {
 	var texts []string
 	for _, b := range blocks {
 		if b.Text != "" {
@@ -106,8 +110,11 @@ func toolError(blocks []content, structured json.RawMessage) *Error {
 		}
 	}
 	message := strings.TrimSpace(strings.Join(texts, "\n"))
-	if message == "" && len(structured) > 0 {
+	switch {
+	case message == "" && len(structured) > 0:
 		message = string(structured)
+	case hasStructured(structured, len(blocks)) && len(beside(tool, structured, blocks)) == len(blocks):
+		message += "\n" + gate.Cut(string(structured), maxErrorStructured)
 	}
 	if message == "" {
 		message = "the tool failed and did not say why"

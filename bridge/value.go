@@ -20,7 +20,7 @@ type content struct {
 	MIMEType string `json:"mimeType"`
 	URI      string `json:"uri"`
 	Blob     string `json:"blob"`
-	bad      error  // why the block is not what its type says
+	bad      error  // of decoding the block
 	Resource *struct {
 		URI      string `json:"uri"`
 		MIMEType string `json:"mimeType"`
@@ -75,9 +75,9 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	return contentArray(res.Content, blocks, keep)
 }
 
-// withoutContent returns a result that has neither content nor structuredContent as it is,
-// which is what servers of other protocols send; false if it says nothing.
-func withoutContent(raw json.RawMessage) (json.RawMessage, bool) {
+// withoutContent returns a result without content unchanged if it has members of another
+// protocol, such as toolResult. ok is false if it has none.
+func withoutContent(raw json.RawMessage) (result json.RawMessage, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return nil, false
@@ -294,7 +294,7 @@ func binaryOr(raw json.RawMessage, b binary) any {
 	return b
 }
 
-// ofDataURL returns what a data URL holds, which some servers send in place of its data.
+// ofDataURL returns the type and the data in a data URL, which some servers send as data.
 func ofDataURL(mimeType, data string) (kind, b64 string) {
 	const maxHead = 200
 	rest, ok := strings.CutPrefix(data, "data:")

@@ -172,8 +172,8 @@ func (t *tee) received(m jsonrpc.Message) {
 	}
 }
 
-// knownVersion returns an answer to initialize in which protocol 2024-10-07 is the next one.
-// Old servers name it whatever they are asked for; what the broker needs is the same in both.
+// knownVersion replaces protocol 2024-10-07 in an answer to initialize by 2024-11-05, the
+// oldest one that the SDK accepts. Tools work in the same way in both.
 func knownVersion(result json.RawMessage) json.RawMessage {
 	if !bytes.Contains(result, []byte(`"2024-10-07"`)) {
 		return result
@@ -262,8 +262,8 @@ func (t *tee) unversioned(text []byte) jsonrpc.Message {
 	return resp
 }
 
-// onlyRequest returns the id of the open request if there is one only. A result without
-// an id can be that of no other, or of one that was given up: it makes the call fail.
+// onlyRequest returns the id of the open request if there is exactly one, or an invalid id.
+// A result without an id may also answer a request that was given up, so it fails the call.
 func (t *tee) onlyRequest() (id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

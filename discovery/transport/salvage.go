@@ -41,8 +41,8 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 	return found
 }
 
-// values returns the JSON values in data, of which there are several in a batch or
-// where messages follow one another; data itself if it is one value or no JSON.
+// values returns the JSON values in data: the elements of a batch, or messages that follow
+// one another. Any other data is returned as one value.
 func values(data []byte) []json.RawMessage {
 	whole := []json.RawMessage{data}
 	var list []json.RawMessage

@@ -39,7 +39,7 @@ type stream struct {
 	events  *eventReader // nil between two streams
 	began   time.Time
 	last    string        // id of the last event
-	said    string        // by the last event that tells an error
+	said    string        // text of the last event named error
 	wait    time.Duration // before the stream is asked for again
 	resumes int
 
@@ -111,7 +111,7 @@ func (s *stream) next() {
 	}
 }
 
-// send makes m what is read next.
+// send appends m to the events that Read returns.
 func (s *stream) send(m jsonrpc.Message) {
 	if frame, err := jsonrpc.EncodeMessage(m); err == nil {
 		s.pending = append(s.pending, writeEvent("message", frame)...)

@@ -19,8 +19,8 @@ func (e *fencesError) Error() string {
 	return fmt.Sprintf("the script is %d fenced blocks of Markdown: send the code of one script, without fences\n0 tools called", e.blocks)
 }
 
-// programOf blanks what is around the program: a fence of Markdown, and a first line for a
-// shell, such as #!/usr/bin/env node.
+// programOf replaces the text around the program, such as a Markdown fence, and a first line
+// for a shell, such as #!/usr/bin/env node, by blanks.
 func programOf(code string) (string, error) {
 	code, err := withoutFence(code)
 	if at := len(code) - len(strings.TrimLeft(code, " \t\r\n")); err == nil && strings.HasPrefix(code[at:], "#!") {

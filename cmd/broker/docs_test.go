@@ -67,7 +67,7 @@ func unknownIn(words []string) string {
 					}
 				}
 			}
-			if next == nil && cmd.HasAvailableSubCommands() {
+			if next == nil && cmd.HasAvailableSubCommands() && cmd.Args(cmd, []string{word}) != nil {
 				return word
 			}
 			if inNames = next != nil; inNames {

@@ -48,11 +48,12 @@ func TestFlagsSayWhatTheyTake(t *testing.T) {
 }
 
 func TestTimesAreAboveZero(t *testing.T) {
-	for _, args := range []string{
-		"audit list --since=-5m", "audit stats --since 0s", "audit prune --older-than=-1h", "auth login github --timeout 0",
+	const times, days = ": use a time above 0, such as 90s", ": use today, yesterday, monday"
+	for args, want := range map[string]string{
+		"audit list --since=-5m": days, "audit stats --since 0s": days, "audit prune --older-than=-1h": times, "auth login github --timeout 0": times,
 	} {
 		stderr, code := ran(t, strings.Fields(args)...)
-		if !strings.Contains(stderr, ": use a time above 0, such as 90s") || code != exitUsage {
+		if !strings.Contains(stderr, want) || code != exitUsage {
 			t.Errorf("broker %s: code %d, %s", args, code, stderr)
 		}
 	}

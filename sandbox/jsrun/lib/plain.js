@@ -19,6 +19,9 @@
   const put = (object, key, value) => defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
   const isPrimitive = (v) => (typeof v !== 'object' || v === null) && typeof v !== 'function' && typeof v !== 'symbol' && v !== undefined;
 
+  // A program may have replaced the methods of lists.
+  const append = (list, value) => put(list, list.length, value);
+
   // made are the plain values, so that one that holds itself is noticed.
   let made;
   const once = (value, plain, fill) => {
@@ -36,12 +39,12 @@
       else names.add(`${key}`);
     }]);
     return once(this, named ? {} : [], (plain) => {
-      apply(mapForEach, this, [(value, key) => (named ? put(plain, `${key}`, value) : plain.push([key, value]))]);
+      apply(mapForEach, this, [(value, key) => (named ? put(plain, `${key}`, value) : append(plain, [key, value]))]);
     });
   }
 
   function fromSet() {
-    return once(this, [], (plain) => { apply(setForEach, this, [(value) => { plain.push(value); }]); });
+    return once(this, [], (plain) => { apply(setForEach, this, [(value) => { append(plain, value); }]); });
   }
 
   function fromError() {
@@ -60,7 +63,7 @@
   function fromIterator() {
     if (keys(this).length > 0 || typeof this.next !== 'function') return this;
     return once(this, [], (plain) => {
-      for (let step; plain.length < maxItems && !(step = this.next()).done; ) plain.push(step.value);
+      for (let step; plain.length < maxItems && !(step = this.next()).done; ) append(plain, step.value);
     });
   }
 
@@ -91,15 +94,15 @@
   return (stringify, value, withGetters) => {
     const list = [...conversions];
     if (['URL', 'URLSearchParams'].some((name) => getOwnPropertyDescriptor(globalThis, name)?.value)) { // they are in use
-      list.push([URLSearchParams.prototype, function () { return `${this}`; }]);
+      append(list, [URLSearchParams.prototype, function () { return `${this}`; }]);
     }
-    if (withGetters) list.push([plainPrototype, fromInstance]);
+    if (withGetters) append(list, [plainPrototype, fromInstance]);
     const added = [];
     made = new MapClass();
     try {
       for (const [prototype, f] of list) {
         if (hasOwn(prototype, 'toJSON')) continue;
-        if (defineProperty(prototype, 'toJSON', { value: f, writable: true, enumerable: false, configurable: true })) added.push(prototype);
+        if (defineProperty(prototype, 'toJSON', { value: f, writable: true, enumerable: false, configurable: true })) append(added, prototype);
       }
       return stringify(value);
     } finally {

@@ -79,7 +79,7 @@ func (s *Surface) endpoint(o HTTPOptions, all *httpSessions) http.Handler {
 		return s.requests.track(s.replicated(o, all))
 	}
 	servers := newClientServers(s, nil)
-	sessions, stateless := all.bound(s.sessions(servers.For)), s.stateless(servers.For)
+	sessions, stateless := all.bound(s.sessions(servers.For)), all.boundStreams(s.stateless(servers.For))
 	return s.requests.track(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= StatelessSince {
 			stateless.ServeHTTP(w, r)

@@ -183,9 +183,14 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	_ = r.Body.Close() // it was read to its end
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	setBody(r, body)
 	return body, true
+}
+
+// setBody lets the body of a request, which was read to its end, be read again.
+func setBody(r *http.Request, body []byte) {
+	_ = r.Body.Close()
+	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
 // replicated is the endpoint of s where several brokers answer its clients.
@@ -194,7 +199,7 @@ func (s *Surface) replicated(o HTTPOptions, all *httpSessions) http.Handler {
 	s.paused.serveAs(name, o.Busy)
 	servers := newClientServers(s, func() string { return newID(name) })
 	return &replicated{
-		replicas: o.Replicas, sessions: all.bound(s.sessions(servers.For)), stateless: s.stateless(servers.For),
-		news: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.sendNews(w, r, servers.For(r)) }),
+		replicas: o.Replicas, sessions: all.bound(s.sessions(servers.For)), stateless: all.boundStreams(s.stateless(servers.For)),
+		news: all.boundStreams(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.sendNews(w, r, servers.For(r)) })),
 	}
 }

@@ -71,14 +71,9 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 			}
 			return
 		}
-		s, end := h.begin(clientOf(r))
+		s := h.enter(w, r)
 		if s == nil {
-			w.Header().Set("Retry-After", "5")
-			http.Error(w, "too many sessions are in use: end one with DELETE, or try again later", http.StatusServiceUnavailable)
 			return
-		}
-		if end != nil {
-			go func() { _ = end.Close() }() // waits for its last response
 		}
 		defer h.done(s)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), httpSessionKey{}, s)))
@@ -88,8 +83,23 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 	})
 }
 
-// The SDK keeps the last message of each session until the next one replaces it in the
-// queue of the connection.
+// enter makes room for one more session of the client of a request. It is nil if the
+// request has been refused.
+func (h *httpSessions) enter(w http.ResponseWriter, r *http.Request) *httpSession {
+	s, end := h.begin(clientOf(r))
+	if s == nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "too many sessions are in use: end one with DELETE, close streams, or try again later", http.StatusServiceUnavailable)
+		return nil
+	}
+	if end != nil {
+		go func() { _ = end.Close() }() // waits for its last answer
+	}
+	return s
+}
+
+// The SDK keeps the last message of each session, until the next one takes its
+// place in the queue of the connection.
 
 // maxKeptBytes is the size of the largest message that may stay in the queue.
 const maxKeptBytes = 64 << 10

@@ -2,6 +2,7 @@ package surface
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,7 +43,9 @@ type httpSession struct {
 	id      string             // empty until it is open
 	session *mcp.ServerSession // nil until it is open
 	running int                // requests that are being answered
-	used    time.Time          // the end of the last request
+	large   int                // those of them with more than maxKeptBytes
+	most    int                // the most that were running since there was a large one
+	used    time.Time          // when the last of them ended
 }
 
 func newHTTPSessions() *httpSessions {
@@ -65,9 +68,18 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 		}
 		if id := r.Header.Get(sessionHeader); id != "" {
 			defer h.use(id)()
+			if !large {
+				next.ServeHTTP(w, r)
+				return
+			}
+			places := h.useLarge(id)
 			next.ServeHTTP(w, r)
-			if large {
-				release(next, r, id)
+			n := places()
+			if n > 1 { // the queue is empty when this one is answered
+				deliver(next, r, id, fmt.Sprintf(last, rand.Text()))
+			}
+			for range n {
+				deliver(next, r, id, nothing)
 			}
 			return
 		}
@@ -78,7 +90,7 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 		defer h.done(s)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), httpSessionKey{}, s)))
 		if id := w.Header().Get(sessionHeader); large && id != "" {
-			release(next, r, id)
+			deliver(next, r, id, nothing)
 		}
 	})
 }
@@ -98,8 +110,8 @@ func (h *httpSessions) enter(w http.ResponseWriter, r *http.Request) *httpSessio
 	return s
 }
 
-// The SDK keeps the last message of each session, until the next one takes its
-// place in the queue of the connection.
+// The SDK keeps the last messages of each session, until others take their places
+// in the queue of the connection: as many as were waiting there at one time.
 
 // maxKeptBytes is the size of the largest message that may stay in the queue.
 const maxKeptBytes = 64 << 10
@@ -107,11 +119,21 @@ const maxKeptBytes = 64 << 10
 // nothing is a notification without effect.
 const nothing = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nothing"}}`
 
-// release replaces a large message, after its response, by a small one.
-func release(next http.Handler, r *http.Request, id string) {
-	small := r.Clone(context.WithoutCancel(r.Context()))
+// last is a request that is answered when all that came before it were taken from the
+// queue.
+const last = `{"jsonrpc":"2.0","id":"broker-%s","method":"ping"}`
+
+// maxDeliver bounds how long deliver waits for an answer.
+const maxDeliver = 10 * time.Second
+
+// deliver sends a message to the session of a request as if its client had. Small ones
+// take the places of large ones in the queue.
+func deliver(next http.Handler, r *http.Request, id, message string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxDeliver)
+	defer cancel()
+	small := r.Clone(ctx)
 	small.Header.Set(sessionHeader, id)
-	small.Body, small.ContentLength = io.NopCloser(strings.NewReader(nothing)), int64(len(nothing))
+	small.Body, small.ContentLength = io.NopCloser(strings.NewReader(message)), int64(len(message))
 	next.ServeHTTP(discardWriter{make(http.Header)}, small)
 }
 
@@ -204,10 +226,35 @@ func (h *httpSessions) use(id string) (done func()) {
 		return func() {}
 	}
 	s.running++
+	s.most = max(s.most, s.running)
 	return func() { h.done(s) }
 }
 
-// done ends a request. A session that its first request did not open is removed.
+// useLarge notes that a request of an open session is large, until the function is
+// called, which returns how many messages take the places of the large ones. The
+// queue of the connection grows to twice what waits in it.
+func (h *httpSessions) useLarge(id string) (places func() int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.byID[id]
+	if s == nil {
+		return func() int { return 1 }
+	}
+	if s.large == 0 {
+		s.most = s.running
+	}
+	s.large++
+	return func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if s.large--; s.large > 0 {
+			return 1
+		}
+		return 2*s.most + 2
+	}
+}
+
+// done ends a request. A session that was not opened by its first one is none.
 func (h *httpSessions) done(s *httpSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

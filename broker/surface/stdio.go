@@ -67,7 +67,8 @@ type lineConn struct {
 
 	mu    sync.Mutex // guards the fields below
 	out   io.Writer
-	large map[jsonrpc.ID]bool // running requests that the queue would keep
+	large map[jsonrpc.ID]bool // the requests under way that would be kept
+	most  int                 // the most of them at one time
 }
 
 // Read returns the next message. It bounds what the SDK keeps of it: the "_meta" of the
@@ -88,6 +89,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if json.Unmarshal(req.Params, &p) != nil || len(p.Meta) <= maxMetaBytes { // the SDK refuses invalid params
 			c.mu.Lock()
 			c.large[req.ID] = true
+			c.most = max(c.most, len(c.large))
 			c.mu.Unlock()
 			return m, nil
 		}
@@ -98,18 +100,25 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// release replaces a large message, after its response, by a small one.
+// release lets small messages take the places of large ones that were answered.
 func (c *lineConn) release(m jsonrpc.Message) {
 	answer, ok := m.(*jsonrpc.Response)
 	if !ok {
 		return
 	}
 	c.mu.Lock()
-	large := c.large[answer.ID]
+	large, places := c.large[answer.ID], 1
 	delete(c.large, answer.ID)
+	if large && len(c.large) == 0 { // the queue grows to twice what waits in it
+		places, c.most = 2*c.most+2, 0
+	}
 	c.mu.Unlock()
 	if small, err := jsonrpc.DecodeMessage([]byte(nothing)); large && err == nil {
-		go func() { _ = c.Deliver(small) }() // ends with the connection
+		go func() { // it ends with the connection
+			for range places {
+				_ = c.Deliver(small)
+			}
+		}()
 	}
 }
 

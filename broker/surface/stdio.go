@@ -143,7 +143,7 @@ func (c *lineConn) writeLine(line []byte) error {
 }
 
 // reject answers what is not a message. JSON-RPC 2.0 §5 wants the id null where
-// it could not be made out.
+// it could not be made out: a client waits for an answer with that of its request.
 func (c *lineConn) reject(text []byte, _ int, why error) error {
 	code, message := jsonrpc.CodeInvalidRequest, fmt.Sprintf("%v: %s", why, gate.Cut(string(text), 80))
 	switch {
@@ -153,6 +153,6 @@ func (c *lineConn) reject(text []byte, _ int, why error) error {
 		code = jsonrpc.CodeParseError
 	}
 	return c.writeLine(gate.Compact(map[string]any{
-		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": message},
+		"jsonrpc": "2.0", "id": transport.RequestID(text), "error": map[string]any{"code": code, "message": message},
 	}))
 }

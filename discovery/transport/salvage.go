@@ -94,7 +94,20 @@ func unreadable(text []byte) (e envelope, id jsonrpc.ID, ok bool) {
 	return e, id, false
 }
 
-// whyUnreadable says why text, which should be JSON, cannot be read.
+// maxRequestID bounds what RequestID returns.
+const maxRequestID = 1 << 10
+
+// RequestID returns the id, as it is written, of a request that cannot be decoded as a
+// whole, or of which this is the beginning; nil if there is none.
+func RequestID(text []byte) json.RawMessage {
+	e, id, ok := unreadable(text)
+	if !ok || !id.IsValid() || e.method == nil || len(e.id) > maxRequestID {
+		return nil
+	}
+	return e.id
+}
+
+// whyUnreadable says why text, which is meant to be JSON, cannot be read.
 func whyUnreadable(text []byte) string {
 	depth, deepest, number := 0, 0, false
 	for i := 0; i < len(text); i++ {

@@ -167,9 +167,7 @@ func (t *tee) received(m jsonrpc.Message) {
 	if opens && resp.Error == nil {
 		resp.Result = knownVersion(resp.Result)
 	}
-	if c != nil && resp.Error == nil {
-		resp.Result = c.take(resp.Result)
-	}
+	c.answered(resp)
 }
 
 // knownVersion replaces protocol 2024-10-07 in an answer to initialize by 2024-11-05, the

@@ -1,0 +1,85 @@
+// Compare measures two builds of the broker side by side: how they start, call,
+// search and run scripts, and what memory and disk they take.
+//
+//	go -C tools run ./compare [flags] OLD NEW
+//
+// OLD and NEW are revisions of this repository, which are built, or folders that
+// hold a broker program. "." is the working tree. The builds take turns, so that
+// both meet the same load; the table has medians, and the median and the quartiles
+// of the ratios of the turns. With -limit the exit code is 1 if a ratio is above it
+// in all of three attempts.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == upstreamArg {
+		if err := upstream(os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "compare: upstream:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	rounds := flags.Int("rounds", 9, "how many times each build is measured")
+	limit := flags.Float64("limit", 0, "the largest ratio of NEW to OLD that is accepted, 0 for any")
+	only := flags.String("only", "", "measure only what has this in its name")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() != 2 {
+		return errors.New("want two builds: go -C tools run ./compare [flags] OLD NEW")
+	}
+	dir, err := os.MkdirTemp("", "compare-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var builds [2]*build
+	for i, name := range flags.Args() {
+		if builds[i], err = open(ctx, name, filepath.Join(dir, fmt.Sprint(i))); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	t := newTable(*rounds)
+	if err := t.measure(ctx, builds, *only); err != nil {
+		return err
+	}
+	if *limit > 0 { // once may be chance: what is above the limit is measured again
+		for range 2 {
+			above := t.above(*limit)
+			if len(above) == 0 {
+				break
+			}
+			fmt.Fprintf(os.Stderr, "compare: once more, above %.2f: %s\n", *limit, strings.Join(above, ", "))
+			again := newTable(*rounds)
+			if err := again.measure(ctx, builds, *only); err != nil {
+				return err
+			}
+			t.keepBetter(again)
+		}
+	}
+	t.print(os.Stdout, flags.Arg(0), flags.Arg(1))
+	if above := t.above(*limit); *limit > 0 && len(above) > 0 {
+		return fmt.Errorf("more than %.2f times OLD: %s", *limit, strings.Join(above, ", "))
+	}
+	return nil
+}

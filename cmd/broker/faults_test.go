@@ -71,6 +71,7 @@ func startCounter(t testing.TB) *counter {
 			select {
 			case <-c.gate:
 			case <-ctx.Done():
+			case <-t.Context().Done(): // the test has failed
 			}
 			return nil, k, ctx.Err()
 		})

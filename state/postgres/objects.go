@@ -124,6 +124,9 @@ func (k *Kept) rekeyNext(ctx context.Context, in *state.SealedObjects, after str
 		return "", 0, k.d.failed("seal results again in", err)
 	}
 	defer tx.Rollback() // nothing was changed
+	if _, err := tx.ExecContext(ctx, unlimited); err != nil { // objects are read and written meanwhile
+		return "", 0, k.d.failed("seal results again in", err)
+	}
 	var object string
 	err = tx.QueryRowContext(ctx, `SELECT ref, object, CASE WHEN ref = $1 THEN $2::bigint ELSE 0 END FROM results
 		WHERE (ref > $1 OR ref = $1 AND objects > $2) AND objects > 0 ORDER BY ref LIMIT 1 FOR KEY SHARE`, after, n).Scan(&ref, &object, &at)

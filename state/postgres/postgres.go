@@ -76,6 +76,10 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 		"application_name": "broker", "search_path": DefaultSchema,
 		// How soon the server notices that a broker's machine is gone: 25 s.
 		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+		// How long a broker that is stopped in a transaction keeps the others waiting for
+		// its locks. A transaction that waits for anything but the server ends this limit
+		// with unlimited.
+		"idle_in_transaction_session_timeout": "5000",
 	}
 	for name, value := range params {
 		if cfg.RuntimeParams[name] == "" {
@@ -186,12 +190,15 @@ func (d *Database) Runs() *tables.Runs {
 	})
 }
 
+// unlimited lets the transaction that it begins wait for something else than the server.
+const unlimited = "SET LOCAL idle_in_transaction_session_timeout = 0"
+
 // dialect is what package tables has to know of PostgreSQL.
 var dialect = &tables.Dialect{
 	Numbered:  true,
 	Like:      "ILIKE",
 	Begin:     "BEGIN",
-	Snapshot:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	Snapshot:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + unlimited, // which locks nothing
 	LockTable: "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE",
 	LockRun:   "SELECT owner FROM runs WHERE id = ? FOR UPDATE",
 	Release:   "SELECT pg_advisory_unlock_all()",

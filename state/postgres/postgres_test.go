@@ -531,3 +531,53 @@ func BenchmarkExecution(b *testing.B) {
 		})
 	}
 }
+
+// A broker that is stopped in a transaction, by SIGSTOP or with its machine, does not
+// keep the others from their work.
+func TestLocksOfAStoppedTransactionEnd(t *testing.T) {
+	at := address(t)
+	var limit string
+	if err := connect(t, at).db.QueryRowContext(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&limit); err != nil || limit != "5s" {
+		t.Errorf("limit %q, %v; want 5s", limit, err)
+	}
+	stopped, other := connect(t, at+"&idle_in_transaction_session_timeout=50"), connect(t, at)
+	for _, lock := range []string{
+		"LOCK TABLE executions IN SHARE ROW EXCLUSIVE MODE",
+		"SELECT pg_advisory_xact_lock(42)",
+		"SELECT count(*) FROM (SELECT 1 FROM migrations FOR UPDATE) AS all_rows",
+	} {
+		tx, err := stopped.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), lock); err != nil {
+			t.Fatal(err)
+		}
+		next, err := other.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := next.ExecContext(t.Context(), lock); err != nil { // waits for the first one
+			t.Errorf("%s: %v", lock, err)
+		}
+		_ = next.Rollback()
+		if err := tx.Commit(); err == nil {
+			t.Errorf("%s: the transaction that was stopped is committed", lock)
+		}
+	}
+	// Reading may take as long as its reader does.
+	conn, err := stopped.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(t.Context(), dialect.Snapshot); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRowContext(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&limit); err != nil || limit != "0" {
+		t.Errorf("limit of a snapshot %q, %v; want 0", limit, err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+}

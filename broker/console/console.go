@@ -156,7 +156,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.Set("Content-Type", t)
 		}
 		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", `"`+buildID+`"`)
+		h.Set("ETag", `"`+buildID()+`"`)
 		http.StripPrefix("/console", c.files).ServeHTTP(w, r)
 	}
 }
@@ -189,7 +189,7 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 }
 
 // buildID changes with the files.
-var buildID = func() string {
+var buildID = sync.OnceValue(func() string {
 	h := sha256.New()
 	_ = fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -199,4 +199,4 @@ var buildID = func() string {
 		return err
 	})
 	return hex.EncodeToString(h.Sum(nil)[:8])
-}()
+})

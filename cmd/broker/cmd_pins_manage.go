@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +25,11 @@ func (a *app) pinStore(cfg *config.Config, in *stores, changed func(server, what
 			kept.file[s.Name] = s.File
 		}
 	}
-	return pins.Open(kept, &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed})
+	o := &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed}
+	if in.db == nil { // versions of pins in a database are small numbers, which another database has too
+		o.Verdicts = filepath.Join(in.dir, "verdicts.json")
+	}
+	return pins.Open(kept, o)
 }
 
 // apartPins keeps the pins of servers of projects apart from those of others that
@@ -50,7 +55,11 @@ func (p apartPins) ChangePins(ctx context.Context, server string, change func(ma
 }
 
 func (p apartPins) PinsVersion(ctx context.Context, server string) string {
-	return p.kept.PinsVersion(ctx, p.name(server))
+	version := p.kept.PinsVersion(ctx, p.name(server))
+	if file := p.file[server]; file != "" && version != "" {
+		version += " of " + file // it is another one than that of the same name
+	}
+	return version
 }
 
 // noteChanges makes what differs events.

@@ -76,6 +76,9 @@ type Options struct {
 	// Changed is called once for all that differs at one time from what was seen
 	// before of a server: "send (inputSchema, held), old (gone)". Nil is fine.
 	Changed func(server, what string)
+	// Verdicts is a file for what was found to be as approved, which need not exist;
+	// empty compares everything anew.
+	Verdicts string
 }
 
 // A Store judges by the pins of a state. It is safe for concurrent use.
@@ -83,8 +86,9 @@ type Store struct {
 	kept state.Pins
 	o    Options
 
-	mu   sync.Mutex
-	seen map[string]judged
+	mu       sync.Mutex
+	seen     map[string]judged
+	verdicts verdicts
 }
 
 // A judged is what was said of a listing.
@@ -99,6 +103,7 @@ func Open(kept state.Pins, o *Options) *Store {
 	if o != nil {
 		s.o = *o
 	}
+	s.verdicts.path = s.o.Verdicts
 	if s.o.Mode == "" {
 		s.o.Mode = On
 	}
@@ -141,6 +146,11 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 			out[i] = j.out
 			continue
 		}
+		key := keyOf(&l, version, s.o.Mode)
+		if s.verdicts.approved(l.Server, key) {
+			s.seen[l.Server] = judged{version, l, l}
+			continue
+		}
 		pins, err := s.kept.Pins(ctx, l.Server)
 		if err != nil {
 			s.o.Logger.Error("pins", "server", l.Server, "err", err)
@@ -154,12 +164,25 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 			s.o.Logger.Error("keep pins", "server", l.Server, "err", err)
 		}
 		out[i] = without(l, rows)
-		s.seen[l.Server] = judged{s.kept.PinsVersion(ctx, l.Server), l, out[i]}
+		after := s.kept.PinsVersion(ctx, l.Server)
+		s.seen[l.Server] = judged{after, l, out[i]}
+		if after != version || !allApproved(rows) {
+			key = ""
+		}
+		s.verdicts.note(l.Server, key)
 	}
 	if met {
 		s.review(ctx, v, out)
 	}
+	if err := s.verdicts.write(); err != nil {
+		s.o.Logger.Warn("pins", "err", err)
+	}
 	return out
+}
+
+// allApproved reports whether everything is as approved, or gone.
+func allApproved(rows []Row) bool {
+	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Approved && r.State != Gone })
 }
 
 // same reports whether two listings are the same, by the slices that they hold.

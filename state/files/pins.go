@@ -120,7 +120,7 @@ func (p *Pins) PinsVersion(_ context.Context, server string) string {
 	if err != nil {
 		return ""
 	}
-	version := strconv.FormatInt(info.ModTime().UnixNano(), 36)
+	version := strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" + strconv.FormatInt(info.Size(), 36)
 	if now := time.Now(); now.Sub(info.ModTime()) < recent {
 		version += now.Format(" 05.000000000")
 	}

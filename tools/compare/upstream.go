@@ -84,7 +84,7 @@ func catalogue(server, n int) []any {
 		list = append(list, map[string]any{
 			"name":        fmt.Sprintf("%s_%s_%d", verb, noun, k),
 			"description": fmt.Sprintf("%s the %s of a %s. Use it when the %s has changed since the last time, or when a person asks for the %s by its name.", verb, noun, other, other, noun),
-			"annotations": map[string]any{"readOnlyHint": k%2 == 0},
+			"annotations": map[string]any{"readOnlyHint": strings.Contains("list get search read count", verb)},
 			"inputSchema": map[string]any{"type": "object", "required": []string{noun + "_id"}, "properties": map[string]any{
 				noun + "_id": map[string]any{"type": "string", "description": "the id of the " + noun},
 				other:        map[string]any{"type": "string", "description": "the " + other + " that it belongs to"},

@@ -138,7 +138,6 @@ func New(o *Options) *Index {
 	if o == nil {
 		o = &Options{}
 	}
-	words() // they are read here and not in the first search
 	x := &Index{vectors: o.Vectors, log: o.Logger, quiet: 2 * time.Second, catalog: discovery.NewCatalog(nil), current: newSnapshot(nil), done: make(chan struct{})}
 	x.current.catalog = x.catalog
 	if x.log == nil {
@@ -147,6 +146,7 @@ func New(o *Options) *Index {
 	if o.Dir != "" {
 		x.store = &store{dir: o.Dir, log: x.log}
 	}
+	x.tasks.Go(func() { words() }) // what is made meanwhile does not wait for them, and the first search need not read them
 	return x
 }
 

@@ -47,7 +47,9 @@ type Stdio struct {
 	tee tee
 	out chan []byte
 
-	opening opening
+	opening  opening
+	settles  bool
+	settling settler
 }
 
 // opening is what is outstanding while a session is opened.
@@ -100,6 +102,9 @@ func (c *Stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		if m = vet(m); m != nil {
+			if c.settles {
+				c.settling.read(ctx, m)
+			}
 			c.tee.received(m)
 			return m, nil
 		}

@@ -292,6 +292,7 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		})
 		defer stuck.Stop()
 	}
+	s.handled = conn.Settle()
 	err := d.open(ctx, s, conn, e)
 	if err != nil {
 		if !conn.InitializeAnswered() { // else the answer is the reason

@@ -56,3 +56,13 @@ func (s *session) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 		return res, nil
 	}
 }
+
+// settled notes that a message of the server was handled.
+func (s *session) settled(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if s.handled != nil {
+			defer s.handled(method)
+		}
+		return next(ctx, method, req)
+	}
+}

@@ -79,17 +79,10 @@ type attempt struct {
 	err  error // set before done is closed
 }
 
-// newServer returns a server with what is kept of it: by all brokers, or else on
-// disk.
-func newServer(p *Pool, cfg Config, shared []byte) *server {
+// newServer returns a server with the listing e, if it is known.
+func newServer(p *Pool, cfg Config, e cacheEntry, known bool) *server {
 	s := makeServer(p.ctx, p, cfg)
-	e, ok := decodeEntry(shared, s.cfg)
-	if !ok {
-		e, ok = p.cache.load(s.cfg)
-	} else if err := p.cache.keep(s.cfg, shared); err != nil {
-		s.log.Warn("cannot store the listing", "err", err)
-	}
-	if ok {
+	if known {
 		s.full, s.known = e.Listing, true
 		s.shown = s.cfg.described(e.Listing)
 		s.rememberLocked(e)

@@ -33,8 +33,9 @@ type session struct {
 	proc      *launch.Process // nil for a remote server
 	transport string
 	era       era
-	hangUp    func() // ends answers to the server that are on their way; may be nil
-	cleanup   func() // drops what the transport holds; may be nil
+	handled   func(method string) // is called when a notification of the server was handled; may be nil
+	hangUp    func()              // ends answers to the server that are on their way; may be nil
+	cleanup   func()              // drops what the transport holds; may be nil
 
 	gone   chan struct{} // closed when the connection has ended
 	over   chan struct{} // closed when that is recorded in the server
@@ -82,7 +83,7 @@ func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Cli
 	}
 	s.talk(o)
 	c := mcp.NewClient(impl, o)
-	c.AddReceivingMiddleware(s.guarded, s.rootsQuestions)
+	c.AddReceivingMiddleware(s.settled, s.guarded, s.rootsQuestions)
 	c.AddSendingMiddleware(s.guarded)
 	sendsSkillMethods(c)
 	return c

@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // A roster is the configured servers. It is replaced, never edited.
@@ -28,18 +30,12 @@ func (p *Pool) Update(configs []Config) {
 		s := old.byName[cfg.Name]
 		return s != nil && reflect.DeepEqual(s.cfg, cfg.withDefaults())
 	}
-	var keys []string
-	for _, cfg := range configs {
-		if !same(cfg) {
-			keys = append(keys, cfg.fingerprint())
-		}
-	}
-	shared := p.kept(p.ctx, keys)
+	makes := p.makers(slices.DeleteFunc(slices.Clone(configs), same))
 	for _, cfg := range configs {
 		s := old.byName[cfg.Name]
 		if !same(cfg) {
 			if s = p.ofBase(cfg); s == nil {
-				s = newServer(p, cfg, shared[cfg.fingerprint()])
+				s = makes[cfg.Name]()
 			}
 			added = append(added, s)
 		}
@@ -62,6 +58,47 @@ func (p *Pool) Update(configs []Config) {
 		}
 	}
 	p.tell()
+}
+
+// makers returns a function for each config that makes its server, with what is known
+// of it. What was kept is read and decoded by several goroutines: a thousand tools
+// take one of them 10 ms, which the first answer of a broker waits for.
+func (p *Pool) makers(configs []Config) map[string]func() *server {
+	var keys []string
+	for _, cfg := range configs {
+		keys = append(keys, cfg.fingerprint())
+	}
+	shared := p.kept(p.ctx, keys)
+	makes := make(map[string]func() *server, len(configs))
+	var reading sync.WaitGroup
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, cfg := range configs {
+		var e cacheEntry
+		var ok bool
+		makes[cfg.Name] = func() *server { return newServer(p, cfg, e, ok) }
+		if p.opts.Base != nil && p.ofBase(cfg) != nil {
+			continue // its server is there
+		}
+		places <- struct{}{}
+		reading.Go(func() {
+			defer func() { <-places }()
+			e, ok = p.restore(cfg.withDefaults(), shared[keys[i]])
+		})
+	}
+	reading.Wait()
+	return makes
+}
+
+// restore returns what was kept of a server: by those who share it, or here.
+func (p *Pool) restore(cfg Config, shared []byte) (cacheEntry, bool) {
+	e, ok := decodeEntry(shared, cfg)
+	if !ok {
+		return p.cache.load(cfg)
+	}
+	if err := p.cache.keep(cfg, shared); err != nil {
+		p.opts.Logger.Warn("cannot store the listing", "server", cfg.Name, "err", err)
+	}
+	return e, true
 }
 
 // ofBase is the server of the base that is configured as cfg; nil if there is none

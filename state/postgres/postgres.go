@@ -229,7 +229,7 @@ func again(err error) (again, lost bool) {
 		switch e.Code {
 		case "40001", "40P01", "55P03": // in the way of another
 			return true, false
-		case "57P01", "57P02", "57P03", "25006": // it ends, starts, or is a standby now
+		case "57P01", "57P02", "57P03", "25006", "25P03": // it ends, starts, is a standby now, or was kept waiting
 			return true, true
 		}
 		return false, strings.HasPrefix(e.Code, "08")

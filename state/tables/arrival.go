@@ -158,7 +158,8 @@ func (r *Runs) settle(a *arrival) error {
 		return a.err
 	}
 	err := r.commit()
-	if err != nil && others && r.back == nil { // another call may be the cause
+	_, lost := r.d.Again(err)
+	if err != nil && !lost && others && r.back == nil { // another call may be the cause
 		if r.hold(a); a.done {
 			return a.err
 		}

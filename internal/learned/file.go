@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -76,7 +77,12 @@ func (s *Store) agree() error {
 	return nil
 }
 
-// FlushSoon has what was learned written in the background.
+// flushDelay is how long FlushSoon waits for more: calls that follow one another cost
+// one transaction, and not one each.
+const flushDelay = 200 * time.Millisecond
+
+// FlushSoon writes what was learned in the background, flushDelay after the first call
+// of it, or when the store is closed.
 func (s *Store) FlushSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,10 +91,16 @@ func (s *Store) FlushSoon() {
 	}
 	s.soon = true
 	s.background.Go(func() {
-		err := s.Flush()
+		delay := time.NewTimer(flushDelay)
+		defer delay.Stop()
+		select {
+		case <-delay.C:
+		case <-s.ending:
+		}
 		s.mu.Lock()
 		s.soon = false
 		s.mu.Unlock()
+		err := s.Flush()
 		if err != nil {
 			s.log.Warn("write learned types", "err", err)
 		}

@@ -41,7 +41,8 @@ type Store struct {
 	hash       hasher
 	tools      map[state.ToolName]*entry
 	closed     bool
-	busy       bool // a large value is being read
+	ending     chan struct{} // closed when closed is set
+	busy       bool          // a large value is being read
 	background sync.WaitGroup
 	soon       bool // a Flush is about to run
 }
@@ -85,13 +86,16 @@ func New(types state.Types, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{types: types, log: log, hash: newHasher(), tools: map[state.ToolName]*entry{}}
+	return &Store{types: types, log: log, hash: newHasher(), tools: map[state.ToolName]*entry{}, ending: make(chan struct{})}
 }
 
 // Close writes what is not written yet.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.ending)
+	}
 	s.mu.Unlock()
 	s.background.Wait()
 	return s.Flush()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -80,13 +81,14 @@ func ids(prefix string) func() string {
 	return func() string { return fmt.Sprintf(`"%s-%d"`, prefix, n.Add(1)) }
 }
 
-// hostileMessages are all messages that need no earlier message of the other side.
-func hostileMessages(modern bool) []string {
+// hostileMessages are all messages that need no earlier message of the other side. Params
+// are varied at the outermost levels; those of requests that are sent as notifications,
+// and the reverse, at one level less, and at two at most.
+func hostileMessages(modern bool, levels int) []string {
 	id := ids("bad")
+	swapped := min(levels-1, 2)
 	list := badmessages.Envelopes()
-	whole := []sample{{"tools/list", "{" + modernMeta + "}"}, {"tools/call", `{"name":"list_servers",` + modernMeta + "}"}}
-	for _, s := range append(whole, requestSamples...) {
-		params := badmessages.Values(s.params)
+	withMeta := func(params []string) []string {
 		for i, p := range params {
 			if rest, ok := strings.CutPrefix(p, "{"); ok && modern {
 				if params[i] = "{" + modernMeta + "," + rest; rest == "}" {
@@ -94,13 +96,16 @@ func hostileMessages(modern bool) []string {
 				}
 			}
 		}
-		list = append(list, badmessages.Requests(s.method, params, id)...)
-		list = append(list, badmessages.Notifications(s.method, params)...)
+		return params
+	}
+	whole := []sample{{"tools/list", "{" + modernMeta + "}"}, {"tools/call", `{"name":"list_servers",` + modernMeta + "}"}}
+	for _, s := range append(whole, requestSamples...) {
+		list = append(list, badmessages.Requests(s.method, withMeta(badmessages.Outer(s.params, levels)), id)...)
+		list = append(list, badmessages.Notifications(s.method, withMeta(badmessages.Outer(s.params, swapped)))...)
 	}
 	for _, s := range notificationSamples {
-		params := badmessages.Values(s.params)
-		list = append(list, badmessages.Notifications(s.method, params)...)
-		list = append(list, badmessages.Requests(s.method, params, id)...)
+		list = append(list, badmessages.Notifications(s.method, badmessages.Outer(s.params, levels))...)
+		list = append(list, badmessages.Requests(s.method, badmessages.Outer(s.params, swapped), id)...)
 	}
 	// Answers without a request.
 	return append(list, badmessages.Responses("1", `{"roots":[{"uri":"file:///a"}]}`)...)
@@ -240,7 +245,7 @@ func TestNoMessageOfAClientEndsTheBroker(t *testing.T) {
 			if !modern {
 				c.initialize()
 			}
-			for i, m := range hostileMessages(modern) {
+			for i, m := range hostileMessages(modern, math.MaxInt) {
 				c.send(m)
 				if i%50 == 0 {
 					c.probe(modern)
@@ -253,7 +258,7 @@ func TestNoMessageOfAClientEndsTheBroker(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("http modern=%v", modern), func(t *testing.T) {
 			p := newHTTPClient(t, b, modern)
-			list := hostileMessages(modern)
+			list := hostileMessages(modern, 2)
 			p.all(list, func() { checkOthers(t, other) })
 			t.Logf("sent %d messages", len(list))
 		})
@@ -296,7 +301,7 @@ func TestNoMessageEndsAnotherReplica(t *testing.T) {
 			t.Fatalf("session %v is not of this replica", p.headers)
 		}
 		p.url = urls["two"] // which passes all of a session on
-		list := hostileMessages(modern)
+		list := hostileMessages(modern, 2)
 		p.all(list, func() { checkOthers(t, other) })
 		t.Logf("modern=%v: sent %d messages", modern, len(list))
 	}
@@ -357,7 +362,7 @@ func (p *httpClient) post(body string) int {
 			}
 		}
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := postClient.Do(req)
 	if err != nil {
 		p.t.Errorf("%.300s: %v", body, err)
 		return 0
@@ -372,11 +377,17 @@ func (p *httpClient) post(body string) int {
 	return res.StatusCode
 }
 
+// atOnce is how many messages are posted at a time.
+const atOnce = 64
+
+// postClient keeps its connections from one message to the next.
+var postClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}
+
 // all posts all messages, several at a time.
 func (p *httpClient) all(list []string, between func()) {
 	p.t.Helper()
 	for len(list) > 0 {
-		n := min(64, len(list))
+		n := min(atOnce, len(list))
 		var wg sync.WaitGroup
 		for _, m := range list[:n] {
 			wg.Go(func() {
@@ -408,16 +419,16 @@ func TestNoAnswerOfAClientEndsTheBroker(t *testing.T) {
 	} {
 		t.Run(method, func(t *testing.T) {
 			c := newLineClient(t, b, surface.Peer{ID: "bad " + method, Roots: func([]string) {}})
-			next := 0
+			next, answers := 0, badmessages.Responses("$ID", answersOf[method])
 			c.asked = func(id, m string) {
-				if answers := badmessages.Responses(id, answersOf[m]); m == method && next < len(answers) {
-					c.send(answers[next])
+				if m == method && next < len(answers) {
+					c.send(strings.Replace(answers[next], "$ID", id, 1))
 				}
 				// A message that is not an answer leaves the request open.
 				fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"no"}}`+"\n", id)
 			}
 			c.initialize()
-			for total := len(badmessages.Responses("1", answersOf[method])); next < total; next++ {
+			for ; next < len(answers); next++ {
 				if method == "roots/list" {
 					c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 				}

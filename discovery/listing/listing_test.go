@@ -74,3 +74,27 @@ func FuzzSkill(f *testing.F) {
 		}
 	})
 }
+
+// A list ends where its pages repeat, whether they have entries or not.
+func TestPagesThatRepeatEnd(t *testing.T) {
+	for name, next := range map[string]map[string]string{
+		"at once":        {"": "a", "a": "a"},
+		"in a circle":    {"": "a", "a": "b", "b": "c", "c": "a"},
+		"from the first": {"": "", "a": "a"},
+	} {
+		for _, page := range [][]string{nil, {"x"}, {"x", "y"}} {
+			asked := 0
+			for _, err := range Pages(func(cursor string) ([]string, string, error) {
+				asked++
+				return page, next[cursor], nil
+			}) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if most := len(next); asked > most {
+				t.Errorf("%s: %d pages are read, want %d at most", name, asked, most)
+			}
+		}
+	}
+}

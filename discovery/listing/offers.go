@@ -15,6 +15,31 @@ import (
 // maxOffers is how many prompts, resources and templates are listed of each.
 const maxOffers = 1000
 
+// Pages returns the entries of a list that fetch reads page by page. The list ends where
+// a page repeats, and after maxPages.
+func Pages[T any](fetch func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var pages Pager
+		for cursor := ""; ; {
+			page, next, err := fetch(cursor)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			if more, err := pages.Next(next, 0); err != nil || !more {
+				return
+			}
+			cursor = next
+		}
+	}
+}
+
 // Gather reads a list to its end, or as far as is taken. What made returns
 // false for is left out, as is what is there twice.
 func Gather[From any, To any](list iter.Seq2[From, error], made func(From) (to To, key string, ok bool)) ([]To, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,9 +26,25 @@ var deep = strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 // deepMark stands for deep until the rest is encoded.
 const deepMark = "\x01deep"
 
+// allLevels makes mutations of all parts of an example.
+const allLevels = math.MaxInt
+
+// levelsOver returns how many levels of messages are varied over a wire: all where
+// everything is sent once, and the outer ones where only the transport differs.
+func levelsOver(wire string) int {
+	switch wire {
+	case "stdio":
+		return allLevels
+	case "http stream":
+		return 2
+	}
+	return 1
+}
+
 // mutations returns the JSON texts that a peer may send instead of example: null,
-// another type, and each member in turn null, of other types and nested too deep.
-func mutations(t *testing.T, example string) []string {
+// another type, and each member of the outer levels in turn null and of other types, and
+// the outermost ones nested too deep.
+func mutations(t *testing.T, example string, levels int) []string {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(example), &v); err != nil {
@@ -44,8 +61,11 @@ func mutations(t *testing.T, example string) []string {
 	odd := []any{nil, 7.5, "text", []any{nil}, map[string]any{}, map[string]any{"a": nil}}
 	var walk func(v any, depth int)
 	walk = func(v any, depth int) {
+		if depth >= levels {
+			return
+		}
 		odd := odd
-		if depth < 2 {
+		if depth == 0 { // most of the bytes to send
 			odd = append(odd[:len(odd):len(odd)], deepMark)
 		}
 		switch v := v.(type) {
@@ -168,11 +188,15 @@ func TestServerMessagesEndNothing(t *testing.T) {
 			}
 			for what, example := range serverMessages {
 				method, _, _ := strings.Cut(what, " ")
-				bodies := []string{""}
-				for _, params := range mutations(t, example) {
-					bodies = append(bodies, `,"params":`+params)
-				}
 				for _, id := range []string{"", `"id":4711,`, `"id":null,`} {
+					levels := levelsOver(wire)
+					if strings.HasPrefix(method, "notifications/") != (id == "") { // its params are hardly read
+						levels = min(levels, 2)
+					}
+					bodies := []string{""}
+					for _, params := range mutations(t, example, levels) {
+						bodies = append(bodies, `,"params":`+params)
+					}
 					frames := make([]string, 0, len(bodies)+1)
 					for i, body := range bodies {
 						frames = append(frames, `{"jsonrpc":"2.0",`+strings.Replace(id, "4711", "4711"+string(rune('0'+i%10))+strings.Repeat("0", i/10%10), 1)+`"method":"`+method+`"`+body+`}`)
@@ -247,10 +271,14 @@ func TestResultsEndNothing(t *testing.T) {
 				puppet := &fakeupstream.Puppet{Modern: modern}
 				p := newPuppet(t, wire, puppet)
 				frames := []string{`{"jsonrpc":"2.0","id":$ID}`}
-				for _, result := range mutations(t, r.example) {
+				for _, result := range mutations(t, r.example, levelsOver(wire)) {
 					frames = append(frames, fakeupstream.Result(result))
 				}
-				for _, e := range mutations(t, `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}]}}`) {
+				errorLevels := levelsOver(wire)
+				if r.method != "tools/call" { // which reads most of an error
+					errorLevels = min(errorLevels, 2)
+				}
+				for _, e := range mutations(t, `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}]}}`, errorLevels) {
 					frames = append(frames, `{"jsonrpc":"2.0","id":$ID,"error":`+e+`}`)
 				}
 				for _, frame := range frames {
@@ -289,7 +317,7 @@ func TestFloodHarmsNoOther(t *testing.T) {
 	var texts []string
 	for what, example := range serverMessages {
 		method, _, _ := strings.Cut(what, " ")
-		for i, params := range mutations(t, example) {
+		for i, params := range mutations(t, example, allLevels) {
 			id := []string{"", `"id":7,`, `"id":null,`, `"id":[],`}[i%4]
 			texts = append(texts, `{"jsonrpc":"2.0",`+id+`"method":"`+method+`","params":`+params+`}`, params)
 		}

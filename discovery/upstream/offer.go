@@ -60,14 +60,32 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 	}
 	if init.Capabilities.Prompts != nil {
 		var err error
-		l.Prompts, err = listing.Gather(s.mcp.Prompts(ctx, nil), listing.Prompt)
+		l.Prompts, err = listing.Gather(listing.Pages(func(cursor string) ([]*mcp.Prompt, string, error) {
+			res, err := s.mcp.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return res.Prompts, res.NextCursor, nil
+		}), listing.Prompt)
 		note("prompts", err)
 	}
 	if init.Capabilities.Resources != nil {
 		var err error
-		l.Resources, err = listing.Gather(s.mcp.Resources(ctx, nil), listing.Resource)
+		l.Resources, err = listing.Gather(listing.Pages(func(cursor string) ([]*mcp.Resource, string, error) {
+			res, err := s.mcp.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return res.Resources, res.NextCursor, nil
+		}), listing.Resource)
 		note("resources", err)
-		templates, err := listing.Gather(s.mcp.ResourceTemplates(ctx, nil), listing.Template)
+		templates, err := listing.Gather(listing.Pages(func(cursor string) ([]*mcp.ResourceTemplate, string, error) {
+			res, err := s.mcp.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return res.ResourceTemplates, res.NextCursor, nil
+		}), listing.Template)
 		note("resource templates", err)
 		l.Resources = append(l.Resources, templates...)
 	}

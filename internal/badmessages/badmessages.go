@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,11 @@ var replacements = []string{
 	`null`, `{}`, `[]`, `[null]`, `{"a":null}`, `"text"`, `""`, `true`, `-1.5`, `1e300`,
 }
 
+// outerLevels is how many levels of a text have deeply nested values, the inner one only
+// arrays. They are most of the bytes to send, and a decoder that reads one there reads
+// one anywhere.
+const outerLevels = 2
+
 // nested are values that are nested deeper than any decoder should follow.
 var nested = []string{
 	strings.Repeat(`[`, Deep) + strings.Repeat(`]`, Deep),
@@ -25,9 +31,13 @@ var nested = []string{
 }
 
 // Values returns variations of valid, a JSON text: each of its parts in turn is
-// missing, of another type, null and deeply nested. The whole text is a part too; it is
-// "" where it is missing.
-func Values(valid string) []string {
+// missing, of another type and null, and at the two outermost levels deeply nested. The
+// whole text is a part too; it is "" where it is missing.
+func Values(valid string) []string { return Outer(valid, math.MaxInt) }
+
+// Outer returns those Values whose variation is at one of the outermost levels: 1 is the
+// whole text, 2 its members too.
+func Outer(valid string, levels int) []string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(valid))
 	d.UseNumber()
@@ -35,17 +45,22 @@ func Values(valid string) []string {
 		panic(fmt.Sprintf("badmessages: %s: %v", valid, err))
 	}
 	list := []string{""}
-	vary(v, func(text string) { list = append(list, text) })
+	vary(v, 0, levels, func(text string) { list = append(list, text) })
 	return list
 }
 
-// vary yields the variations of v except its absence.
-func vary(v any, yield func(string)) {
+// vary yields the variations of v, a part at the given level, except its absence.
+func vary(v any, level, levels int, yield func(string)) {
 	for _, r := range replacements {
 		yield(r)
 	}
-	for _, n := range nested {
-		yield(n)
+	if level < outerLevels {
+		for _, n := range nested[:outerLevels-level] {
+			yield(n)
+		}
+	}
+	if level++; level >= levels {
+		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -53,12 +68,12 @@ func vary(v any, yield func(string)) {
 			rest := maps.Clone(v)
 			delete(rest, key)
 			yield(text(rest))
-			vary(v[key], func(part string) { yield(with(rest, key, part)) })
+			vary(v[key], level, levels, func(part string) { yield(with(rest, key, part)) })
 		}
 	case []any:
 		for i, element := range v {
 			yield(text(slices.Delete(slices.Clone(v), i, i+1)))
-			vary(element, func(part string) {
+			vary(element, level, levels, func(part string) {
 				parts := make([]string, len(v))
 				for j := range v {
 					parts[j] = text(v[j])

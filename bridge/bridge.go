@@ -294,6 +294,9 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 		b.o.Started(tool, r.Seq)
 	}
 	value, err := b.send(ctx, tool, args, r)
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.limitWrite(r.Class)
+	}
 	if e, ok := errors.AsType[*Error](err); ok && waitsToRetry(ctx, r.Class, e) {
 		decision := r.Decision
 		if _, refused := b.take(ctx, tool, r); refused == nil {

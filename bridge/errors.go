@@ -28,6 +28,8 @@ type Error struct {
 	RetryAfterMS int64 `json:"retryAfterMs,omitempty"`
 	// Decision is what the record says of a call that a quota has refused.
 	Decision string `json:"-"`
+	// FromText is set when only a text of the server says that there is a rate limit.
+	FromText bool `json:"-"`
 }
 
 func (e *Error) Error() string { return e.Message }

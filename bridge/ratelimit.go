@@ -54,6 +54,17 @@ func (e *Error) NoteRateLimit(data json.RawMessage) {
 		wait = waitIn(string(data[:min(len(data), maxLimitText)]))
 	}
 	e.RateLimited(wait)
+	e.FromText = true
+}
+
+// limitWrite makes an error of a call that may change something one that is not
+// repeated, unless the server refused it as a whole: a text about a rate limit may be
+// about the last of several steps.
+func (e *Error) limitWrite(class policy.Class) {
+	if e.FromText && class != policy.Read {
+		e.Retryable = false
+		e.Hint = "part of it may have been done: look before you call it again, and wait first"
+	}
 }
 
 // RateLimited makes e the error of a call that was refused because of a rate limit.

@@ -39,7 +39,7 @@ func TestRateLimitsAreTyped(t *testing.T) {
 		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"isError":true,"content":[` + text(message) + `]}`)})
 		_, err := b.Call(t.Context(), "shop__open", nil)
 		e, ok := errors.AsType[*bridge.Error](err)
-		if !ok || e.Code != bridge.CodeRateLimited || !e.Retryable || e.MayHaveRun || e.Hint == "" || e.Message != message {
+		if !ok || e.Code != bridge.CodeRateLimited || e.MayHaveRun || e.Hint == "" || e.Message != message {
 			t.Errorf("%q: %+v", message, err)
 			continue
 		}
@@ -113,5 +113,44 @@ func TestReadsAreRetriedOnce(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Only a refused request is known not to have run: a text about a rate limit may be about
+// the last of several steps of a tool that writes.
+func TestTextsAboutLimitsDoNotRepeatWrites(t *testing.T) {
+	tools := discovery.NewCatalog([]discovery.Listing{{Server: "shop", Tools: []discovery.ListedTool{{Name: "get_item"}, {Name: "buy"}, {Name: "delete_all"}, {Name: "frobnicate"}}}})
+	refused := &bridge.Error{Code: bridge.CodeProtocol, Message: "HTTP 429"}
+	refused.RateLimited(0)
+	for _, c := range []struct {
+		tool, text string
+		failure    *bridge.Error
+		retryable  bool
+	}{
+		{"get_item", "too many requests", nil, true},
+		{"buy", "too many requests", nil, false},
+		{"delete_all", "rate limit exceeded after 3 of 10 items", nil, false},
+		{"frobnicate", `{"error":"rate_limited"}`, nil, false},
+		{"buy", "", refused, true},
+		{"delete_all", "", refused, true},
+	} {
+		failure := c.failure
+		b := bridge.New(bridge.Options{
+			Resolve: func(_ context.Context, name string) (*discovery.Tool, error) {
+				tool, _ := tools.Tool(name)
+				return tool, nil
+			},
+			Caller: bridge.CallerFunc(func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+				if failure != nil {
+					return nil, failure
+				}
+				return json.RawMessage(`{"isError":true,"content":[` + text(c.text) + `]}`), nil
+			}),
+		})
+		_, err := b.Call(t.Context(), "shop__"+c.tool, nil)
+		e, ok := errors.AsType[*bridge.Error](err)
+		if !ok || e.Code != bridge.CodeRateLimited || e.Retryable != c.retryable || e.Hint == "" {
+			t.Errorf("%s, %q: %+v", c.tool, c.text, err)
+		}
 	}
 }

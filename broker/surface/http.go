@@ -136,13 +136,14 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	all := &doors{o: o, base: s, all: newHTTPSessions(), open: make(map[*Surface]http.Handler)}
-	endpoint := checked(all, o, loopback)
+	var large largeBodies
+	endpoint := checked(large.limit(all), o, loopback)
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{profile}", endpoint)
 	if o.Replicas != nil { // what others pass on is checked here again, and stays here
 		inner := http.NewServeMux()
-		inner.Handle("/mcp", checked(passed(all), o, false))
-		inner.Handle("/mcp/{profile}", checked(passed(all), o, false))
+		inner.Handle("/mcp", checked(large.limit(passed(all)), o, false))
+		inner.Handle("/mcp/{profile}", checked(large.limit(passed(all)), o, false))
 		o.Replicas.Serve(s.guardHTTP(inner))
 	}
 	if o.SignIn != nil {

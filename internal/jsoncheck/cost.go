@@ -22,6 +22,11 @@ const pieceBytes = 64
 // through parts of it: each step takes some kilobytes of the stack.
 const maxDepth = 10_000
 
+// The library writes an error for each schema of anyOf and oneOf that does not match,
+// with the texts of those within it and the paths to them. freeDepth is the number of
+// schemas around one from which that costs more than looking at it.
+const freeDepth = 64
+
 // A use is a schema that is applied to a value, how often it is, and through how
 // many others at most.
 type use struct {
@@ -77,7 +82,11 @@ func (e *estimate) walk(v any, uses []use) (size int) {
 		if u.depth > maxDepth {
 			e.add(maxCost, 2)
 		}
-		e.add(u.times, 1+(len(u.schema.Enum)+len(u.schema.Required))/8+size/pieceBytes)
+		each := 1 + (len(u.schema.Enum)+len(u.schema.Required))/8 + size/pieceBytes
+		if deeper := u.depth - freeDepth; deeper > 0 && len(u.schema.AnyOf)+len(u.schema.OneOf) > 0 {
+			each += deeper * (1 + len(u.path)/pieceBytes)
+		}
+		e.add(u.times, each)
 	}
 	return size
 }

@@ -132,3 +132,38 @@ func TestLargeValuesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// The text of an error grows with each schema that it passes on its way.
+func TestDeepSchemasAreTooCostly(t *testing.T) {
+	nested := func(keyword string, n int) string {
+		return strings.Repeat(`{"`+keyword+`":[{"type":"string"},`, n) + `{"type":"integer"}` + strings.Repeat(`]}`, n)
+	}
+	chain := func(keyword string, n int) string {
+		var defs []string
+		for i := range n {
+			defs = append(defs, fmt.Sprintf(`"d%d":{"%s":[{"type":"string"},{"$ref":"#/$defs/d%d"}]}`, i, keyword, i+1))
+		}
+		return fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s,"d%d":{"type":"integer"}}}`, strings.Join(defs, ","), n)
+	}
+	for name, c := range map[string]struct {
+		schema string
+		costly bool
+	}{
+		"450 nested anyOf": {nested("anyOf", 450), true},
+		"450 nested oneOf": {nested("oneOf", 450), true},
+		"4,000 anyOf":      {chain("anyOf", 4000), true},
+		"4,000 oneOf":      {chain("oneOf", 4000), true},
+		"60 nested anyOf":  {nested("anyOf", 60), false},
+		"60 oneOf":         {chain("oneOf", 60), false},
+		"100 anyOf":        {chain("anyOf", 100), false},
+	} {
+		s, err := jsoncheck.Compile(json.RawMessage(c.schema))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := s.Check(json.RawMessage(`true`)); err == nil || errors.Is(err, jsoncheck.ErrCostly) != c.costly {
+			t.Errorf("%s: too costly: %v, want %v: %.200v", name, !c.costly, c.costly, err)
+		}
+	}
+}

@@ -203,6 +203,56 @@ func TestIssuerThatIsAwayForAWhile(t *testing.T) {
 	}
 }
 
+// One request waits for an issuer that hangs, and the others go on with the keys that are
+// there.
+func TestIssuerThatHangsDelaysOneRequest(t *testing.T) {
+	keys := fakeauth.NewIssuer(t)
+	hangs, arrived, release := false, make(chan struct{}, 1), make(chan struct{})
+	var front *httptest.Server
+	front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case hangs:
+			arrived <- struct{}{}
+			<-release
+			http.Error(w, "away", http.StatusBadGateway)
+		case r.URL.Path == "/keys":
+			keys.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"issuer": %q, "jwks_uri": "%s/keys"}`, front.URL, front.URL)
+		}
+	}))
+	defer front.Close()
+	c := &clock{time.Now()}
+	v := verifier(t, bearer.Options{Issuer: front.URL, Now: c.now})
+	token := keys.Token(t, resource, "ann", map[string]any{"iss": front.URL, "exp": time.Now().Add(24 * time.Hour).Unix()})
+	if _, err := v.Verify(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	hangs = true
+	c.at = c.at.Add(6 * time.Minute)
+	first := make(chan error, 1)
+	go func() {
+		_, err := v.Verify(t.Context(), token)
+		first <- err
+	}()
+	<-arrived
+	for range 3 {
+		if _, err := v.Verify(t.Context(), token); err != nil {
+			t.Errorf("while another request waits: %v", err)
+		}
+	}
+	select {
+	case err := <-first:
+		t.Errorf("the first request did not wait: %v", err)
+	default:
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Errorf("the request that waited: %v", err)
+	}
+}
+
 // Whoever sends tokens with invented keys would have the issuer asked for each.
 func TestForgedTokensCostTheIssuerNothing(t *testing.T) {
 	issuer := fakeauth.NewIssuer(t)

@@ -84,12 +84,20 @@ func signed(jws *jose.JSONWebSignature, keys []jose.JSONWebKey, id string) []byt
 // get returns the keys and the time at which they were read. It reads them again if
 // they are old or not newer than after, unless it did so a moment ago.
 func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, time.Time, error) {
-	if keys, read, due := k.kept(after); !due {
+	keys, read, due := k.kept(after)
+	if !due {
 		return keys, read, k.usable(read)
 	}
-	k.reading.Lock()
+	if !k.reading.TryLock() {
+		// Another call reads them. Old keys are good enough until it has, but for a token
+		// of a key that is not among them.
+		if after.IsZero() && k.usable(read) == nil {
+			return keys, read, nil
+		}
+		k.reading.Lock()
+	}
 	defer k.reading.Unlock()
-	keys, read, due := k.kept(after)
+	keys, read, due = k.kept(after)
 	if !due { // another call has read them meanwhile
 		return keys, read, k.usable(read)
 	}

@@ -29,14 +29,15 @@ const (
 
 // The kinds of an Event that changes what calls may do, or who may make them.
 const (
-	EventApproval    = "approval"       // a person decided about calls of the run Name, or a script of the skill Name
-	EventCancelled   = "cancelled"      // a person ended the execution Name, over HTTP
-	EventScriptSaved = "script_saved"   // a person saved the script Name in the console
-	EventPins        = "pins_changed"   // a person approved or blocked tools of a server
-	EventLogin       = "login"          // at a remote server, or to the console
-	EventToken       = "api_token"      // a token was made for the client Name, or revoked
-	EventLogout      = "logout"         // of a remote server, or of the console
-	EventConfig      = "config_changed" // Digest is that of the config in force; recorded if it differs from the last
+	EventApproval    = "approval"        // a person decided about calls of the run Name, or a script of the skill Name
+	EventCancelled   = "cancelled"       // a person ended the execution Name, over HTTP
+	EventScriptSaved = "script_saved"    // a person saved the script Name in the console
+	EventServers     = "servers_changed" // a person added, enabled or disabled a server in the console
+	EventPins        = "pins_changed"    // a person approved or blocked tools of a server
+	EventLogin       = "login"           // at a remote server, or to the console
+	EventToken       = "api_token"       // a token was made for the client Name, or revoked
+	EventLogout      = "logout"          // of a remote server, or of the console
+	EventConfig      = "config_changed"  // Digest is that of the config in force; recorded if it differs from the last
 )
 
 // An Event is something that happened to a server, a skill or a plugin, outside

@@ -104,11 +104,13 @@ type Run struct {
 	// Principal is whose run it is: the name of a token, or Local.
 	Principal string `json:"principal,omitempty"`
 	// Profile is the profile of its client; empty for none.
-	Profile  string        `json:"profile,omitempty"`
-	Client   string        `json:"client,omitempty"`
-	Language string        `json:"language,omitempty"`
-	Code     string        `json:"code,omitempty"`
-	Timeout  time.Duration `json:"timeout_ns,omitempty"`
+	Profile string `json:"profile,omitempty"`
+	Client  string `json:"client,omitempty"`
+	// ClientInfo is what the client called itself when it connected, if it did.
+	ClientInfo string        `json:"client_info,omitempty"`
+	Language   string        `json:"language,omitempty"`
+	Code       string        `json:"code,omitempty"`
+	Timeout    time.Duration `json:"timeout_ns,omitempty"`
 	// Seed and Epoch are of its random numbers and of its clock.
 	Seed  []byte    `json:"-"`
 	Epoch time.Time `json:"-"`
@@ -149,6 +151,9 @@ type RunCall struct {
 	// Target is what the script called the tool, where that is another name.
 	Target string          `json:"target,omitempty"`
 	Args   json.RawMessage `json:"args,omitempty"`
+	// Line is the line of the script that made the call, from 1; 0 if it is not known.
+	// The script says it, so it is for people to look at and not for decisions.
+	Line int `json:"line,omitempty"`
 	// Class is that of policy, empty until it is known. Idempotent says that to send
 	// it twice does no more than to send it once.
 	Class      string `json:"class,omitempty"`

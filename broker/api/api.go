@@ -59,6 +59,8 @@ type Options struct {
 	// SaveScript saves a script for people and other scripts to run; nil cannot. It
 	// returns what the commands print of it. An error says what is wrong with it.
 	SaveScript func(name, description, code string) (any, error)
+	// Servers changes which servers the config has; nil cannot.
+	Servers ServerConfig
 	// Settings are the values of the config in force, without secrets; nil has none.
 	Settings func() (any, error)
 	// Cancel ends an execution, whichever broker it runs at; nil ends those of this

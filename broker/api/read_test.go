@@ -37,6 +37,8 @@ type view struct {
 	ended  atomic.Bool // the session, while requests are under way
 	may    bool
 	token  string // of a request, if there is one
+
+	servers ServerConfig // nil answers that there is no config
 }
 
 func newView(t *testing.T) *view {
@@ -53,7 +55,7 @@ func newView(t *testing.T) *view {
 	}
 	v := &view{t: t, store: store, runs: runs, in: true, may: true}
 	v.read = &Reader{Broker: b, Audit: store, Runs: runs, Pins: pins.Open(files.OpenPins(dir+"/pins"), nil)}
-	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read, Note: store.Note,
+	v.server = httptest.NewServer(New(Options{Library: newBench(t).library(), Owner: ownerOf, AdminToken: admin, Private: true, Reader: v.read, Note: store.Note, Servers: viewServers{v},
 		SaveScript: func(name, _, _ string) (any, error) {
 			if err := script.CheckName(name); err != nil {
 				return nil, err
@@ -75,6 +77,18 @@ func newView(t *testing.T) *view {
 	})
 	return v
 }
+
+// viewServers are the servers of the view's config.
+type viewServers struct{ v *view }
+
+func (s viewServers) Disabled() []broker.ServerInfo {
+	if s.v.servers == nil {
+		return nil
+	}
+	return s.v.servers.Disabled()
+}
+func (s viewServers) Add(n NewServer) ([]string, error) { return s.v.servers.Add(n) }
+func (s viewServers) Enable(name string, on bool) error { return s.v.servers.Enable(name, on) }
 
 // idle runs nothing.
 type idle struct{ sandbox.Runner }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
@@ -26,6 +27,8 @@ type Run struct {
 // A RunCall is one call of a run.
 type RunCall struct {
 	broker.PendingCall
+	// Line is the line of the script that made the call, from 1; 0 if it is not known.
+	Line  int    `json:"line,omitempty"`
 	Class string `json:"class,omitempty"`
 	By    string `json:"decided_by,omitempty"`
 	Used  bool   `json:"reused,omitempty"`
@@ -44,7 +47,7 @@ func RunCallOf(c state.RunCall, whole bool) RunCall {
 			pending = pending.Cut()
 		}
 	}
-	shown := RunCall{PendingCall: pending, Class: c.Class, By: gate.Cut(gate.Line(c.By), 100), Used: c.Reused}
+	shown := RunCall{PendingCall: pending, Line: c.Line, Class: c.Class, By: gate.Cut(gate.Line(c.By), 100), Used: c.Reused}
 	shown.State = c.State
 	if c.Lost() {
 		shown.State = state.RunUnknown
@@ -66,11 +69,16 @@ func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
+	lines := strings.Count(run.Code, "\n")
 	run.Code = redact.Text(run.Code)
+	moved := strings.Count(run.Code, "\n") != lines
 	shown := Run{Run: run}
 	for _, c := range calls {
 		if c.State == state.RunUsed { // another row is in its place
 			continue
+		}
+		if moved || c.Line > lines+1 { // no line is better than a wrong one
+			c.Line = 0
 		}
 		shown.Calls = append(shown.Calls, RunCallOf(c, whole))
 	}

@@ -26,7 +26,9 @@ import (
 // lists them.
 var views = []route{
 	{http.MethodGet, "/api/servers", false, (*server).listServers},
+	{http.MethodPost, "/api/servers", true, (*server).addServer},
 	{http.MethodGet, "/api/servers/{name}", false, (*server).showServer},
+	{http.MethodPut, "/api/servers/{name}", true, (*server).switchServer},
 	{http.MethodPost, "/api/servers/{name}/retry", true, (*server).retryServer},
 	{http.MethodGet, "/api/search", false, (*server).search},
 	{http.MethodGet, "/api/executions", false, (*server).listExecutions},
@@ -87,18 +89,6 @@ func answered(v any, err error) (int, any, error) { return http.StatusOK, v, err
 
 func notFound(what, name, hint string) error {
 	return newProblem(http.StatusNotFound, "not_found", "there is no %s %q%s", what, gate.Cut(gate.Line(name), 80), hint)
-}
-
-func (s *server) listServers(r *http.Request) (int, any, error) {
-	return http.StatusOK, s.o.Reader.Servers(r.Context(), ""), nil
-}
-
-func (s *server) showServer(r *http.Request) (int, any, error) {
-	d, ok, err := s.o.Reader.Server(r.Context(), r.PathValue("name"))
-	if err == nil && !ok {
-		err = notFound("server", r.PathValue("name"), ": /api/servers lists them")
-	}
-	return answered(d, err)
 }
 
 // retryTime bounds how long a page waits for a server.

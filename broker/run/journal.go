@@ -54,7 +54,7 @@ type Reused struct {
 func (x *Execution) beginJournal(lang sandbox.Language) {
 	run := state.Run{
 		Plan: map[bool]string{true: state.PlanMaking}[x.Request.Plan],
-		ID:   state.NewRunID(), Principal: x.Request.Owner, Profile: x.o.Profile, Client: x.Request.Client, Language: string(lang), Code: x.Request.Code,
+		ID:   state.NewRunID(), Principal: x.Request.Owner, Profile: x.o.Profile, Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code,
 		Timeout: x.Request.Timeout, Seed: make([]byte, 32), Epoch: x.started, Started: x.started,
 	}
 	_, _ = rand.Read(run.Seed) // never fails
@@ -84,7 +84,7 @@ func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
 
 // add keeps a new call; g.mu is held.
 func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
-	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: c.Target, Args: c.Args, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
+	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: c.Target, Args: c.Args, Line: c.Line, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
 	if !c.CallsTool() {
 		row.Class = policy.Read.String()
 		if harmless, ok := effects[c.Func]; ok {

@@ -171,6 +171,7 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 			}{*saved, warning}, nil
 		},
 		Settings: func() (any, error) { return a.settings(s.config) },
+		Servers:  consoleServers{config.ServerFile(s.config.Path), s.live.Load},
 		FileRead: func(k *skills.Skill, client, path string, err error) {
 			e := skillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client

@@ -317,3 +317,28 @@ func TestLongCallsAtTheClient(t *testing.T) {
 		}
 	})
 }
+
+// A call that waits says which line of the script made it, and for which client.
+func TestWaitingCallsHaveTheirLine(t *testing.T) {
+	for _, tt := range []struct {
+		code string
+		want []int
+	}{
+		{"const a = 1\n\nawait callMCPTool('t__ask', { k: a })", []int{3}},
+		{"// one\n/* two\n three */ const k = { k: 'a' };\nconst f = (x) => callMCPTool('t__ask', x);\nawait f(k)", []int{4}},
+		{"await Promise.all([1, 2].map((k) =>\n  callMCPTool('t__ask', { k })).concat(\n  callMCPTool('t__ask', { k: 3 })))", []int{2, 2, 3}},
+		{"async function go() {\n  return await callMCPTool('t__ask', {})\n}\nawait go()", []int{2}},
+	} {
+		w := newWorld(t)
+		a := w.execute(t, run.Request{Code: tt.code, ClientInfo: "claude-code"})
+		again := w.execute(t, run.Request{Resume: a.RunID})
+		r, calls, err := w.runs.Run(t.Context(), a.RunID)
+		var got []int
+		for _, c := range calls {
+			got = append(got, c.Line)
+		}
+		if err != nil || again.RunID != a.RunID || fmt.Sprint(got) != fmt.Sprint(tt.want) || r.ClientInfo != "claude-code" {
+			t.Errorf("%s: lines %v, client %q, %v; want lines %v", tt.code, got, r.ClientInfo, err, tt.want)
+		}
+	}
+}

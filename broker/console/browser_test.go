@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,7 @@ type place struct {
 	handler http.Handler
 	page    *console.Console
 	url     string
+	config  string // the file with the servers
 	scripts script.Store
 
 	mu     sync.Mutex
@@ -81,6 +83,10 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 	}
 	l := library.New(library.Options{Skills: registry, Custom: skillsDir, Plugins: filepath.Join(dir, "plugins"), Switches: skills.SwitchFile(filepath.Join(dir, "switches.json"))})
 	p := &place{t: t, dir: dir, broker: b, store: store, page: console.New(), scripts: script.Store{Dir: filepath.Join(dir, "scripts")}}
+	p.config = filepath.Join(dir, "servers.json")
+	if err := os.WriteFile(p.config, []byte(`{"mcpServers": {"attic": {"command": "attic", "description": "Old books", "disabled": true}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p.handler = surface.ConsoleHandler(p.page, api.New(api.Options{
 		Library: func() *library.Library { return l }, Owner: surface.TokenOwner, Private: true, Session: func(r *http.Request) (s api.Session, err error) { s.In, s.Changes = p.page.Session(r); return s, nil },
 		Settings: func() (any, error) {
@@ -89,7 +95,10 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 		SaveScript: func(name, description, code string) (any, error) {
 			return p.scripts.Save(script.Script{Name: name, Description: description, Code: code})
 		},
-		Reader: &api.Reader{Broker: b, Audit: store, Runs: runs, Pins: kept},
+		Reader: &api.Reader{Broker: b, Audit: store, Runs: runs, Pins: kept}, Note: store.Note, Servers: places{p},
+		Changed: func() {
+			b.Reconfigure(broker.Options{Servers: append(slices.Clone(servers), p.added()...), Policy: policy.Default()})
+		},
 	}), api.Refuse)
 	p.serve("127.0.0.1:0")
 	p.url = p.page.URL(p.addr, true, false)
@@ -102,6 +111,52 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 		}
 	})
 	return p
+}
+
+// servers returns the servers of the config.
+func (p *place) servers() []config.Server {
+	data, err := os.ReadFile(p.config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cfg, err := config.Parse(p.config, data)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return cfg.Servers
+}
+
+// added returns the servers that were added to the config and are enabled.
+func (p *place) added() (list []upstream.Config) {
+	for _, s := range p.servers() {
+		if !s.Disabled {
+			list = append(list, upstream.Config{Name: s.Name, Description: s.Description, URL: s.URL, Headers: s.Headers})
+		}
+	}
+	return list
+}
+
+// places is the config of a place as the console changes it.
+type places struct{ p *place }
+
+func (c places) Disabled() (list []broker.ServerInfo) {
+	if len(c.p.broker.Status()) == 0 { // that with nothing to show
+		return nil
+	}
+	for _, s := range c.p.servers() {
+		if s.Disabled {
+			list = append(list, broker.ServerInfo{Name: s.Name, Description: s.Description, Transport: "stdio"})
+		}
+	}
+	return list
+}
+
+func (c places) Add(n api.NewServer) ([]string, error) {
+	return nil, config.ServerFile(c.p.config).Add(n.Name, config.EntryOf(config.Server{Description: n.Description, Command: n.Command, Args: n.Args, Env: n.Env, URL: n.URL, Headers: n.Headers}))
+}
+
+func (c places) Enable(name string, on bool) error {
+	return config.ServerFile(c.p.config).Enable(name, on)
 }
 
 func (p *place) serve(addr string) {
@@ -153,6 +208,16 @@ func shelf(t testing.TB) string {
 	return server.URL
 }
 
+// locked is a server that wants a sign-in.
+func locked(t testing.TB) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // hanging is a server that takes connections and never answers.
 func hanging(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -195,8 +260,23 @@ func TestConsoleInABrowser(t *testing.T) {
 				t.Error(err)
 			}
 			_, _ = fmt.Fprint(w, id)
+		case "/folded":
+			full.broker.Execute(r.Context(), broker.ExecuteRequest{Code: `// Clear the shelf of Middlemarch.
+const books = Array.from({ length: 40 }, (_, i) => 'book ' + i);
+// All at once.
+await callMCPTool('shelf__delete_book', { title: 'Middlemarch', books })
+const done = 1;
+// Nothing else.
+const more = 2;
+// And that is all.`, Language: "javascript", Client: "stdio", ClientInfo: "claude-code", Owner: state.Local})
+		case "/config":
+			data, err := os.ReadFile(full.config)
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = w.Write(data)
 		case "/long":
-			full.broker.Execute(r.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Ulysses', text: 'yes '.repeat(10000) + 'THE END'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
+			full.broker.Execute(r.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Ulysses', text: 'yes '.repeat(10000) + 'THE ' + 'END'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
 		case "/cut":
 			for i := range 20 {
 				if i == 10 {

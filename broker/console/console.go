@@ -143,7 +143,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.open(w, r)
 	case name == "/session": // nobody signs in here
 		h.Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "{}") // the page may be gone
+		answer := "{}"
+		if in, changes := c.Session(r); in && !changes {
+			answer = `{"changes": false}`
+		}
+		_, _ = io.WriteString(w, answer) // the page may be gone
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 	case name == "/docs":
@@ -151,6 +155,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(name, "/docs/"):
 		h.Set("Cache-Control", "no-cache")
 		serveDocs(w, r, strings.TrimPrefix(name, "/docs/"))
+	case !served(strings.TrimPrefix(name, "/")):
+		notFound(w, r)
 	default:
 		if t := types[path.Ext(name)]; t != "" { // whatever this machine calls it
 			h.Set("Content-Type", t)
@@ -159,6 +165,12 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("ETag", `"`+buildID()+`"`)
 		http.StripPrefix("/console", c.files).ServeHTTP(w, r)
 	}
+}
+
+// served reports whether there is a file of this name.
+func served(name string) bool {
+	info, err := fs.Stat(dist, path.Join("dist", name))
+	return err == nil && (name == "" || !info.IsDir())
 }
 
 // open exchanges a token for a cookie, and a key in the response body.

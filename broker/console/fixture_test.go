@@ -39,7 +39,7 @@ func skillFolder(t *testing.T) string {
 // and that hang. It returns what of it the browser has to know.
 func fullPlace(t *testing.T) (*place, map[string]any) {
 	t.Helper()
-	p := newPlace(t, []upstream.Config{{Name: "shelf", URL: shelf(t)}, {Name: "dead", Command: "/nowhere/server"}, {Name: "hanging", URL: hanging(t)}}, skillFolder(t))
+	p := newPlace(t, []upstream.Config{{Name: "shelf", Description: "The books of the library: list, lend, add and delete them.", URL: shelf(t)}, {Name: "dead", Command: "/nowhere/server"}, {Name: "hanging", URL: hanging(t)}, {Name: "locked", URL: locked(t)}}, skillFolder(t))
 	var many sync.WaitGroup
 	for range 100 {
 		many.Go(func() {
@@ -57,11 +57,19 @@ func fullPlace(t *testing.T) (*place, map[string]any) {
 		calls[i] = state.Call{Server: "shelf", Tool: "list_books", ID: "shelf__list_books", Status: state.CallOK, Class: "read", Duration: 10 * time.Millisecond}
 	}
 	long := p.record("odd", 20_000, calls...)
-	asks := p.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `await callMCPTool('shelf__delete_book', {title: 'Emma', token: '` + secret + `'})`, Language: "javascript", Client: "stdio", Owner: state.Local})
+	asks := p.broker.Execute(t.Context(), broker.ExecuteRequest{Code: `// Delete a lost book, and count.
+// Lend Emma no more.
+const title = 'Emma';
+const why = 'lost';
+await callMCPTool('shelf__delete_book', { title, token: '` + secret + `' });
+const one = 1;
+const two = 2;
+const three = 3;
+return one + two + three;`, Language: "javascript", Client: "stdio", ClientInfo: "claude-code", Owner: state.Local})
 	if asks.RunID == "" {
 		t.Fatalf("no run waits: %+v", asks)
 	}
-	return p, map[string]any{"full": p.url, "execution": id, "long": long, "server": "shelf"}
+	return p, map[string]any{"full": p.url, "execution": id, "long": long, "server": "shelf", "shelf": shelf(t), "shown": p.page.URL(p.addr, false, false)}
 }
 
 // plant records calls whose names, errors and values are HTML and secrets.

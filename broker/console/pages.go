@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/docs"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // page is what is around a page of the documentation: its title, the list of all, and
@@ -32,6 +33,33 @@ const page = `<!doctype html>
 </html>
 `
 
+// unknown says that an address is not one of the console.
+const unknown = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>No such page · broker</title>
+<link rel="icon" href="/console/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/console/app.css">
+</head>
+<body><div id="app"><main class="alone">
+<h1>There is no such page</h1>
+<p>The console has nothing at <code>%s</code>.</p>
+<p><a href="/console/">The console</a>, <a href="/console/docs/">its documentation</a></p>
+</main></div></body>
+</html>
+`
+
+// notFound answers an address that is not one of the console.
+func notFound(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Del("ETag")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = fmt.Fprintf(w, unknown, html.EscapeString(gate.Cut(gate.Line(r.URL.Path), 200))) // whoever asked may be gone
+}
+
 // serveDocs serves a page of the documentation, the index where none is named.
 func serveDocs(w http.ResponseWriter, r *http.Request, name string) {
 	text, ok := docs.Page(name)
@@ -39,7 +67,7 @@ func serveDocs(w http.ResponseWriter, r *http.Request, name string) {
 		text, ok = docs.Page("README")
 	}
 	if !ok || strings.HasSuffix(name, ".md") {
-		http.NotFound(w, r)
+		notFound(w, r)
 		return
 	}
 	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")

@@ -5,7 +5,7 @@ import { signal } from '@preact/signals';
 export interface Execution {
   id: string; client?: string; client_info?: string; language?: string; status: string; exit_code: number;
   started: string; ended?: string; duration_ms: number; cpu_ms?: number; prepared_ms?: number; queued_ms?: number; opened_ms?: number; calls: number; bytes_in: number; bytes_out: number;
-  code?: string; code_hash?: string; error?: string;
+  code?: string; code_hash?: string; error?: string; answer?: unknown;
 }
 export interface Call {
   n?: number; client?: string; execution?: string; seq: number; server: string; tool: string; id?: string; status: string; class?: string; decision?: string;
@@ -19,6 +19,7 @@ export interface Server {
 export interface ToolStats {
   server: string; tool: string; calls: number; errors: number; p50_ms: number; p99_ms: number; max_ms: number; arg_bytes: number; result_bytes: number; last_call: string;
 }
+export interface NewServer { name: string; description?: string; command?: string; args?: string[]; env?: Record<string, string>; url?: string; headers?: Record<string, string> }
 export interface ServerDetail { server: Server; since?: string; pid?: number; version?: string; protocol?: string; use: ToolStats[]; stderr: string[] }
 export interface SkillUse { skill: string; activations: number; reads: number; tool_calls: number; errors: number; last_use: string }
 export interface Day { day: string; executions: number; calls: number; bytes_in: number; bytes_out: number; bytes_kept: number }
@@ -28,10 +29,10 @@ export interface Ledger {
 }
 export interface Explained { name: string; kind?: string; score: number; held: number; words: { word: string; as: string; score: number; named?: boolean }[] }
 export interface Explanation { answer: string; bytes: number; tokens: number; ms: number; hits: Explained[] }
-export interface Run { run_id: string; client?: string; principal?: string; started: string; expires?: string; status: string; calls: number; code?: string }
+export interface Run { run_id: string; client?: string; client_info?: string; principal?: string; started: string; expires?: string; status: string; calls: number; code?: string }
 export interface Setting { key: string; value: string; from: string }
 export interface SavedScript { name: string; version: number; warning?: string; description?: string; input?: { type: string } }
-export interface RunCall { n: number; tool: string; args?: unknown; why: string; state?: string; class?: string; digest?: string; decided_by?: string; bytes?: number }
+export interface RunCall { n: number; tool: string; line?: number; args?: unknown; why: string; state?: string; class?: string; digest?: string; decided_by?: string; bytes?: number }
 export interface Pin {
   server: string; kind: string; title: string; state: string; held: boolean; verdict: string; seen: string;
   findings?: { where: string; verdict: string; kinds: string[] }[]; changes?: { where: string; text: string }[];

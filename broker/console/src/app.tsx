@@ -23,6 +23,13 @@ const screens = [
   { id: 'runner', name: 'Runner', key: 'w', show: Runner, page: 'code' },
 ];
 
+// Unknown says that an address is not one of the console, and where to go on.
+function Unknown() {
+  return <><header><h1>There is no such page</h1></header>
+    <p>The console has nothing at <code class="mono">{'#/' + address.value.path.join('/').slice(0, 200)}</code>. It may have been moved, or mistyped.</p>
+    <ul class="plain">{screens.map((s) => <li key={s.id}><a href={'#/' + s.id}>{s.name}</a></li>)}</ul></>;
+}
+
 function App() {
   const runs = useSignal(0), pins = useSignal(0);
   const waits = runs.value + pins.value;
@@ -47,13 +54,15 @@ function App() {
   const id = first === 'x' ? 'executions' : first;
   const screen = screens.find((s) => s.id === id);
   useEffect(() => {
-    document.title = (screen?.name ?? 'broker') + ' · broker';
+    document.title = (screen?.name ?? 'No such page') + ' · broker';
     problem.value = '';
   }, [id]);
   if (signedOut.value) {
     return <main class="alone"><h1>This browser is not signed in</h1><p>{signedOut.value}</p>{session.value.sign_in ? <p><a href="sign-in">Sign in</a></p> : <p>Run <Cmd>broker console</Cmd> and open the address that it prints.</p>}</main>;
   }
-  const Screen = first === 'x' ? ExecutionPage : screen?.show;
+  // Servers, skills and executions have pages of their own.
+  const parts = address.value.path.length;
+  const Screen = parts > (['x', 'servers', 'skills'].includes(first) ? 2 : 1) ? undefined : first !== 'x' ? screen?.show : parts === 2 ? ExecutionPage : undefined;
   return <>
     <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the content</a>
     <nav aria-label="Screens"><p class="brand">broker</p>
@@ -64,7 +73,7 @@ function App() {
       <p class={live.value ? 'live' : 'live off'} role="status">{live.value ? 'live' : 'not connected'}</p></nav>
     <main id="main" tabIndex={-1}>
       {problem.value && <p role="alert" class="problem">{problem.value} <button onClick={() => { problem.value = ''; }}>Close</button></p>}
-      {Screen ? <Screen key={first} /> : <><h1>There is no such page</h1><p><a href="#/executions">Executions</a></p></>}
+      {Screen ? <Screen key={first} /> : <Unknown />}
     </main>
   </>;
 }

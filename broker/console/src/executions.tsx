@@ -2,11 +2,10 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { type Call, type Execution, get, onNews } from './api';
-import { address, attempt, Block, Cmd, count, Empty, Facts, later, many, ms, param, pretty, Problem, Searching, Select, setQuery, size, Status, Table, Text, Time, useLoad } from './ui';
+import { about, address, attempt, Block, Cmd, count, Empty, Facts, later, many, ms, param, pretty, Problem, Searching, Select, setQuery, size, Status, Table, Text, Time, titleOf, useLoad, who } from './ui';
 
 const page = 100;
 const statuses = ['', 'running', 'done', 'failed', 'refused', 'timeout', 'cancelled', 'interrupted', 'waiting'];
-const who = (e: Execution) => e.client_info || e.client || 'unknown';
 export const kept = (e: Execution) => Math.max(0, e.bytes_in - e.bytes_out);
 
 export function Executions() {
@@ -81,7 +80,7 @@ export function Executions() {
     {shown.length > 0 && <Table label="Executions" rows={shown} rowKey={(e) => e.id} onOpen={(e) => '#/x/' + e.id} note={(e) => e.error && <span class="clip bad">{e.error}</span>} columns={[
       { name: 'Started', cell: (e) => <Time at={e.started} /> },
       { name: 'Status', cell: (e) => <Status value={e.status} /> },
-      { name: 'Script', low: true, wide: true, cell: (e) => e.code && <span class="mono line">{e.code}</span> },
+      { name: 'Script', low: true, wide: true, cell: (e) => e.code && <span class="mono line">{titleOf(e.code)}</span> },
       { name: 'Took', number: true, cell: (e) => (e.status === 'running' ? '' : ms(e.duration_ms)) },
       { name: 'Calls', number: true, cell: (e) => count(e.calls) },
       { name: 'Kept out', number: true, low: true, cell: (e) => size(kept(e)) },
@@ -102,15 +101,26 @@ export function ExecutionPage() {
   if (!v || v.execution.id !== id) return <><header><h1>Execution</h1></header><Problem error={error.value} /></>;
   const e = v.execution;
   return <>
-    <header><p class="crumb"><a href="#/executions">Executions</a></p><h1 class="mono">{e.id}</h1></header>
+    <header><p class="crumb"><a href="#/executions">Executions</a> / <span class="mono">{e.id}</span></p><h1>{titleOf(e.code) || e.id}</h1></header>
     <Problem error={error.value} />
     <Facts list={[['Status', <Status value={e.status} />], ['Exit code', e.status === 'running' ? '' : String(e.exit_code)], ['Started', <Time at={e.started} />], ['Took', e.status === 'running' ? '' : ms(e.duration_ms)],
       ['Prepared', e.prepared_ms ? ms(e.prepared_ms) : ''], ['Queue', e.queued_ms && e.queued_ms >= 1 ? ms(e.queued_ms) : ''], ['Sandbox', e.opened_ms ? ms(e.opened_ms) : ''], ['Processor', e.cpu_ms ? ms(e.cpu_ms) : ''], ['Client', who(e)], ['Into the script', size(e.bytes_in)], ['To the model', size(e.bytes_out)], ['Kept out', size(kept(e))]]} />
     {e.error && <><h2>Error</h2><Block label="Error" text={e.error} /></>}
+    {e.status !== 'running' && <Received e={e} />}
     <Waterfall execution={e} calls={v.calls} />
     <section id="script"><div class="row"><h2>Script</h2>{e.code && <a href={'#/runner?from=' + e.id}>Open in Runner</a>}</div>
       {e.code ? <Block label="Script" text={e.code} numbered /> : <Empty title="The script was not recorded."><Cmd>{'"audit": {"code": false}'}</Cmd> in the config leaves it out.</Empty>}</section>
   </>;
+}
+
+// bytesPerToken is the estimate for texts that are not there to be counted.
+const bytesPerToken = 4;
+
+// Received is what went to the model, as far as it was recorded.
+function Received({ e }: { e: Execution }) {
+  return <section class="received"><div class="row"><h2>What the model received</h2><p class="dim">{size(e.bytes_out)}, {about(Math.ceil(e.bytes_out / bytesPerToken))} tokens</p></div>
+    {e.answer !== undefined ? <Block label="What the model received" text={pretty(e.answer)} />
+      : <p class="dim">The answer itself is not recorded. <Cmd>{'"audit": {"payloads": true}'}</Cmd> in the config keeps answers, arguments and results, without what looks like a secret.</p>}</section>;
 }
 
 // Rows are laid out fifty at a time, when they come into view.

@@ -9,7 +9,12 @@ export interface Address { path: string[]; query: URLSearchParams }
 
 function readAddress(): Address {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  return { path: path.split('/').map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { path: path.replace(/\/+$/, '').split('/').map(decoded), query: new URLSearchParams(query) };
+}
+
+// decoded is a part of an address; one that is not encoded right stays as it is.
+function decoded(part: string): string {
+  try { return decodeURIComponent(part); } catch { return part; }
 }
 export const address = signal<Address>(readAddress());
 export const moved = () => { address.value = readAddress(); };
@@ -70,11 +75,26 @@ export function Download({ at, children }: { at: string; children: ComponentChil
 // attention maps what is not as it should be to how much it matters.
 const attention: Record<string, string> = {
   failed: 'bad', refused: 'bad', timeout: 'bad', error: 'bad', interrupted: 'bad', denied: 'warn', cancelled: 'warn', waiting: 'warn', running: 'busy',
-  starting: 'busy', blocked: 'bad', changed: 'warn', new: 'warn', signed_out: 'warn', unknown: 'warn',
+  starting: 'busy', blocked: 'bad', changed: 'warn', new: 'warn', 'needs sign-in': 'warn', unknown: 'warn', disabled: 'off',
 };
 export function Status({ value }: { value: string }) {
   const level = attention[value] ?? '';
-  return <span class={'status ' + level}>{level && <span class="dot" aria-hidden="true" />}{value}</span>;
+  return <span class={'status ' + level}>{level && level !== 'off' && <span class="dot" aria-hidden="true" />}{value}</span>;
+}
+
+// who is the name of a client, as far as it gave one.
+export const who = (e: { client?: string; client_info?: string }) => e.client_info || e.client || 'unknown';
+
+// titleOf is the first line of a script that says something, without what makes it a
+// comment.
+export function titleOf(code: string | undefined): string {
+  for (const line of (code ?? '').split('\n', 200)) {
+    const text = line.trim();
+    if (!text || text.startsWith('import ') || /^[/*#'"]+$/.test(text)) continue;
+    const plain = text.replace(/^(\/\/+|\/\*+|\*+|#+!?|"""|\'\'\')\s*/, '').replace(/\s*(\*\/|"""|\'\'\')$/, '') || text;
+    return plain.length > 120 ? plain.slice(0, 119) + '…' : plain;
+  }
+  return '';
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
@@ -89,12 +109,12 @@ export function Facts({ list }: { list: [string, ComponentChildren][] }) {
 
 // Block is a text that scrolls by itself, also by keyboard.
 const shownAtOnce = 20_000;
-export function Block({ label, text: whole, numbered, open }: { label: string; text: string; numbered?: boolean; open?: boolean }) {
+export function Block({ label, text: whole, numbered, open, from = 1, here }: { label: string; text: string; numbered?: boolean; open?: boolean; from?: number; here?: number }) {
   const all = useSignal(!!open);
   const long = whole.length > shownAtOnce && !all.value;
   const text = long ? whole.slice(0, shownAtOnce) : whole;
-  return <><pre class={'block' + (numbered ? ' numbered' : '')} tabIndex={0} role="region" aria-label={label}>
-    {numbered ? text.replace(/\n$/, '').split('\n').map((l, i) => <span key={i}>{l + '\n'}</span>) : text}
+  return <><pre class={'block' + (numbered ? ' numbered' : '')} style={from > 1 ? `counter-reset:line ${from - 1}` : undefined} tabIndex={0} role="region" aria-label={label}>
+    {numbered ? text.replace(/\n$/, '').split('\n').map((l, i) => <span key={i} class={i + from === here ? 'here' : undefined}>{l + '\n'}</span>) : text}
   </pre>{long && <p class="dim">The first {count(shownAtOnce)} of {count(whole.length)} characters. <button onClick={() => { all.value = true; }}>Show all</button></p>}</>;
 }
 
@@ -111,7 +131,7 @@ export function Text({ label, value, onInput, placeholder, id }: { label: string
 
 // A Table names its columns; low ones are left out where there is little room, and
 // where all rows have nothing in them.
-export interface Column<T> { name: string; cell: (row: T) => ComponentChildren; low?: boolean; number?: boolean; wide?: boolean }
+export interface Column<T> { name: string; cell: (row: T) => ComponentChildren; below?: (row: T) => ComponentChildren; low?: boolean; number?: boolean; wide?: boolean }
 // One row may be open: what is under it follows it. What a narrow screen has no
 // columns for may stand below the first one, as note.
 export function Table<T>({ label, columns: all, rows, rowKey, onOpen, selected, under, note }:
@@ -124,7 +144,7 @@ export function Table<T>({ label, columns: all, rows, rowKey, onOpen, selected, 
       const key = rowKey(r), open = selected === key;
       const below = note?.(r);
       return <Fragment key={key}><tr class={(open ? 'selected' : '') + (below ? ' noted' : '')}>
-        {columns.map((c, i) => <td key={c.name} class={cls(c)}>{i === 0 && onOpen ? <a href={onOpen(r)}>{c.cell(r)}</a> : c.cell(r)}</td>)}
+        {columns.map((c, i) => <td key={c.name} class={cls(c)}>{i === 0 && onOpen ? <a href={onOpen(r)}>{c.cell(r)}</a> : c.cell(r)}{c.below?.(r)}</td>)}
       </tr>
         {below && <tr class="note"><td colSpan={columns.length}>{below}</td></tr>}
         {open && under && <tr class="under"><td colSpan={columns.length}>{under(r)}</td></tr>}</Fragment>;

@@ -30,12 +30,14 @@ async function page(url, { width = 1280, height = 800, at, ...options } = {}) {
 
 // What each screen shows that has something, and that has nothing.
 const full = {
-  'executions': /executions and more/, 'executions?q=odd': /3 executions,[^]*const key = '\[redacted\]'/, ['x/' + o.execution]: /Sandbox\s*3[^]*2 calls; servers worked[^]*Before the script\s*9[^]*Open in Runner/,
-  'approvals': /decisions? waiting[^]*shelf__delete_book[^]*What differs from[^]*Persuasion[^]*Emma/, 'servers': /3 servers, 6 tools, 2 need a look[^]*shelf\s+ready\s+6\s+10,50\d\s+1\s[^]*dead[^]*no such file/, ['servers/' + o.server]: /list_books[^]*add_book/,
-  'search?q=book': /shelf__list_books[^]*hanging/, 'audit?class=write': /2 calls, 1 not ok[^]*<script>alert\(1\)<\/script> \[redacted\]/, 'ledger': /[1-9][0-9.]* MB[^]*By server\s+Server[^]*shelf\s+200\.0 MB[^]*shelf.list_books\s+200\.0 MB/,
+  'executions': /executions and more/, 'executions?q=odd': /3 executions,[^]*const key = '\[redacted\]'/, ['x/' + o.execution]: /const key = '\[redacted\]'[^]*Sandbox\s*3[^]*What the model received\s+100 B[^]*2 calls; servers worked[^]*Before the script\s*9[^]*Open in Runner/,
+  'approvals': /decisions? waiting[^]*shelf__delete_book[^]*Asked by claude-code[^]*Approve once[^]*Deny[^]*Arguments[^]*Emma[^]*What differs from[^]*Persuasion[^]*Line 5 of the script[^]*Delete a lost book, and count[^]*await callMCPTool[^]*The whole script, 9 lines/,
+  'servers': /5 servers, 6 tools, 1 disabled, 3 need a look[^]*shelf[^]*The books of the library[^]*working\s+6\s+10,50\d\s+1\s[^]*dead\s+failed[^]*no such file[^]*locked\s+needs sign-in[^]*attic\s+Old books\s+disabled/, ['servers/' + o.server]: /The books of the library[^]*working[^]*list_books[^]*add_book/, 'servers/attic': /Enable[^]*Old books[^]*It is disabled/, 'servers/locked': /answered HTTP 401[^]*needs sign-in/,
+  'search?q=book': /Hits[^]*Score[^]*shelf__list_books[^]*Answer to the model[^]*hanging/, 'audit?class=write': /2 calls, 1 not ok[^]*<script>alert\(1\)<\/script> \[redacted\]/, 'ledger': /[1-9][0-9.]* MB[^]*By server\s+Server[^]*shelf\s+200\.0 MB[^]*shelf.list_books\s+200\.0 MB/,
   'skills': /1 skill,[^]*notes\s+enabled\s+0\s+1\s/, 'skills/notes': /about 20 \(estimate\)\s+Used\s+1\s[^]*# <b>Do<\/b> it\./, 'runner': /Nothing has run yet/,
 };
-const none = { executions: /No script has run yet/, approvals: /No call waits for a decision[^]*Nothing is known/, servers: /No server is configured/, 'search?q=book': /No tool has any of these words/, audit: /No tool has been called yet/, ledger: /Nothing was executed in this period/, skills: /No skill is installed[^]*No plugin/, runner: /Nothing has run yet/, 'x/none': /no execution/, 'servers/none': /no server/ };
+const none = { executions: /No script has run yet/, approvals: /No call waits for a decision[^]*Nothing is known/, servers: /No server is configured/, 'search?q=book': /No tool has any of these words/, audit: /No tool has been called yet/, ledger: /Nothing was executed in this period/, skills: /No skill is installed[^]*No plugin/, runner: /Nothing has run yet/, 'x/none': /no execution/, 'servers/none': /no server/, 'skills/none': /skill/,
+  'nowhere': /no such page[^]*#\/nowhere[^]*Executions/, 'audit/more': /no such page[^]*#\/audit\/more/, 'x': /no such page/, 'servers/a/b': /no such page/, '%E0%A4%A': /no such page/ };
 
 async function shows(p, at, pattern, what) {
   await p.show(at);
@@ -43,7 +45,9 @@ async function shows(p, at, pattern, what) {
 }
 
 const took = [];
-const part = async (name, f) => { const start = Date.now(); await f(); took.push(`${name} ${((Date.now() - start) / 1000).toFixed(1)}`); };
+// With CONSOLE_PARTS, such as "keys,search", only these parts run.
+const only = process.env.CONSOLE_PARTS?.split(',');
+const part = async (name, f) => { if (only && !only.includes(name)) return; const start = Date.now(); await f(); took.push(`${name} ${((Date.now() - start) / 1000).toFixed(1)}`); };
 let spent = 0;
 const html = () => document.documentElement.outerHTML;
 
@@ -66,6 +70,10 @@ async function each(scheme) {
       await p.setViewportSize({ width, height: 800 });
       const wide = await p.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       check(wide <= 0, `${at} is ${wide} px wider than ${width}`);
+      const over = await p.evaluate(() => [...document.querySelectorAll('main *')].filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && !e.closest('.cm-editor, .numbered, .sr') && (getComputedStyle(e).overflowX !== 'hidden' || e.matches('.card, .panel'))).map((e) => `${e.tagName}.${e.className} ${e.scrollWidth} > ${e.clientWidth}`));
+      const tall = await p.evaluate(() => [...document.querySelectorAll('main button:not(.link, .call)')].filter((e) => e.clientHeight > 40).map((e) => e.innerText));
+      check(!tall.length, `${at} at ${width} px has buttons of several lines: ${tall.slice(0, 5).join(', ')}`);
+      check(!over.length, `${at} at ${width} px has parts that are cut: ${over.slice(0, 5).join(', ')}`);
       // 100 rows are like three. Colours are the same on a narrow window, and all else is
       // in both schemes.
       const rules = { 'color-contrast': { enabled: width > 400 } };
@@ -209,6 +217,57 @@ await part('keys', async () => { // By keyboard alone: a call is denied.
   await p.keyboard.press('d');
   await p.getByText('Denied: shelf__delete_book').waitFor({ timeout: 5000 }).catch(async () => check(false, 'a call was not denied by keyboard: ' + (await p.text())));
   await p.context().close();
+});
+
+await part('a folded call', async () => { // Buttons come first; what is folded is not approved before it is shown.
+  await fetch(o.control + '/folded');
+  const p = await page(o.full);
+  await p.show('approvals');
+  const card = p.locator('.card', { hasText: 'Middlemarch' });
+  await card.waitFor();
+  const text = await card.innerText();
+  check(!text.includes('book 39'), 'long arguments are not folded: ' + text);
+  check(text.indexOf('Approve once') < text.indexOf('Arguments') && /Asked by claude-code/.test(text) && /Line 4 of the script/.test(text), 'a card is ' + text);
+  check((await card.locator('.numbered .here').first().innerText()).startsWith('await callMCPTool'), 'another line is marked');
+  check(await card.getByRole('button', { name: 'Approve once' }).isDisabled(), 'a folded call can be approved');
+  await p.keyboard.press('a');
+  await card.getByText('book 39').waitFor({ timeout: 5000 }).catch(async () => check(false, 'a key does not unfold: ' + (await card.innerText())));
+  await card.getByText('The whole script').click();
+  await card.getByText('And that is all.').waitFor({ timeout: 5000 }).catch(() => check(false, 'the whole script is not shown'));
+  await card.getByRole('button', { name: 'Deny' }).click();
+  await p.getByText('Denied: shelf__delete_book').waitFor({ timeout: 5000 }).catch(async () => check(false, 'not denied: ' + (await p.text())));
+  await p.context().close();
+});
+
+await part('changed servers', async () => { // A server is added, disabled and enabled; a session that only shows does none of that.
+  const p = await page(o.full);
+  await p.show('servers');
+  await p.getByRole('button', { name: 'Add a server' }).click();
+  await p.getByLabel('Name').fill('cellar');
+  await p.getByLabel('Command, or address').fill('cellar "a b');
+  await p.getByRole('button', { name: 'Add the server' }).click();
+  await p.getByText('has no end').waitFor({ timeout: 5000 }).catch(() => check(false, 'half a command is taken'));
+  await p.getByLabel('Command, or address').fill(o.shelf);
+  await p.getByLabel('What it does').fill('Wine');
+  await p.getByLabel('Headers').fill('X-Key: abc: def');
+  if (o.shots) await p.screenshot({ path: o.shots + '/servers-add.png' });
+  await p.getByRole('button', { name: 'Add the server' }).click();
+  const has = (pattern, what) => p.waitForFunction(([source]) => new RegExp(source).test(document.querySelector('main')?.innerText ?? ''), [pattern.source], { timeout: 8000 }).catch(async () => check(false, what + ': ' + (await p.text()).slice(0, 800)));
+  await has(/cellar[^]*Wine[^]*Added to the config[^]*working[^]*cellar__list_books/, 'an added server does not work');
+  await p.getByRole('button', { name: 'Disable' }).click();
+  await has(/It is disabled/, 'a server is not disabled');
+  if (o.shots) await p.screenshot({ path: o.shots + '/servers-disabled.png' });
+  await p.show('servers');
+  await p.getByRole('button', { name: 'Enable cellar' }).click();
+  await has(/cellar\s+Wine\s+(idle|starting|working)/, 'a server is not enabled');
+  const text = await (await fetch(o.control + '/config')).text();
+  check(/"cellar": \{"description": "Wine", "url": "http[^"]+", "headers": \{"X-Key": "abc: def"\}\}/.test(text), 'the config is ' + text);
+  await p.context().close();
+  const shown = await page(o.shown);
+  await shown.show('servers');
+  await shown.getByText('attic').waitFor();
+  check(!(await shown.locator('main button').count()), 'a session that only shows has buttons');
+  await shown.context().close();
 });
 
 await part('a long call', async () => { // What is not shown cannot be approved, by no button and no key.

@@ -78,11 +78,11 @@ export function Executions() {
       ? <Empty title="Nothing matches these filters."><a href="#/executions">Show all</a></Empty>
       : <Empty title="No script has run yet.">Connect a client with <Cmd>broker install claude-code</Cmd>, or run one here: <a href="#/runner">Runner</a>. Each run appears on this page while it runs.</Empty>)}
     {shown.length > 0 && <Table label="Executions" rows={shown} rowKey={(e) => e.id} onOpen={(e) => '#/x/' + e.id} note={(e) => e.error && <span class="clip bad">{e.error}</span>} columns={[
+      { name: 'Script', wide: true, cell: (e) => <span class="line">{titleOf(e.code) || e.id}</span> },
       { name: 'Started', cell: (e) => <Time at={e.started} /> },
       { name: 'Status', cell: (e) => <Status value={e.status} /> },
-      { name: 'Script', low: true, wide: true, cell: (e) => e.code && <span class="mono line">{titleOf(e.code)}</span> },
-      { name: 'Took', number: true, cell: (e) => (e.status === 'running' ? '' : ms(e.duration_ms)) },
-      { name: 'Calls', number: true, cell: (e) => count(e.calls) },
+      { name: 'Took', number: true, low: true, cell: (e) => (e.status === 'running' ? '' : ms(e.duration_ms)) },
+      { name: 'Calls', number: true, low: true, cell: (e) => count(e.calls) },
       { name: 'Kept out', number: true, low: true, cell: (e) => size(kept(e)) },
       { name: 'Client', low: true, cell: who },
     ]} />}

@@ -144,7 +144,7 @@ function ServerPage({ name }: { name: string }) {
       {d && mayChange() && <>{!off && <button onClick={retry} disabled={trying.value}>{trying.value ? 'Connecting …' : 'Connect again'}</button>}<button onClick={flip}>{off ? 'Enable' : 'Disable'}</button></>}</div>
       {d?.server.description && <p class="summary">{d.server.description}</p>}</header>
     <Problem error={error.value} />
-    {notes.value?.server === name && <div role="status" class="notice"><p>Added to the config.</p>{notes.value.notes.length > 0 && <ul class="plain">{notes.value.notes.map((n) => <li key={n}>{n}</li>)}</ul>}</div>}
+    {notes.value?.server === name && !off && <div role="status" class="notice"><p>Added to the config.</p>{notes.value.notes.length > 0 && <ul class="plain">{notes.value.notes.map((n) => <li key={n}>{n}</li>)}</ul>}</div>}
     {off && <p class="notice">It is disabled: no model and no script sees it. Its settings are kept.</p>}
     {d && <>
       {d.server.error && <p class="problem" role="alert">{d.server.error}</p>}

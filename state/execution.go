@@ -72,6 +72,10 @@ type Execution struct {
 	BytesIn, BytesOut int64
 	// Error says why it failed; recorded in short, and redacted.
 	Error string
+	// Answer is the JSON that went to the model. It is recorded, redacted and cut to
+	// 64 KiB, only with payloads. Lists are without it. The hashes of the record do not
+	// cover it.
+	Answer []byte
 }
 
 // A Call is one tool call. Its size fields count bytes of JSON.
@@ -151,9 +155,12 @@ func (e Execution) MarshalJSON() ([]byte, error) {
 		CodeHash   string     `json:"code_hash,omitempty"`
 		Code       string     `json:"code,omitempty"`
 		Error      string     `json:"error,omitempty"`
+
+		Answer json.RawMessage `json:"answer,omitempty"`
 	}{
 		e.ID, e.Client, e.ClientInfo, e.Language, e.Status, e.ExitCode, e.Started.UTC(), timeOrNil(e.Ended), milliseconds(e.Duration),
 		milliseconds(e.CPU), milliseconds(e.Prepared), milliseconds(e.Queued), milliseconds(e.Opened), e.Calls, e.BytesIn, e.BytesOut, e.CodeHash, e.Code, e.Error,
+		e.Answer,
 	})
 }
 
@@ -201,7 +208,7 @@ func milliseconds(d time.Duration) float64 {
 
 // Limits of what is recorded, in bytes.
 const (
-	// MaxPayload is for a program, arguments or a result.
+	// MaxPayload is for a program, arguments, a result or an answer.
 	MaxPayload = 64 << 10
 	// MaxError is for an error and for the detail of an event.
 	MaxError = 2 << 10
@@ -211,7 +218,7 @@ const (
 
 // Keep says what is kept of executions beside names, times, sizes and errors.
 type Keep struct {
-	// Code keeps programs, Payloads the arguments and results of calls.
+	// Code keeps programs, Payloads the arguments and results of calls, and answers.
 	Code, Payloads bool
 }
 
@@ -235,6 +242,11 @@ func (e *Execution) Prepare(keep Keep) {
 		e.Started = time.Now().Add(-e.Duration)
 	}
 	e.Error = redact.Cut(e.Error, MaxError)
+	if keep.Payloads {
+		e.Answer = redact.JSON(e.Answer, MaxPayload)
+	} else {
+		e.Answer = nil
+	}
 	cutNames(&e.ID, &e.Client, &e.ClientInfo, &e.Language, &e.CodeHash, &e.Status)
 }
 

@@ -65,7 +65,7 @@ func (x *Execution) refuse(why string) Answer {
 // finish makes the answer and commits the record of it before it is sent.
 func (x *Execution) finish(res sandbox.Result) Answer {
 	a := x.answer(res)
-	x.Commit(res, int64(len(gate.Compact(a))))
+	x.Commit(res, gate.Compact(a))
 	return a
 }
 

@@ -48,7 +48,7 @@ func (e *Executor) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolR
 	}
 	x := e.beginCall(ctx, req)
 	answer, err := x.callOne(ctx, req)
-	x.endCall(err, len(gate.Compact(answer)))
+	x.endCall(err, gate.Compact(answer))
 	return answer
 }
 
@@ -58,7 +58,7 @@ func (e *Executor) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolR
 func (e *Executor) Call(ctx context.Context, req CallRequest) (value, raw json.RawMessage, err error) {
 	x := e.beginCall(ctx, req)
 	value, raw, err = x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), req.Arguments)
-	x.endCall(err, len(value))
+	x.endCall(err, value)
 	return value, raw, err
 }
 
@@ -90,13 +90,13 @@ func (e *Executor) newExecution(req Request) *Execution {
 // owner returns the name to which the results and values of x belong.
 func (x *Execution) owner() string { return state.ForProfile(x.Request.Owner, x.o.Profile) }
 
-// endCall ends the record of a call that was answered with so many bytes.
-func (x *Execution) endCall(err error, bytesOut int) {
+// endCall ends the record of a call that was answered with JSON.
+func (x *Execution) endCall(err error, answer json.RawMessage) {
 	var res sandbox.Result
 	if err != nil {
 		res.ExitCode, res.Error = ExitOf(err), ErrorText(err)
 	}
-	x.Commit(res, int64(bytesOut))
+	x.Commit(res, answer)
 }
 
 // callOne makes the call of req as one of x. A failure is in the answer too.

@@ -15,9 +15,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker/run"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func TestWaitsForApproval(t *testing.T) {
@@ -339,6 +341,43 @@ func TestWaitingCallsHaveTheirLine(t *testing.T) {
 		}
 		if err != nil || again.RunID != a.RunID || fmt.Sprint(got) != fmt.Sprint(tt.want) || r.ClientInfo != "claude-code" {
 			t.Errorf("%s: lines %v, client %q, %v; want lines %v", tt.code, got, r.ClientInfo, err, tt.want)
+		}
+	}
+}
+
+// What went to the model is recorded, byte for byte but for secrets, with payloads
+// only.
+func TestAnswersAreRecorded(t *testing.T) {
+	for _, tt := range []struct {
+		name, code string
+		payloads   bool
+	}{
+		{"a result", `return { n: 1, s: "<b>é" }`, true},
+		{"an error", `throw new Error("no")`, true},
+		{"output", `console.log("hello"); return null`, true},
+		{"a call that waits", `await callMCPTool('t__ask', { k: 1 })`, true},
+		{"without payloads", `return 1`, false},
+	} {
+		w, dir := newWorld(t), t.TempDir()
+		store, err := sqlite.Open(dir, &sqlite.Options{Payloads: tt.payloads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		w.o.Audit = store
+		w.Configure(w.o)
+		answer := gate.Compact(w.execute(t, run.Request{Code: tt.code}))
+		list, err := store.List(t.Context(), state.Filter{})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %v, %v", tt.name, list, err)
+		}
+		e, _, err := store.Show(t.Context(), list[0].ID)
+		want := string(answer)
+		if !tt.payloads {
+			want = ""
+		}
+		if err != nil || string(e.Answer) != want || e.BytesOut != int64(len(answer)) {
+			t.Errorf("%s: %v, %d bytes, recorded %s; want %s", tt.name, err, e.BytesOut, e.Answer, want)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 				a.Stderr = gate.Cut(gate.Clean(res.Error), maxStderrChars) + "\nthe plan ends there: what the script does after that is asked about when it is resumed"
 				a.Diagnostics += "\n" + a.Stderr
 			}
-			x.Commit(sandbox.Result{ExitCode: sandbox.ExitApproval}, int64(len(gate.Compact(a))))
+			x.Commit(sandbox.Result{ExitCode: sandbox.ExitApproval}, gate.Compact(a))
 			return a
 		}
 		request.Limits.Timeout = max(request.Limits.Timeout-time.Since(began), minRound)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -9,10 +10,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Commit ends the record of x, whose answer has so many bytes.
-func (x *Execution) Commit(res sandbox.Result, bytesOut int64) {
+// Commit ends the record of x. The answer is the JSON that its client gets.
+func (x *Execution) Commit(res sandbox.Result, answer json.RawMessage) {
 	if x.o.Audit != nil {
-		if err := x.o.Audit.Finish(x.entry(res, bytesOut)); err != nil {
+		if err := x.o.Audit.Finish(x.entry(res, answer)); err != nil {
 			x.e.log.Error("record execution", "execution", x.id, "err", err)
 		}
 	}
@@ -54,10 +55,10 @@ func (x *Execution) record(r bridge.Record) {
 }
 
 // entry is the finished execution as the audit log keeps it.
-func (x *Execution) entry(res sandbox.Result, bytesOut int64) state.Execution {
+func (x *Execution) entry(res sandbox.Result, answer json.RawMessage) state.Execution {
 	e := state.Execution{
 		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
-		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: x.queued, Opened: x.opened, BytesOut: bytesOut, Error: firstLine(res.Error),
+		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: x.queued, Opened: x.opened, BytesOut: int64(len(answer)), Error: firstLine(res.Error), Answer: answer,
 	}
 	if x.bridge != nil {
 		e.BytesIn = x.bridge.Bytes()

@@ -47,7 +47,7 @@ func (u users) Call(ctx context.Context, skill, tool string, input json.RawMessa
 	x := u.f.begin(ctx, c, req)
 	answer, err := x.skillTool(ctx, c)
 	res := ended(answer, err)
-	x.Commit(res, int64(len(answer.JSON)))
+	x.Commit(res, answer.JSON)
 	if e, ok := errors.AsType[*workflowError](err); ok {
 		return e.answer, true, nil
 	}

@@ -172,7 +172,7 @@ func (m models) callSkill(ctx context.Context, c skillCall, req run.Request) *mc
 		_ = json.Unmarshal(value.JSON, &text) // what is no text stays JSON
 		answer = x.TextResult(text)
 	}
-	x.Commit(res, int64(len(gate.Compact(answer))))
+	x.Commit(res, gate.Compact(answer))
 	return answer
 }
 

@@ -243,6 +243,9 @@ func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
 			say(w, "  (%s)\n", notWhole)
 		}
 	}
+	if len(e.Answer) > 0 {
+		say(w, "\nto the model: %s\n", oneLine(string(e.Answer), 300))
+	}
 	if len(calls) == 0 {
 		return nil
 	}

@@ -276,7 +276,7 @@ func (r Redact) Patterns() policy.Patterns {
 type Audit struct {
 	// Code records scripts, up to 64 KiB of each, secrets redacted.
 	Code *bool
-	// Payloads records arguments and results too, in the same way.
+	// Payloads records arguments, results and answers too, in the same way.
 	Payloads bool
 	// Days is how long records are kept.
 	Days int

@@ -24,7 +24,7 @@ import (
 var migrations embed.FS
 
 // Version is the schema that this broker knows.
-const Version = 8
+const Version = 9
 
 // A step is one version of the schema.
 type step struct {

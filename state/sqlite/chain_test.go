@@ -23,7 +23,7 @@ func record(t *testing.T, s *Store, n int, began time.Time) (ids []string) {
 			s.Record(state.Call{ExecutionID: id, Seq: seq, Server: "git", Tool: "log", ID: "git__log", Status: state.CallOK, Started: began, Decision: "allow preset", Args: []byte(`{"n":1}`)})
 		}
 		s.Note(state.Event{Kind: state.EventDrift, Server: "git", Detail: "field x", Time: began})
-		if err := s.Finish(state.Execution{ID: id}); err != nil {
+		if err := s.Finish(state.Execution{ID: id, Answer: []byte(`{"exit_code":0}`)}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
@@ -255,18 +255,20 @@ func TestTwoBrokersWriteOneChain(t *testing.T) {
 }
 
 func TestAnOlderRecordKeepsItsChain(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, nil)
-	record(t, s, 2, time.Now())
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	alter(t, dir, withoutParts, "PRAGMA user_version = 6")
-	s = open(t, dir, nil)
-	record(t, s, 1, time.Now())
-	v := verify(t, dir)
-	if wantSound(t, v); v.Unhashed != 0 || v.Links != 15 {
-		t.Errorf("%+v; want 15 links, and no row outside of the chain", v)
+	for version, without := range map[int]string{6: withoutParts, 7: withoutAnswers} {
+		dir := t.TempDir()
+		s := open(t, dir, nil)
+		record(t, s, 2, time.Now())
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		alter(t, dir, without, fmt.Sprintf("PRAGMA user_version = %d", version))
+		s = open(t, dir, &Options{Payloads: true})
+		record(t, s, 1, time.Now())
+		v := verify(t, dir)
+		if wantSound(t, v); v.Unhashed != 0 || v.Links != 15 {
+			t.Errorf("%+v; want 15 links, and no row outside of the chain", v)
+		}
 	}
 }
 

@@ -24,8 +24,9 @@ const busyTimeout = 5 * time.Second
 
 // schemaVersion is the user_version of a file that this package writes. Version
 // 2 has no learned types, version 3 no names of clients, version 4 no decisions,
-// version 5 no chain, version 6 no parts of times; what is older was never released.
-const schemaVersion = 7
+// version 5 no chain, version 6 no parts of times, version 7 no answers; what is older
+// was never released.
+const schemaVersion = 8
 
 // baseSchema is version 2. Times are nanoseconds since 1970, durations
 // nanoseconds.
@@ -122,8 +123,13 @@ ALTER TABLE calls ADD COLUMN waited INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE calls ADD COLUMN line INTEGER NOT NULL DEFAULT 0;
 `
 
+// answerSchema is what version 8 adds.
+const answerSchema = `
+ALTER TABLE executions ADD COLUMN answer TEXT;
+`
+
 // changes are what each version adds to the one before; the first is version 2.
-var changes = []string{baseSchema, typeSchema, clientSchema, decisionSchema, chainSchema, partSchema}
+var changes = []string{baseSchema, typeSchema, clientSchema, decisionSchema, chainSchema, partSchema, answerSchema}
 
 // dataSource names the file for the driver. The timeout comes first, so that
 // the pragmas after it wait too.

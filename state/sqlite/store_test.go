@@ -133,9 +133,12 @@ func TestOldRecordIsBroughtUpToDateToBeRead(t *testing.T) {
 	}
 }
 
-// withoutParts takes away what version 7 added, withoutChain also what version 6 did.
+// withoutAnswers takes away what version 8 added, withoutParts also what version 7 did,
+// and withoutChain what version 6 did.
 const (
-	withoutParts = "ALTER TABLE executions DROP COLUMN prepared; ALTER TABLE executions DROP COLUMN queued; ALTER TABLE executions DROP COLUMN opened; " +
+	withoutAnswers = "ALTER TABLE executions DROP COLUMN answer"
+
+	withoutParts = withoutAnswers + "; ALTER TABLE executions DROP COLUMN prepared; ALTER TABLE executions DROP COLUMN queued; ALTER TABLE executions DROP COLUMN opened; " +
 		"ALTER TABLE calls DROP COLUMN waited; ALTER TABLE calls DROP COLUMN line"
 	withoutChain = withoutParts + "; DROP TABLE chain; DROP TABLE head; ALTER TABLE executions DROP COLUMN begun; ALTER TABLE executions DROP COLUMN finished"
 )

@@ -13,10 +13,16 @@ func (a Audits) payloads(t *testing.T) {
 	s := a.open(t, a.New(t), state.Keep{Payloads: true})
 	id := s.Begin(state.Execution{Code: "q"})
 	s.Record(state.Call{ExecutionID: id, Args: []byte(`{"password":"x","q":"v"}`), Result: []byte(`{"n":12345678901234567890}`), Error: "said password=hunter2"})
-	if err := s.Finish(state.Execution{ID: id}); err != nil {
+	if err := s.Finish(state.Execution{ID: id, Answer: []byte(`{"result":{"token":"x","n":1}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	e, calls := show(t, s, id)
+	if got, want := string(e.Answer), `{"result":{"token":"[redacted]","n":1}}`; got != want {
+		t.Errorf("answer %s, want %s", got, want)
+	}
+	if list, err := s.List(t.Context(), state.Filter{}); err != nil || len(list) != 1 || list[0].Answer != nil {
+		t.Errorf("a list has answers: %+v, %v", list, err)
+	}
 	if e.Code != "" {
 		t.Errorf("code %q was not asked for", e.Code)
 	}
@@ -37,11 +43,14 @@ func (a Audits) code(t *testing.T) {
 	plain := s.Begin(state.Execution{Code: "return 1"})
 	s.Record(state.Call{ExecutionID: plain, Args: []byte(`{}`), Result: []byte(`[]`)})
 	for _, id := range []string{secret, plain} {
-		if err := s.Finish(state.Execution{ID: id}); err != nil {
+		if err := s.Finish(state.Execution{ID: id, Answer: []byte(`{"result":1}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	e, _ := show(t, s, secret)
+	if e.Answer != nil {
+		t.Errorf("answer %s was not asked for", e.Answer)
+	}
 	if want := "const k = '[redacted]'; q"; e.Code != want || e.Whole() {
 		t.Errorf("code %q, whole %t; want %q, which is not whole", e.Code, e.Whole(), want)
 	}
@@ -89,7 +98,7 @@ func (a Audits) cut(t *testing.T) {
 			switch i.Name {
 			case "Error", "Detail":
 				limit = state.MaxError
-			case "Code", "Args", "Result":
+			case "Code", "Args", "Result", "Answer":
 				limit = state.MaxPayload
 			}
 			if i.Name == "Client" && v.Type() == reflect.TypeFor[state.Call]() {

@@ -24,7 +24,10 @@ func orUsual(limit int) int {
 const executionColumns = `id, client, client_info, language, code_hash, coalesce(code, ''), started, ended, exit_code, state, duration, cpu,
 	CASE WHEN status = 'running' THEN (SELECT count(*) FROM calls WHERE execution = e.id) ELSE calls END,
 	CASE WHEN status = 'running' THEN (SELECT coalesce(sum(result_bytes), 0) FROM calls WHERE execution = e.id) ELSE bytes_in END,
-	bytes_out, error, prepared, queued, opened`
+	bytes_out, error, prepared, queued, opened, answer`
+
+// listedColumns are executionColumns without the answers, which may be long.
+var listedColumns = strings.TrimSuffix(executionColumns, "answer") + "NULL"
 
 // executionsAs is the table of executions with the state that each is in: a
 // running one whose owner is not among the living was interrupted.
@@ -36,7 +39,7 @@ func executionsAs(living []int64) string {
 func (s *Store) List(ctx context.Context, f state.Filter) ([]state.Execution, error) {
 	var list []state.Execution
 	err := s.read(ctx, "list", func(conn *Conn, living []int64) error {
-		query := "SELECT " + executionColumns + " FROM " + executionsAs(living) + " WHERE started >= ?"
+		query := "SELECT " + listedColumns + " FROM " + executionsAs(living) + " WHERE started >= ?"
 		args := []any{unixNano(f.Since)}
 		if f.Status != "" {
 			query, args = query+" AND state = ?", append(args, f.Status)
@@ -179,7 +182,7 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 		var e state.Execution
 		var started, ended int64
 		if err := rows.Scan(&e.ID, &e.Client, &e.ClientInfo, &e.Language, &e.CodeHash, &e.Code, &started, &ended, &e.ExitCode, &e.Status,
-			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error, &e.Prepared, &e.Queued, &e.Opened); err != nil {
+			&e.Duration, &e.CPU, &e.Calls, &e.BytesIn, &e.BytesOut, &e.Error, &e.Prepared, &e.Queued, &e.Opened, &e.Answer); err != nil {
 			return nil, err
 		}
 		e.Started = time.Unix(0, started)

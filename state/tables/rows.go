@@ -85,7 +85,7 @@ func (s *Store) News(ctx context.Context, after state.Position) (n state.News, e
 		if n.Missed = at-seen > state.MaxNews || at < seen; n.Missed { // it is another file
 			return nil
 		}
-		n.Executions, err = scanExecutions(conn.QueryContext(ctx, "SELECT "+strings.Replace(executionColumns, "coalesce(code, '')", "''", 1)+" FROM "+executionsAs(living)+
+		n.Executions, err = scanExecutions(conn.QueryContext(ctx, "SELECT "+strings.Replace(listedColumns, "coalesce(code, '')", "''", 1)+" FROM "+executionsAs(living)+
 			" WHERE id IN (SELECT ref FROM chain WHERE n > ? AND kind IN ('"+linkBegun+"', '"+linkFinished+"')) ORDER BY started DESC", seen))
 		if err != nil {
 			return err

@@ -237,7 +237,7 @@ func (w *writer) commit(ctx context.Context, batch []op) error {
 // replaceExecution makes an execution that begins again a new one.
 const replaceExecution = ` ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, client = excluded.client, client_info = excluded.client_info,
 	language = excluded.language, code_hash = excluded.code_hash, code = excluded.code, started = excluded.started, status = excluded.status, begun = excluded.begun,
-	ended = 0, exit_code = 0, duration = 0, cpu = 0, calls = 0, bytes_in = 0, bytes_out = 0, error = '', finished = 0, prepared = 0, queued = 0, opened = 0`
+	ended = 0, exit_code = 0, duration = 0, cpu = 0, calls = 0, bytes_in = 0, bytes_out = 0, error = '', finished = 0, prepared = 0, queued = 0, opened = 0, answer = NULL`
 
 func (w *writer) begin(ctx context.Context, e state.Execution, owner int64) error {
 	if err := w.register(ctx); err != nil {
@@ -271,8 +271,8 @@ func (w *writer) finish(ctx context.Context, e state.Execution, owner int64) err
 	}
 	delete(w.started, e.ID)
 	return w.exec(ctx, `UPDATE executions SET status = ?2, ended = ?3, exit_code = ?4, duration = ?5, cpu = ?6, calls = ?7,
-		bytes_in = ?8, bytes_out = ?9, error = ?10, finished = ?11, prepared = ?12, queued = ?13, opened = ?14 WHERE id = ?1`,
-		append(row, w.head.n, int64(e.Prepared), int64(e.Queued), int64(e.Opened))...)
+		bytes_in = ?8, bytes_out = ?9, error = ?10, finished = ?11, prepared = ?12, queued = ?13, opened = ?14, answer = ?15 WHERE id = ?1`,
+		append(row, w.head.n, int64(e.Prepared), int64(e.Queued), int64(e.Opened), textOrNull(w.d.text(string(e.Answer))))...)
 }
 
 // startOf is when an execution began.

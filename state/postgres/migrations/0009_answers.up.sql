@@ -1,0 +1,2 @@
+-- oldest: 1
+ALTER TABLE executions ADD COLUMN answer TEXT;

@@ -184,7 +184,8 @@ func (p *place) record(client string, bytesIn int64, calls ...state.Call) (id st
 		c.ExecutionID, c.Seq, c.Started = id, i+1, time.Now()
 		p.store.Record(c)
 	}
-	if err := p.store.Finish(state.Execution{ID: id, Duration: 30 * time.Millisecond, Prepared: 4 * time.Millisecond, Queued: 2 * time.Millisecond, Opened: 3 * time.Millisecond, Calls: len(calls), BytesIn: bytesIn, BytesOut: 100}); err != nil {
+	if err := p.store.Finish(state.Execution{ID: id, Duration: 30 * time.Millisecond, Prepared: 4 * time.Millisecond, Queued: 2 * time.Millisecond, Opened: 3 * time.Millisecond, Calls: len(calls), BytesIn: bytesIn, BytesOut: 100,
+		Answer: []byte(`{"exit_code":0,"result":{"token":"` + secret + `","html":"<img src=x onerror=alert(1)>"}}`)}); err != nil {
 		p.t.Error(err)
 	}
 	return id
@@ -318,6 +319,9 @@ const more = 2;
 	}
 	if options["shots"] != "" {
 		shrink(t, filepath.Join(os.Getenv("CONSOLE_SHOTS"), "console-*.png"))
+	}
+	if os.Getenv("CONSOLE_PARTS") != "" { // the Runner may not have been among them
+		return
 	}
 	if s, err := full.scripts.Load("sixTimesSeven"); err != nil || s.Version != 1 || s.Description != "Multiplies" || !strings.Contains(s.Code, "return 6 * 7") {
 		t.Errorf("the saved script: %+v, %v", s, err)

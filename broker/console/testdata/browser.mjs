@@ -30,7 +30,7 @@ async function page(url, { width = 1280, height = 800, at, ...options } = {}) {
 
 // What each screen shows that has something, and that has nothing.
 const full = {
-  'executions': /executions and more/, 'executions?q=odd': /3 executions,[^]*const key = '\[redacted\]'/, ['x/' + o.execution]: /const key = '\[redacted\]'[^]*Sandbox\s*3[^]*What the model received\s+100 B[^]*2 calls; servers worked[^]*Before the script\s*9[^]*Open in Runner/,
+  'executions': /executions and more/, 'executions?q=odd': /3 executions,[^]*const key = '\[redacted\]'/, ['x/' + o.execution]: /const key = '\[redacted\]'[^]*Sandbox\s*3[^]*What the model received\s+100 B, about 25 tokens[^]*"exit_code": 0[^]*2 calls; servers worked[^]*Before the script\s*9[^]*Open in Runner/,
   'approvals': /decisions? waiting[^]*shelf__delete_book[^]*Asked by claude-code[^]*Approve once[^]*Deny[^]*Arguments[^]*Emma[^]*What differs from[^]*Persuasion[^]*Line 5 of the script[^]*Delete a lost book, and count[^]*await callMCPTool[^]*The whole script, 9 lines/,
   'servers': /5 servers, 6 tools, 1 disabled, 3 need a look[^]*shelf[^]*The books of the library[^]*working\s+6\s+10,50\d\s+1\s[^]*dead\s+failed[^]*no such file[^]*locked\s+needs sign-in[^]*attic\s+Old books\s+disabled/, ['servers/' + o.server]: /The books of the library[^]*working[^]*list_books[^]*add_book/, 'servers/attic': /Enable[^]*Old books[^]*It is disabled/, 'servers/locked': /answered HTTP 401[^]*needs sign-in/,
   'search?q=book': /Hits[^]*Score[^]*shelf__list_books[^]*Answer to the model[^]*hanging/, 'audit?class=write': /2 calls, 1 not ok[^]*<script>alert\(1\)<\/script> \[redacted\]/, 'ledger': /[1-9][0-9.]* MB[^]*By server\s+Server[^]*shelf\s+200\.0 MB[^]*shelf.list_books\s+200\.0 MB/,

@@ -67,40 +67,49 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 func helpNames(root *cobra.Command) []string {
 	names := commandNames(root)
 	for _, topic := range docs.Topics() {
-		if c, _, err := root.Find([]string{topic.Name}); err == nil && c != root {
-			topic.Name += ".md"
-		}
-		names = append(names, topic.Name)
+		names = append(names, typed(root, topic.Name))
 	}
 	return names
 }
 
-func (a *app) showHelp(cmd *cobra.Command) error {
-	help := cmd.Help
-	if !cmd.HasParent() {
-		help = func() error { return a.rootHelp(cmd) }
+// typed returns the name of a page as help takes it: with ".md" if a command has the
+// name, too.
+func typed(root *cobra.Command, page string) string {
+	if c, _, err := root.Find([]string{page}); err == nil && c != root {
+		return page + ".md"
 	}
-	if err := help(); err != nil {
+	return page
+}
+
+func (a *app) showHelp(cmd *cobra.Command) error {
+	if !cmd.HasParent() {
+		a.rootHelp(cmd, pageList(cmd))
+		return nil
+	}
+	if err := cmd.Help(); err != nil {
 		return err
 	}
 	if page := aboutCommand(cmd); page != "" {
 		_, err := say(a.stdout, "\nRead more: broker help %s.md\n", page)
 		return err
 	}
-	if cmd.HasParent() {
-		return nil
-	}
+	return nil
+}
+
+// pageList lists the pages of the documentation, by their names as help takes them.
+func pageList(root *cobra.Command) string {
 	var b strings.Builder
+	b.WriteString("\nPages, such as broker help quickstart:\n")
 	group := ""
 	for _, topic := range docs.Topics() {
 		if topic.Group != group {
 			group = topic.Group
-			b.WriteString("\n" + group + " (broker help TOPIC.md):\n")
+			b.WriteString("\n" + group + ":\n")
 		}
-		b.WriteString("  " + topic.Name + strings.Repeat(" ", max(1, 16-len(topic.Name))) + topic.Title + "\n")
+		name := typed(root, topic.Name)
+		b.WriteString("  " + name + strings.Repeat(" ", max(1, 18-len(name))) + topic.Title + "\n")
 	}
-	_, err := say(a.stdout, "%s", lines(b.String()))
-	return err
+	return b.String()
 }
 
 func (a *app) showPage(markdown string) error {

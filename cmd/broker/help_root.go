@@ -26,7 +26,7 @@ var commandGroups = []commandGroup{
 const rootExamples = `  broker init                        # take over the servers of your clients, and connect the clients
   broker search send a message       # find a tool by what it does`
 
-// groupCommands gives root a usage text of groups, with exit codes last.
+// groupCommands gives root a usage text of groups.
 func groupCommands(root *cobra.Command) {
 	var groups strings.Builder
 	rest := []string{"completion"} // cobra adds it later
@@ -51,15 +51,34 @@ func groupCommands(root *cobra.Command) {
 	}
 	root.SetUsageTemplate("Usage:\n  broker COMMAND [flags]\n" + groups.String() + "\nMore: " + strings.Join(rest, ", ") +
 		"\n\nExamples:\n" + rootExamples + "\n\nFlags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}\n\n" +
-		"broker COMMAND --help says more about a command; broker help lists the pages of the documentation.\n\n" + exitCodesHelp + "\n")
+		"broker COMMAND --help says more about a command; broker help lists the pages of the documentation.\n")
 }
 
-// rootHelp prints the help of the program, and the first command to run if there is no
-// config.
-func (a *app) rootHelp(root *cobra.Command) error {
+// templateHelp prints the help of a command by its template.
+var templateHelp = new(cobra.Command).HelpFunc()
+
+// setRootHelp has the help of root printed by rootHelp.
+func (a *app) setRootHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			a.rootHelp(root, "")
+		} else {
+			templateHelp(cmd, args)
+		}
+	})
+}
+
+// rootHelp prints the help of the program: the first command to run if there is no
+// config, the commands, the pages of the documentation if they are asked for, and exit
+// codes last.
+func (a *app) rootHelp(root *cobra.Command, pages string) {
 	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
 		sayln(a.stdout, "Begin with: broker init")
 		sayln(a.stdout)
 	}
-	return root.Help()
+	templateHelp(root, nil)
+	if pages != "" {
+		say(a.stdout, "%s", lines(pages))
+	}
+	say(a.stdout, "\n%s\n", lines(exitCodesHelp))
 }

@@ -236,7 +236,7 @@ func (a *app) root() *cobra.Command {
 			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.person() != nil {
 				return a.initialize(cmd.Context(), initFlags{})
 			}
-			return a.rootHelp(cmd)
+			return cmd.Help()
 		},
 	}
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
@@ -261,6 +261,7 @@ func (a *app) root() *cobra.Command {
 	a.addCompletions(root)
 	a.fitHelp(root)
 	groupCommands(root)
+	a.setRootHelp(root)
 	return root
 }
 

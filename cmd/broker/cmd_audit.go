@@ -55,7 +55,7 @@ func (a *app) withAudit(f func(ctx context.Context, store record, args []string)
 // stateOnly is the state directory; with --state-dir no config is needed.
 func (a *app) stateOnly() (string, error) {
 	if a.stateDir != "" && a.configPath == "" {
-		return config.StateDir(a.stateDir, "")
+		return a.stateOf("")
 	}
 	path, err := config.Find(a.configPath)
 	if errors.Is(err, config.ErrNoConfig) {
@@ -67,7 +67,7 @@ func (a *app) stateOnly() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return config.StateDir(a.stateDir, path)
+	return a.stateOf(path)
 }
 
 // stateOfNone is the state directory of the config that is not there yet, if
@@ -77,7 +77,7 @@ func (a *app) stateOfNone() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	state, err := config.StateDir(a.stateDir, path)
+	state, err := a.stateOf(path)
 	if err != nil {
 		return "", err
 	}

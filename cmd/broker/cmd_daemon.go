@@ -143,7 +143,7 @@ func (a *app) daemonSettings() (daemonSettings, error) {
 	if err != nil {
 		return daemonSettings{}, err
 	}
-	state, err := config.StateDir(a.stateDir, path)
+	state, err := a.stateOf(path)
 	if err != nil {
 		return daemonSettings{}, err
 	}
@@ -193,7 +193,7 @@ func (a *app) askDaemon(op string) (*daemon.Welcome, string, error) {
 	if err != nil && a.stateDir == "" {
 		return nil, "", err
 	}
-	state, err := config.StateDir(a.stateDir, path)
+	state, err := a.stateOf(path)
 	if err != nil {
 		return nil, "", err
 	}

@@ -276,7 +276,7 @@ func (a *app) searchSkills(ctx context.Context, h *skillHome, s *skills.Snapshot
 	for _, k := range s.Search(query, limit) {
 		rows = append(rows, rowOf(k))
 	}
-	state, err := config.StateDir(a.stateDir, h.config.Path)
+	state, err := a.stateOf(h.config.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *ski
 // record puts an event of a command into the audit log. A log that cannot be
 // written keeps nobody from what the command is for.
 func (a *app) record(cfg *config.Config, e state.Event) {
-	dir, err := config.StateDir(a.stateDir, cfg.Path)
+	dir, err := a.stateOf(cfg.Path)
 	if err == nil {
 		err = noteIn(e, func() (*stores, error) { return a.storesOf(cfg, dir) })
 	}

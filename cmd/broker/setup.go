@@ -133,7 +133,7 @@ func (a *app) loadWithState() (*config.Config, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	dir, err := config.StateDir(a.stateDir, cfg.Path)
+	dir, err := a.stateOf(cfg.Path)
 	return cfg, dir, err
 }
 

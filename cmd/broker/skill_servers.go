@@ -7,7 +7,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -33,7 +32,7 @@ func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	if set := h.config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
 		return v, nil
 	}
-	state, err := config.StateDir(a.stateDir, h.config.Path)
+	state, err := a.stateOf(h.config.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (a *app) switchesOf(cfg *config.Config) skills.Switchboard {
 // command ends. Reading it creates no tables: it is nil for a database that no broker
 // has used yet.
 func (a *app) switchDocument(cfg *config.Config, write bool) (*state.Document, error) {
-	dir, err := config.StateDir(a.stateDir, cfg.Path)
+	dir, err := a.stateOf(cfg.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// markName is the file of a state directory that names its configuration, so that the
+// directory is found again when the configuration has moved.
+const markName = "config.json"
+
+const (
+	maxMarkBytes = 16 << 10
+	maxMarks     = 1000 // state directories that are looked at
+
+	maxMarkServers = 100
+)
+
+// A mark is the content of that file.
+type mark struct {
+	Config string `json:"config"` // absolute, without links
+	SHA256 string `json:"sha256"`
+	// Servers are the first names of its servers.
+	Servers []string `json:"servers,omitempty"`
+}
+
+// A movedState is the state directory of a configuration that no longer exists.
+type movedState struct {
+	dir  string
+	mark mark
+	used time.Time
+}
+
+// OpenState returns the directory of StateDir. If that is not there yet, and the
+// configuration is one that has moved, it is the directory of where the configuration
+// was: with the record, pins and approvals. busy reports whether a process uses a
+// directory, which stays then. The note is for the user, and empty if nothing is new.
+func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note string, err error) {
+	if flag != "" || configPath == "" {
+		dir, err = StateDir(flag, configPath)
+		return dir, "", err
+	}
+	own := mark{Config: realPath(configPath)}
+	if data, err := os.ReadFile(own.Config); err == nil { // else it is not there yet, or whoever reads it says why not
+		sum := sha256.Sum256(data)
+		own.SHA256 = hex.EncodeToString(sum[:])
+		if cfg, err := Parse(own.Config, data); err == nil {
+			for _, s := range cfg.Servers[:min(len(cfg.Servers), maxMarkServers)] {
+				own.Servers = append(own.Servers, gate.Cut(s.Name, 60))
+			}
+		}
+	}
+	home, homeErr := stateHome()
+	name, nameErr := stateName(configPath)
+	if homeErr == nil && nameErr == nil && own.SHA256 != "" {
+		home = filepath.Join(home, "broker")
+		if to := filepath.Join(home, name); !exists(to) {
+			note = takeOver(home, to, own, busy)
+		}
+	}
+	if dir, err = StateDir(flag, configPath); err == nil && own.SHA256 != "" {
+		own.write(dir)
+	}
+	return dir, note, err
+}
+
+// takeOver moves the state directory of a configuration that was elsewhere to where it
+// is looked for, or says that it does not.
+func takeOver(home, to string, own mark, busy func(dir string) bool) (note string) {
+	list := movedStates(home, own)
+	same := slices.DeleteFunc(slices.Clone(list), func(m movedState) bool { return m.mark.SHA256 != own.SHA256 })
+	if len(same) == 1 && !busy(same[0].dir) && os.Rename(same[0].dir, to) == nil {
+		return fmt.Sprintf("the config was at %s: its record, pins and approvals are those of %s now", same[0].mark.Config, own.Config)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	last := append(same, list...)[0]
+	why := "it has another content"
+	switch {
+	case len(same) > 1:
+		why = "there are several with this content"
+	case len(same) == 1:
+		why = "a daemon uses it: broker daemon stop --state-dir " + last.dir
+	}
+	return fmt.Sprintf("the config %s begins anew, without record, pins and approvals.\nThose of %s, which no longer exists, are kept (%s); to go on with them, put %s in place of %s",
+		own.Config, last.mark.Config, why, last.dir, to)
+}
+
+// movedStates returns the directories below home of configurations that no longer exist
+// and may be own: they had its name and its content, or one of its servers. The last used
+// is first.
+func movedStates(home string, own mark) (list []movedState) {
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries[:min(len(entries), maxMarks)] {
+		m := movedState{dir: filepath.Join(home, e.Name())}
+		file := filepath.Join(m.dir, markName)
+		info, err := os.Stat(file)
+		if err != nil || info.Size() > maxMarkBytes {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(data, &m.mark) != nil || !filepath.IsAbs(m.mark.Config) {
+			continue
+		}
+		_, err = os.Lstat(m.mark.Config)
+		known := m.mark.SHA256 == own.SHA256 || slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(m.mark.Servers, s) })
+		if known && filepath.Base(m.mark.Config) == filepath.Base(own.Config) && errors.Is(err, fs.ErrNotExist) {
+			m.used = info.ModTime()
+			list = append(list, m)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b movedState) int { return b.used.Compare(a.used) })
+	return list
+}
+
+// write keeps the mark in a state directory. Without it the directory is not found
+// again, which is no reason to stop.
+func (m mark) write(dir string) {
+	file := filepath.Join(dir, markName)
+	data, err := json.Marshal(m)
+	if err != nil {
+		return
+	}
+	if old, err := os.ReadFile(file); err != nil || string(old) != string(data) {
+		_ = atomicfile.Write(file, data)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// realPath returns path as it is without links, absolute.
+func realPath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path
+}

@@ -64,7 +64,7 @@ func NewRuns(dir string, log *slog.Logger) *Runs {
 				return nil, err
 			}
 			db, conn, err = openTables(path, migrateRuns)
-			return conn, explain(err)
+			return conn, explainAt(path, err)
 		},
 		Close: func() error {
 			if db == nil {

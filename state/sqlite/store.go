@@ -83,7 +83,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	path := filepath.Join(dir, fileName)
 	db, conn, err := openTables(path, migrate)
 	if err != nil {
-		return nil, fmt.Errorf("open audit record %s: %w", path, explain(err))
+		return nil, fmt.Errorf("open audit record %s: %w", path, explainAt(path, err))
 	}
 	t := tables.Options{
 		Name: path, DB: db, Dialect: dialect, Owners: owners{}, Size: size,

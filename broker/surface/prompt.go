@@ -44,7 +44,7 @@ In a script:
 - A call takes one object. Its value is parsed already: do not JSON.parse it.
 - A failed call throws ToolError with server, tool, code, message and hint. If a call fails, earlier calls have had their effect: do not repeat writes.
 - await and return work at top level; Promise.all runs calls in parallel.
-- tools.search(query) and tools.describe(id) find tools from within; store.set(key, value) keeps a value for later scripts, store.get(key) reads it.
+- tools.search(query) and tools.describe(id) find tools from within; store.set(key, value) keeps a value for later scripts, store.get(key) reads it; other windows of this user see and replace it, so name keys after the task.
 - No network, files or packages.
 
 Example:

@@ -55,6 +55,7 @@ func (a *app) storeListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List stored results and values",
+		Long:  "List stored results and values. All local clients of a user, and their windows, share one store; each token, person and\nprofile has its own.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, st, err := a.configStores()

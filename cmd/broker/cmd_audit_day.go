@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -81,29 +83,48 @@ func (a *app) showDay(ctx context.Context, store record, s span) error {
 	return printDay(a.stdout, day, s)
 }
 
+// maxDayLines is how many lines one day takes on the screen, and maxExecutionLines those
+// of one execution.
+const (
+	maxDayLines       = 60
+	maxExecutionLines = 8
+)
+
+// printDay prints a day on one screen: what there was in all, and the last executions
+// with their calls.
 func printDay(w io.Writer, day dayRecord, s span) error {
 	if len(day.Executions)+len(day.Calls) == 0 {
 		_, err := say(w, "nothing was recorded between %s and %s\n", s.from.Local().Format("2006-01-02 15:04"), s.until.Local().Format("2006-01-02 15:04"))
 		return err
 	}
+	say(w, "%s\n", daySums(day, s))
 	of := make(map[string][]state.Call)
 	for _, c := range day.Calls {
 		of[c.ExecutionID] = append(of[c.ExecutionID], c)
 	}
+	var blocks [][]string
 	for _, e := range day.Executions {
-		say(w, "%s  %s  %s", when(e.Started), shortID(e.ID, day.Executions), e.Status)
+		head := when(e.Started) + "  " + shortID(e.ID, day.Executions) + "  " + e.Status
 		if e.Error != "" {
-			say(w, ": %s", oneLine(e.Error, 100))
+			head += ": " + oneLine(e.Error, 100)
 		}
-		say(w, "  (%s, %s, %s)\n", counted(e.Calls, "call"), e.Duration.Round(time.Millisecond), clientOf(e))
-		printDayCalls(w, of[e.ID])
+		head += "  (" + strings.Join([]string{counted(e.Calls, "call"), e.Duration.Round(time.Millisecond).String(), clientOf(e)}, ", ") + ")"
+		if title := titleOf(e.Code); title != "" {
+			head += "  " + oneLine(title, 60)
+		}
+		blocks = append(blocks, append([]string{head}, dayCalls(of[e.ID], "broker audit show "+shortID(e.ID, day.Executions))...))
 		delete(of, e.ID)
 	}
-	for _, c := range day.Calls { // of no execution, or of an earlier one
+	var others []state.Call // of no execution, or of an earlier one
+	for _, c := range day.Calls {
 		if _, left := of[c.ExecutionID]; left {
-			printDayCalls(w, []state.Call{c})
+			others = append(others, c)
 		}
 	}
+	if len(others) > 0 {
+		blocks = append(blocks, dayCalls(others, "broker audit export"))
+	}
+	printLast(w, blocks, s)
 	if day.Truncated {
 		say(w, "there are more records: broker audit export prints all\n")
 	}
@@ -113,16 +134,101 @@ func printDay(w io.Writer, day dayRecord, s span) error {
 	return nil
 }
 
-// printDayCalls prints a line for each call, and its arguments if they were recorded.
-func printDayCalls(w io.Writer, calls []state.Call) {
-	for _, c := range calls {
-		say(w, "    %s  %s  %s, %s", c.Started.Local().Format(time.TimeOnly), c.ID, c.Status, c.Duration.Round(time.Millisecond))
-		if c.Error != "" {
-			say(w, ": %s", oneLine(c.Error, 80))
-		}
-		say(w, "\n")
-		if len(c.Args) > 0 {
-			say(w, "              %s\n", oneLine(string(c.Args), 100))
+// daySums counts what was done, and what went wrong.
+func daySums(day dayRecord, s span) string {
+	failed, bad, servers := 0, 0, map[string]bool{}
+	for _, e := range day.Executions {
+		if e.Status != state.StatusDone && e.Status != state.StatusRunning {
+			failed++
 		}
 	}
+	for _, c := range day.Calls {
+		servers[c.Server] = true
+		if c.Status != state.CallOK {
+			bad++
+		}
+	}
+	sums := counted(len(day.Executions), "execution")
+	if failed > 0 {
+		sums += fmt.Sprintf(" (%d not done)", failed)
+	}
+	sums += ", " + counted(len(day.Calls), "call")
+	if len(servers) > 0 {
+		sums += " of " + counted(len(servers), "server")
+	}
+	if bad > 0 {
+		sums += fmt.Sprintf(" (%d not ok)", bad)
+	}
+	from := s.from.Local()
+	if s.from.Equal(dayOf(time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, from.Location())).from) {
+		return from.Format("Mon 2006-01-02") + ": " + sums
+	}
+	return "since " + from.Format("Mon 2006-01-02 15:04") + ": " + sums
+}
+
+// printLast prints the last blocks of lines that fit on the screen.
+func printLast(w io.Writer, blocks [][]string, s span) {
+	first, total := len(blocks), 0
+	for first > 0 && (total == 0 || total+len(blocks[first-1]) <= maxDayLines) {
+		first--
+		total += len(blocks[first])
+	}
+	if first > 0 {
+		const layout = "2006-01-02 15:04"
+		say(w, "%s before these: broker audit list --limit %d --since %q --until %q\n", counted(first, "execution"), maxDayExecutions, s.from.Local().Format(layout), s.until.Local().Format(layout))
+	}
+	for _, b := range blocks[first:] {
+		for _, line := range b {
+			say(w, "%s\n", line)
+		}
+	}
+}
+
+// dayCalls returns the lines of calls, with their arguments if they were recorded.
+// Calls that are alike are one line. What is too long names the command that shows all.
+func dayCalls(calls []state.Call, all string) (list []string) {
+	for i := 0; i < len(calls); {
+		c, n, took := calls[i], 1, calls[i].Duration
+		for i+n < len(calls) && alike(c, calls[i+n]) {
+			took += calls[i+n].Duration
+			n++
+		}
+		if len(list) >= maxExecutionLines-1 && i+n < len(calls) {
+			return append(list, fmt.Sprintf("    and %d more: %s", len(calls)-i, all))
+		}
+		line := "    " + c.Started.Local().Format(time.TimeOnly) + "  " + c.ID + "  " + c.Status + ", " + took.Round(time.Millisecond).String()
+		if n > 1 {
+			line += fmt.Sprintf(" in %d calls", n)
+		}
+		if c.Error != "" {
+			line += ": " + oneLine(c.Error, 80)
+		}
+		list = append(list, line)
+		if len(c.Args) > 0 {
+			list = append(list, "              "+oneLine(string(c.Args), 100))
+		}
+		i += n
+	}
+	return list
+}
+
+// alike reports whether two calls differ in nothing that a line shows, but for their
+// times.
+func alike(a, b state.Call) bool {
+	return a.ID == b.ID && a.Status == b.Status && a.Error == b.Error && string(a.Args) == string(b.Args)
+}
+
+// commentMarks are those that a script may begin its first line with.
+var commentMarks = lazyregexp.New(`^(//+|/\*+|\*+|#+!?|"""|''')\s*|\s*(\*/|"""|''')$`)
+
+// titleOf returns the first line of a script that says something, without what makes it
+// a comment.
+func titleOf(code string) string {
+	for line := range strings.Lines(code) {
+		line = strings.TrimSpace(line)
+		if title := commentMarks.ReplaceAllString(line, ""); title != "" && !strings.HasPrefix(line, "import ") {
+			return title
+		}
+	}
+	return ""
 }

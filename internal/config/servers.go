@@ -41,7 +41,7 @@ func (f ServerFile) Enable(name string, on bool) error {
 		s := cfg.Server(name)
 		switch {
 		case s == nil:
-			return nil, f.unknown(cfg, name)
+			return nil, unknownServer(cfg, name)
 		case s.Disabled != on: // as it is to be
 			return data, nil
 		}
@@ -49,7 +49,7 @@ func (f ServerFile) Enable(name string, on bool) error {
 	})
 }
 
-func (f ServerFile) unknown(cfg *Config, name string) error {
+func unknownServer(cfg *Config, name string) error {
 	var known []string
 	for _, s := range cfg.Servers {
 		known = append(known, s.Name)
@@ -58,7 +58,7 @@ func (f ServerFile) unknown(cfg *Config, name string) error {
 	if near := nearest.Names(name, known, 1); len(near) > 0 {
 		hint = "did you mean " + quote(near[0]) + "?"
 	}
-	return fmt.Errorf("%s has no server %s; %s", string(f), quote(name), hint)
+	return fmt.Errorf("the config has no server %s; %s", quote(name), hint)
 }
 
 // edit changes the text of the file, which must be right.
@@ -72,6 +72,9 @@ func (f ServerFile) edit(change func([]byte, *Config) ([]byte, error)) error {
 		data, refused = change(data, cfg)
 		return data, refused
 	})
+	if report, ok := errors.AsType[*Report](err); ok { // whose path is not for everybody who may change servers
+		return fmt.Errorf("the config is wrong, and stays as it is: line %d: %s", report.Mistakes[0].Line, report.Mistakes[0].Text)
+	}
 	if refused != nil { // which needs no "edit"
 		return refused
 	}

@@ -65,3 +65,21 @@ func TestServerFile(t *testing.T) {
 		}
 	}
 }
+
+// A file that is wrong is not changed, and its path is in no error.
+func TestServerFileThatIsWrong(t *testing.T) {
+	for _, before := range []string{"{", `{"mcpServers": {"notes": {"comand": "notes"}}}`, `{"mcpServers": []}`, "{}\n{}"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "servers.json")
+		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := ServerFile(path)
+		for _, err := range []error{f.Add("files", EntryOf(Server{Command: "x"})), f.Enable("notes", false)} {
+			data, e := os.ReadFile(path)
+			if err == nil || strings.Contains(err.Error(), dir) || e != nil || string(data) != before {
+				t.Errorf("%s: %v, %v, and the file has %s", before, err, e, data)
+			}
+		}
+	}
+}

@@ -269,7 +269,7 @@ await callMCPTool('shelf__delete_book', { title: 'Middlemarch', books })
 const done = 1;
 // Nothing else.
 const more = 2;
-// And that is all.`, Language: "javascript", Client: "stdio", ClientInfo: "claude-code", Owner: state.Local})
+// And that is all.`, Language: "javascript", Client: "ci", ClientInfo: "claude-code", Owner: state.Local})
 		case "/config":
 			data, err := os.ReadFile(full.config)
 			if err != nil {

@@ -82,8 +82,11 @@ export function Status({ value }: { value: string }) {
   return <span class={'status ' + level}>{level && level !== 'off' && <span class="dot" aria-hidden="true" />}{value}</span>;
 }
 
-// who is the name of a client, as far as it gave one.
-export const who = (e: { client?: string; client_info?: string }) => e.client_info || e.client || 'unknown';
+// who is the name of a client: what it calls itself, and whose token it has, which
+// nobody can choose.
+export function who({ client, client_info: info }: { client?: string; client_info?: string }): string {
+  return info && client && client !== 'stdio' && client !== info ? `${info} (${client})` : info || client || 'unknown';
+}
 
 // titleOf is the first line of a script that says something, without what makes it a
 // comment.

@@ -95,6 +95,7 @@ await part('nothing', async () => { // The same screens with nothing to show, an
   p.expected = true; // 404
   for (const [at, pattern] of Object.entries(none)) {
     await shows(p, at, pattern, 'empty');
+    if (o.shots && at === 'nowhere') await p.screenshot({ path: `${o.shots}/nowhere.png` });
     if (o.shots && at === 'servers') await p.screenshot({ path: `${o.shots}/empty.png` });
   }
   await p.context().close();
@@ -226,8 +227,9 @@ await part('a folded call', async () => { // Buttons come first; what is folded 
   const card = p.locator('.card', { hasText: 'Middlemarch' });
   await card.waitFor();
   const text = await card.innerText();
+  if (o.shots) await p.screenshot({ path: o.shots + '/approvals-folded.png' });
   check(!text.includes('book 39'), 'long arguments are not folded: ' + text);
-  check(text.indexOf('Approve once') < text.indexOf('Arguments') && /Asked by claude-code/.test(text) && /Line 4 of the script/.test(text), 'a card is ' + text);
+  check(text.indexOf('Approve once') < text.indexOf('Arguments') && /Asked by claude-code \(ci\)/.test(text) && /Line 4 of the script/.test(text), 'a card is ' + text);
   check((await card.locator('.numbered .here').first().innerText()).startsWith('await callMCPTool'), 'another line is marked');
   check(await card.getByRole('button', { name: 'Approve once' }).isDisabled(), 'a folded call can be approved');
   await p.keyboard.press('a');

@@ -52,24 +52,30 @@ func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note s
 		return dir, "", err
 	}
 	own := mark{Config: realPath(configPath)}
-	if data, err := os.ReadFile(own.Config); err == nil { // else it is not there yet, or whoever reads it says why not
-		sum := sha256.Sum256(data)
-		own.SHA256 = hex.EncodeToString(sum[:])
-		if cfg, err := Parse(own.Config, data); err == nil {
-			for _, s := range cfg.Servers[:min(len(cfg.Servers), maxMarkServers)] {
-				own.Servers = append(own.Servers, gate.Cut(s.Name, 60))
-			}
-		}
-	}
+	data, err := os.ReadFile(own.Config)
 	home, homeErr := stateHome()
 	name, nameErr := stateName(configPath)
-	if homeErr == nil && nameErr == nil && own.SHA256 != "" {
-		home = filepath.Join(home, "broker")
-		if to := filepath.Join(home, name); !exists(to) {
-			note = takeOver(home, to, own, busy)
+	if err != nil || homeErr != nil || nameErr != nil { // StateDir, and whoever reads the file, say why
+		dir, err = StateDir(flag, configPath)
+		return dir, "", err
+	}
+	sum := sha256.Sum256(data)
+	own.SHA256 = hex.EncodeToString(sum[:])
+	home = filepath.Join(home, "broker")
+	to := filepath.Join(home, name)
+	if old, ok := readMark(to); ok && old.Config == own.Config && old.SHA256 == own.SHA256 {
+		dir, err = StateDir(flag, configPath)
+		return dir, "", err
+	}
+	if cfg, err := Parse(own.Config, data); err == nil {
+		for _, s := range cfg.Servers[:min(len(cfg.Servers), maxMarkServers)] {
+			own.Servers = append(own.Servers, gate.Cut(s.Name, 60))
 		}
 	}
-	if dir, err = StateDir(flag, configPath); err == nil && own.SHA256 != "" {
+	if !exists(to) {
+		note = takeOver(home, to, own, busy)
+	}
+	if dir, err = StateDir(flag, configPath); err == nil {
 		own.write(dir)
 	}
 	return dir, note, err
@@ -107,20 +113,15 @@ func movedStates(home string, own mark) (list []movedState) {
 		return nil
 	}
 	for _, e := range entries[:min(len(entries), maxMarks)] {
-		m := movedState{dir: filepath.Join(home, e.Name())}
-		file := filepath.Join(m.dir, markName)
-		info, err := os.Stat(file)
-		if err != nil || info.Size() > maxMarkBytes {
+		m, ok := movedState{dir: filepath.Join(home, e.Name())}, false
+		if m.mark, ok = readMark(m.dir); !ok {
 			continue
 		}
-		data, err := os.ReadFile(file)
-		if err != nil || json.Unmarshal(data, &m.mark) != nil || !filepath.IsAbs(m.mark.Config) {
-			continue
-		}
-		_, err = os.Lstat(m.mark.Config)
 		known := m.mark.SHA256 == own.SHA256 || slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(m.mark.Servers, s) })
-		if known && filepath.Base(m.mark.Config) == filepath.Base(own.Config) && errors.Is(err, fs.ErrNotExist) {
-			m.used = info.ModTime()
+		if known && filepath.Base(m.mark.Config) == filepath.Base(own.Config) && !exists(m.mark.Config) {
+			if info, err := os.Stat(filepath.Join(m.dir, markName)); err == nil {
+				m.used = info.ModTime()
+			}
 			list = append(list, m)
 		}
 	}
@@ -128,16 +129,22 @@ func movedStates(home string, own mark) (list []movedState) {
 	return list
 }
 
+// readMark reads the mark of a state directory; ok is false if there is none.
+func readMark(dir string) (m mark, ok bool) {
+	file := filepath.Join(dir, markName)
+	if info, err := os.Stat(file); err != nil || info.Size() > maxMarkBytes || !info.Mode().IsRegular() {
+		return m, false
+	}
+	data, err := os.ReadFile(file)
+	ok = err == nil && json.Unmarshal(data, &m) == nil && filepath.IsAbs(m.Config)
+	return m, ok
+}
+
 // write keeps the mark in a state directory. Without it the directory is not found
 // again, which is no reason to stop.
 func (m mark) write(dir string) {
-	file := filepath.Join(dir, markName)
-	data, err := json.Marshal(m)
-	if err != nil {
-		return
-	}
-	if old, err := os.ReadFile(file); err != nil || string(old) != string(data) {
-		_ = atomicfile.Write(file, data)
+	if data, err := json.Marshal(m); err == nil {
+		_ = atomicfile.Write(filepath.Join(dir, markName), data)
 	}
 }
 

@@ -52,7 +52,7 @@ func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note s
 		return dir, "", err
 	}
 	own := mark{Config: realPath(configPath)}
-	data, err := os.ReadFile(own.Config)
+	data, err := readRegular(own.Config)
 	home, homeErr := stateHome()
 	name, nameErr := stateName(configPath)
 	if err != nil || homeErr != nil || nameErr != nil { // StateDir, and whoever reads the file, say why
@@ -79,6 +79,18 @@ func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note s
 		own.write(dir)
 	}
 	return dir, note, err
+}
+
+// readRegular reads a file, unless it is a pipe or the like, which is read once only.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
 }
 
 // takeOver moves the state directory of a configuration that was elsewhere to where it

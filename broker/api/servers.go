@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"slices"
@@ -64,8 +65,30 @@ func (s *server) disabled(rows []ServerRow) []ServerRow {
 	return list
 }
 
+// namedTools is how many tools stand for the description of a server that has none.
+const namedTools = 3
+
+// describe gives servers without a description the names of their first tools.
+func (s *server) describe(rows []ServerRow) {
+	of := make(map[string][]string)
+	for _, t := range s.o.Reader.Broker.Catalog().Tools() {
+		of[t.Server] = append(of[t.Server], gate.Name(t.Name))
+	}
+	for i := range rows {
+		names := of[rows[i].Name]
+		if rows[i].Description != "" || len(names) == 0 {
+			continue
+		}
+		rows[i].Description = "Tools: " + strings.Join(names[:min(len(names), namedTools)], ", ")
+		if more := len(names) - namedTools; more > 0 {
+			rows[i].Description += fmt.Sprintf(" and %d more", more)
+		}
+	}
+}
+
 func (s *server) listServers(r *http.Request) (int, any, error) {
 	list := s.o.Reader.Servers(r.Context(), "")
+	s.describe(list.Servers)
 	list.Servers = append(list.Servers, s.disabled(list.Servers)...)
 	return http.StatusOK, list, nil
 }
@@ -74,6 +97,9 @@ func (s *server) showServer(r *http.Request) (int, any, error) {
 	name := r.PathValue("name")
 	d, ok, err := s.o.Reader.Server(r.Context(), name)
 	if err != nil || ok {
+		rows := []ServerRow{d.Server}
+		s.describe(rows)
+		d.Server = rows[0]
 		return answered(d, err)
 	}
 	for _, row := range s.disabled(nil) {

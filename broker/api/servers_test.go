@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -127,5 +128,41 @@ func TestWaitingCallsHaveTheirPlace(t *testing.T) {
 		if _, list := v.ask(http.MethodGet, "/api/approvals", ""); !strings.Contains(list, `"client_info":"claude-code"`) {
 			t.Errorf("%s: the list is %s", tt.name, list)
 		}
+	}
+}
+
+// Each server with tools says what it does: by its description, or by its tools.
+func TestServersAreDescribed(t *testing.T) {
+	tools := func(names ...string) (list []discovery.ListedTool) {
+		for _, n := range names {
+			list = append(list, discovery.ListedTool{Name: n, InputSchema: json.RawMessage(`{"type":"object"}`)})
+		}
+		return list
+	}
+	b, err := broker.New(broker.Options{Runner: idle{}, Fixed: []discovery.Listing{
+		{Server: "notes", Description: "Notes of the team", Tools: tools("add", "list")},
+		{Server: "few", Tools: tools("add", "list", "say \"hello\" to you")},
+		{Server: "many", Tools: tools("a", "b", "c", "d", "e")},
+		{Server: "none"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	v := newView(t)
+	v.read.Broker = b
+	_, text := v.ask(http.MethodGet, "/api/servers", "")
+	var got struct{ Servers []struct{ Name, Description string } }
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"notes": "Notes of the team", "few": `Tools: add, list, "say \"hello\" to you"`, "many": "Tools: a, b, c and 2 more", "none": ""}
+	for _, s := range got.Servers {
+		if s.Description != want[s.Name] {
+			t.Errorf("%s is described as %q, want %q", s.Name, s.Description, want[s.Name])
+		}
+	}
+	if len(got.Servers) != len(want) {
+		t.Errorf("servers %+v", got.Servers)
 	}
 }

@@ -79,8 +79,11 @@ type Config struct {
 	// IdleTimeout is how long a server may be unused before it is stopped; zero
 	// means 10 minutes.
 	IdleTimeout time.Duration
-	// StartTimeout bounds connecting and listing; zero means 60 s, and 300 s for
-	// commands such as npx and uvx, which may have to download the server first.
+	// StartTimeout is how long the server may take from when its process is started, and
+	// its package is installed, until its tools are listed; for the latter it has at least
+	// a quarter of it. One that stays silent or ends may be started once more, see the
+	// package comment, and has as much time again, at most 60 s. Zero means 60 s, and
+	// 300 s for commands such as npx and uvx that have to download the server.
 	StartTimeout time.Duration
 	// CallTimeout bounds one call, counted from when it is sent; zero means
 	// 120 s.
@@ -93,7 +96,8 @@ type Config struct {
 	// server, see Status.Sharing.
 	Instances sharing.Kind
 
-	folder string // of an instance: what ${workspaceFolder} stands for
+	folder   string // of an instance: what ${workspaceFolder} stands for
+	anyStart bool   // StartTimeout is a default
 }
 
 // A Permit decides whether a program may start, each time. Its values are comparable
@@ -226,7 +230,7 @@ func (c Config) withDefaults() Config {
 		c.IdleTimeout = defaultIdleTimeout
 	}
 	if c.StartTimeout <= 0 {
-		c.StartTimeout = defaultStartTimeout
+		c.StartTimeout, c.anyStart = defaultStartTimeout, true
 		if launch.Runner(c.Command, c.Args) != "" {
 			c.StartTimeout = defaultRunnerStartTimeout
 		}

@@ -56,12 +56,14 @@ type dialer struct {
 	// pipes replaces the process in tests.
 	pipes func() (*transport.Stdio, error)
 
-	limit  time.Duration // of the attempt, once its package is installed
-	direct bool          // the attempt is without a package runner
+	limit  time.Duration  // of a process, once its package is installed
+	direct bool           // the attempt is without a package runner
+	doing  func(Activity) // says what the attempt does
+	began  time.Time      // when the last process, or the request, was started
 }
 
-// dial opens a session within d.cfg.StartTimeout, which begins when its package is
-// installed.
+// dial opens a session. A process has d.cfg.StartTimeout from when its package is
+// installed; see dialStdio for a second one. A remote server has that time in all.
 func (d *dialer) dial(ctx context.Context) (*session, error) {
 	cfg := d.cfg
 	if cfg.usesFolder() {
@@ -85,26 +87,35 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	d.limit = d.cfg.StartTimeout
-	if d.direct && d.limit == defaultRunnerStartTimeout {
+	if d.direct && d.cfg.anyStart {
 		d.limit = defaultStartTimeout // what took long is done
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(d.limit)))
-	defer cancel()
 	d.stderr.SetHide(t.hide.In)
 	d.dropped.SetHide(t.hide.In)
+	d.doing(ActivityStarting)
 	var s *session
 	if d.cfg.kind() == "stdio" {
 		s, err = d.dialStdio(ctx, t)
 	} else {
-		s, err = d.dialRemote(ctx, t)
+		s, err = d.within(ctx, d.limit, func(ctx context.Context) (*session, error) { return d.dialRemote(ctx, t) })
 	}
 	if err == nil {
 		return s, nil
 	}
-	if ctx.Err() != nil { // which is why it failed, whatever err says
+	return nil, d.explain(err, t.hide)
+}
+
+// within calls open with a context that ends after the given time. If that is why open
+// fails, the error says so.
+func (d *dialer) within(ctx context.Context, limit time.Duration, open func(context.Context) (*session, error)) (*session, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
+	defer cancel()
+	d.began = time.Now()
+	s, err := open(ctx)
+	if err != nil && ctx.Err() != nil { // which is why it failed, whatever err says
 		err = &dialError{err: context.Cause(ctx), stderr: launch.Cause(d.stderr.Lines())}
 	}
-	return nil, d.explain(err, t.hide)
+	return s, err
 }
 
 var errNoAnswer = errors.New("no answer to initialize")
@@ -213,32 +224,32 @@ func (s *server) origin(l *discovery.Listing) discovery.Origin {
 	return o
 }
 
-// dialStdio starts the server and opens a session in the era that it speaks,
-// which may take a second process (see the package comment).
+// dialStdio starts the server and opens a session in the era that it speaks, which
+// may take a second process (see the package comment). That has as much time again, and
+// at most defaultStartTimeout: what takes longer was done by the first.
 func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	known := d.era
-	s, conn, err := d.openStdio(ctx, t, known)
+	s, conn, err := d.openWithin(ctx, d.limit, t, known)
 	if err == nil || ctx.Err() != nil {
-		if err != nil && conn != nil && conn.Stuck() {
-			d.era = eraLegacy // the next attempt spends all its time on initialize
-		}
 		return s, err
 	}
+	silent := errors.Is(err, errNoAnswer)
 	switch {
 	case conn == nil: // not even started
 		return nil, err
-	case known == eraUnknown:
+	case known == eraUnknown && (!silent || conn.Stuck()):
 		// It ended with the probe, never recovered from it, or refused the
 		// initialize that it found behind the probe when it was up at last.
 		d.era = eraLegacy
-	case known == eraLegacy && conn.InitializeAnswered():
+	case known == eraLegacy && conn.InitializeAnswered() && !silent:
 		d.era = eraUnknown // it refused initialize: perhaps it was updated
 	default:
 		return nil, err
 	}
 	d.stderr.Reset() // the second attempt says the same again
 	d.dropped.Reset()
-	s, _, err2 := d.openStdio(ctx, t, d.era)
+	d.doing(ActivityRestarting)
+	s, _, err2 := d.openWithin(ctx, min(d.limit, defaultStartTimeout), t, d.era)
 	if err2 != nil {
 		if d.era == eraUnknown {
 			return nil, err
@@ -246,6 +257,16 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 		return nil, err2
 	}
 	return s, nil
+}
+
+// openWithin is openStdio with a time limit.
+func (d *dialer) openWithin(ctx context.Context, limit time.Duration, t *target, e era) (s *session, conn *transport.Stdio, err error) {
+	s, err = d.within(ctx, limit, func(ctx context.Context) (*session, error) {
+		s, c, err := d.openStdio(ctx, t, e)
+		conn = c
+		return s, err
+	})
+	return s, conn, err
 }
 
 // openStdio makes one attempt with a process of its own. conn is nil if that
@@ -276,21 +297,6 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		conn = transport.NewStdio(proc.Stdout, proc.Stdin, transport.StdioOptions{
 			Dropped: d.dropped.Add, ProbeWait: probe,
 		})
-	}
-	if e == eraUnknown {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		patience := d.limit / 2
-		if launch.Runner(t.Program, t.Args) != "" { // it may be installing
-			patience = d.limit * 2 / 3
-		}
-		stuck := time.AfterFunc(patience, func() {
-			if conn.Stuck() {
-				cancel()
-			}
-		})
-		defer stuck.Stop()
 	}
 	s.handled = conn.Settle()
 	err := d.open(ctx, s, conn, e)

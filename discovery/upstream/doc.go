@@ -13,6 +13,12 @@
 // A server whose era is not known yet is probed; one that stays silent is sent
 // initialize after a few seconds in the same process (a slow start and a server
 // that ignores unknown requests look alike, and both answer that), and one that
-// exits or stays silent even then is started afresh without the probe. The era
-// is remembered together with the listing.
+// exits, or stays silent even then for all of its time, is started afresh without the
+// probe, once. The era is remembered together with the listing, or with the failure.
+//
+// # Failures
+//
+// A server that cannot be connected or listed is left alone for a while, which is longer
+// after each failure. Pools that share a CacheDir, such as those of the commands of a
+// user and of a daemon, know of each other's failures: see Pool.Learn.
 package upstream

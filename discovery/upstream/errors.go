@@ -107,7 +107,9 @@ type ConnectError struct {
 	// RetryIn is how long further attempts are refused; zero if the next call
 	// tries at once.
 	RetryIn time.Duration
-	Err     error
+	// Retrying is set if Err is that of the last attempt and another one is under way.
+	Retrying bool
+	Err      error
 }
 
 // Error names the server and the cause, and what to do if that is a sign-in,
@@ -124,7 +126,10 @@ func (e *ConnectError) Error() string {
 	if e.State == StateNeedsSignIn && e.Hint != "" {
 		s += "; " + e.Hint
 	}
-	if e.RetryIn > 0 {
+	switch {
+	case e.Retrying:
+		s += " (it is being tried again)"
+	case e.RetryIn > 0:
 		s += fmt.Sprintf(" (next attempt possible in %s)", max(e.RetryIn.Round(time.Second), time.Second))
 	}
 	return s

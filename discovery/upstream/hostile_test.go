@@ -46,7 +46,7 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			cfg, dir := fake("s", mode), t.TempDir()
-			cfg.StartTimeout = 6 * time.Second // probed for 750 ms, given up after three seconds
+			cfg.StartTimeout = 3 * time.Second // probed for 375 ms, given up after three seconds
 			p := newPool(t, &Options{CacheDir: dir}, cfg)
 			if st := p.Refresh(t.Context())[0]; st.State != StateReady || st.Protocol != legacyVersion {
 				t.Fatalf("status = %+v", st)
@@ -57,6 +57,49 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 				t.Errorf("cached: %v, era %q; want %q", ok, e.Era, eraLegacy)
 			}
 		})
+	}
+}
+
+// A server whose era is not known has all of its time in its first process, and as much
+// again in a second one if the first was silent or ended.
+func TestStartTimeoutIsTheTimeOfAServer(t *testing.T) {
+	t.Parallel()
+	server := fakeupstream.Command() + " " + strings.Join(fakeupstream.Args(fakeupstream.Legacy), " ")
+	for _, tt := range []struct {
+		name, text string
+		limit      time.Duration
+		starts     int
+		why        string
+	}{
+		{"three quarters", "sleep 0.7; exec " + server, time.Second, 1, ""},
+		{"at once", "exec " + server, time.Second, 1, ""},
+		{"in the second process", "[ -s LOG ] && exec " + server + "; echo x >LOG; while read -r line; do :; done", time.Second, 2, ""},
+		{"ends first", "[ -s LOG ] && exec " + server + "; echo x >LOG; exit 1", time.Second, 2, ""},
+		{"never", "while read -r line; do :; done", 300 * time.Millisecond, 2, "no answer to initialize for 0.3 s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, starts := script(t, "s", strings.ReplaceAll(tt.text, "LOG", filepath.Join(t.TempDir(), "log")))
+			cfg.StartTimeout = tt.limit
+			st := newPool(t, nil, cfg).Refresh(t.Context())[0]
+			if (st.Err == nil) != (tt.why == "") || tt.why != "" && !strings.Contains(st.Err.Error(), tt.why) || starts() != tt.starts {
+				t.Errorf("%d processes, %v", starts(), st.Err)
+			}
+		})
+	}
+}
+
+// A default start timeout is shorter for a package that is installed; one that somebody has
+// configured is what it says.
+func TestConfiguredStartTimeoutIsKept(t *testing.T) {
+	for _, tt := range []struct {
+		limit time.Duration
+		any   bool
+	}{{0, true}, {defaultRunnerStartTimeout, false}, {time.Second, false}, {time.Hour, false}} {
+		c := Config{Name: "s", Command: "npx", Args: []string{"-y", "x"}, StartTimeout: tt.limit}.withDefaults()
+		if c.anyStart != tt.any || c.withDefaults().StartTimeout != c.StartTimeout {
+			t.Errorf("%s: %+v", tt.limit, c)
+		}
 	}
 }
 

@@ -105,6 +105,7 @@ func (p *Pool) Prefer(servers []string) {
 func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	s.mu.Lock()
 	known := s.known
+	s.doing = ActivityQueued
 	s.mu.Unlock()
 	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.enter(ctx, s.cfg.Name) {
 		return func() {}

@@ -6,17 +6,42 @@ import (
 )
 
 // start connects a server whose tools are not known, or that is kept alive, in
-// the background.
+// the background. One that has failed is left alone until it is due.
 func (s *server) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgetUnfinishedLocked() // here it has all the time that it needs
 	switch {
 	case s.sess != nil || s.known && !s.cfg.KeepAlive:
+	case s.failures > 0 && s.attempt == nil && time.Now().Before(s.next):
+		s.retryAtLocked(s.next)
 	case s.cfg.KeepAlive || s.pool.lists():
 		_, _ = s.joinLocked(false) // the attempt records how it went
 	default:
 		s.leaveLocked()
 	}
+}
+
+// learnSoon connects a server whose tools are not known, in the background, unless it has
+// failed and is not due. It returns the attempt at one that has failed before.
+func (s *server) learnSoon() *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed := s.failures > 0
+	if s.sess != nil || s.known || s.elsewhere || failed && time.Now().Before(s.next) {
+		return nil
+	}
+	if !failed && s.pool.mayBreak(s.cfg) {
+		return nil
+	}
+	if s.unfinished {
+		failed = false
+	}
+	a, err := s.joinLocked(true) // which records how it went
+	if err != nil || !failed {
+		return nil
+	}
+	return a
 }
 
 // close ends the session and the timers, for good: nothing starts it again.
@@ -128,9 +153,22 @@ func (s *server) status() Status {
 		Protocol: s.shown.Protocol, Version: s.shown.Version,
 		Sharing: s.sharing, SharingWhy: s.why, MaxConcurrent: s.cfg.MaxInFlight,
 	}
+	if s.state == StateStarting {
+		st.Doing = s.doing
+	}
+	if s.failures > 0 && s.err != nil && !s.unfinished {
+		st.FailedAt, st.Failures, st.RetryAt = s.failedAt, s.failures, s.next
+	}
 	if s.sess != nil && s.sess.proc != nil {
 		st.PID = s.sess.proc.PID()
 	}
 	st.Instances = running
 	return st
+}
+
+// setActivity notes what the attempt does.
+func (s *server) setActivity(a Activity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doing = a
 }

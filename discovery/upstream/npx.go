@@ -60,3 +60,10 @@ func NPMCaches(ctx context.Context, servers []Config, expand func(string) (strin
 	}
 	return caches
 }
+
+// mayBreak reports whether to stop the first start of a server may leave a part of its
+// package behind, with which it never starts: npx installs it.
+func (p *Pool) mayBreak(c Config) bool {
+	r := launch.Runner(c.Command, c.Args)
+	return (r == "npx" || r == "npm") && (p.packages == nil || !c.direct())
+}

@@ -50,8 +50,9 @@ type Pool struct {
 		with map[*Pool]bool
 	}
 
-	personal   sync.Mutex // held while a process of a person gets its place; before instances.mu
-	installing *turns     // of servers that may be being installed
+	personal   sync.Mutex    // held while a process of a person gets its place; before instances.mu
+	grace      time.Duration // failedGrace, or less in tests
+	installing *turns        // of servers that may be being installed
 	guard      *launch.Guard
 	packages   *packages.Store // nil without a PackageDir
 	runners    *packages.RunnerFolder
@@ -61,7 +62,7 @@ type Pool struct {
 // reads their cached listings, calling o.OnListing for each, and starts nothing.
 // Nil options are the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
-	p := &Pool{opts: o.withDefaults()}
+	p := &Pool{opts: o.withDefaults(), grace: failedGrace}
 	p.cache = cache{dir: p.opts.CacheDir}
 	if base := p.opts.Base; base != nil {
 		p.installing, p.guard, p.packages, p.runners = base.installing, base.guard, base.packages, base.runners

@@ -16,6 +16,7 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 		return nil
 	}
 	if d.packages != nil && d.cfg.direct() {
+		d.doing(ActivityInstalling)
 		c, err := d.packages.Command(ctx, t.Command)
 		t.Command, d.direct = c, err == nil
 		switch {

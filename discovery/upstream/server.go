@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -35,7 +34,8 @@ type server struct {
 	stderr  *lines.Ring
 	dropped *lines.Ring
 
-	taking sync.Mutex // from reading full until learn has replaced it; taken before mu
+	taking      sync.Mutex // from reading full until learn has replaced it; taken before mu
+	remembering sync.Mutex // while a failure is kept; taken before mu
 
 	mu      sync.Mutex
 	full    discovery.Listing // as listed; valid if known
@@ -55,6 +55,13 @@ type server struct {
 	failures    int // in a row
 	quickDeaths int // in a row
 	retryAt     time.Time
+	failedAt    time.Time // when err came about, if failures is not zero
+	next        time.Time // when other pools may try again, see remembered
+	failedEra   era       // with which the next attempt begins
+	stored      bool      // the failure is kept
+	elsewhere   bool      // another pool is starting it, see Observe
+	unfinished  bool      // err means that another pool ended too soon
+	doing       Activity  // of the attempt
 	retryTimer  *time.Timer
 	idleTimer   *time.Timer
 	relist      relister
@@ -87,6 +94,7 @@ func newServer(p *Pool, cfg Config, e cacheEntry, known bool) *server {
 		s.shown = s.cfg.described(e.Listing)
 		s.rememberLocked(e)
 	}
+	s.recallLocked()
 	s.decideLocked()
 	return s
 }
@@ -109,7 +117,7 @@ func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 		kind:    cfg.kind(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, runners: p.runners, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked}
+	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, runners: p.runners, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked, doing: s.setActivity}
 	if s.kind == "" {
 		s.kind = "http"
 	}
@@ -152,17 +160,13 @@ func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
 			return sess, nil
 		}
 		a, err := s.joinLocked(force)
+		failed := s.failedLocked(force)
 		s.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case <-a.done:
-			if a.err != nil {
-				return nil, a.err
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := a.wait(ctx, failed, s.pool.grace); err != nil {
+			return nil, err
 		}
 		force = false // a session that ended at once is not chased
 	}
@@ -230,6 +234,7 @@ func (s *server) joinLocked(force bool) (*attempt, error) {
 		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
 	}
 	s.attempt = a
+	s.forgetUnfinishedLocked()
 	if s.retryTimer != nil {
 		s.retryTimer.Stop()
 	}
@@ -250,55 +255,93 @@ func (s *server) connectError(err error, retryIn time.Duration) *ConnectError {
 	return e
 }
 
+// failedLocked is the error for those who do not wait until a server that has failed
+// has been tried again; nil if it has not failed, or force is set; s.mu is held.
+func (s *server) failedLocked(force bool) *ConnectError {
+	if force || s.failures == 0 || s.err == nil {
+		return nil
+	}
+	e := s.connectError(s.err, 0)
+	e.Retrying = true
+	return e
+}
+
+// wait waits until an attempt is over. If the server has failed before, it returns
+// that error after grace.
+func (a *attempt) wait(ctx context.Context, failed *ConnectError, grace time.Duration) error {
+	var enough <-chan time.Time
+	if failed != nil {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	select {
+	case <-a.done:
+		return a.err
+	case <-enough:
+		return failed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // connect makes one attempt and, if it succeeds, lists the server's tools.
 func (s *server) connect(ctx context.Context, a *attempt) {
 	leave := s.pool.queueInstall(ctx, s)
 	started := time.Now()
+	s.setActivity(ActivityStarting)
 	s.stderr.Reset()
 	sess, err := s.dial.dial(ctx)
 	leave()
 	if err != nil {
 		s.mu.Lock()
 		s.attempt = nil
-		s.failLocked(err)
+		unfinished := s.pool.closing() && s.giveUpLocked()
+		if !unfinished {
+			s.failLocked(err)
+		}
 		a.err = s.connectError(s.err, 0)
 		s.mu.Unlock()
+		if unfinished {
+			s.remember()
+		}
 		close(a.done)
 		return
 	}
 	s.log.Debug("connected", "took", time.Since(started), "transport", sess.transport)
+	limit := max(s.dial.limit-time.Since(s.dial.began), s.dial.limit/4)
 	s.mu.Lock()
 	s.attempt = nil
 	s.sess, s.sessAt = sess, time.Now()
 	s.kind, s.era = sess.transport, sess.era
 	if s.known {
 		s.setState(StateReady, nil, "")
-		s.failures, s.retryAt = 0, time.Time{}
+		s.recoverLocked()
 	}
+	s.doing = ActivityListing
 	s.mu.Unlock()
 	if !s.pool.run(func(context.Context) { s.outlive(sess) }) {
 		sess.shut() // the pool was closed meanwhile
 	}
 	close(a.done)
-	s.firstListing(ctx, sess, started)
+	s.firstListing(ctx, sess, started, limit)
 }
 
-// firstListing lists a new session. Calls do not wait for it if the tools are
+// firstListing lists a new session within limit. Calls do not wait for it if the tools are
 // known from before.
-func (s *server) firstListing(ctx context.Context, sess *session, started time.Time) {
+func (s *server) firstListing(ctx context.Context, sess *session, started time.Time, limit time.Duration) {
 	if s.of != nil {
 		s.readied(ctx, sess)
 		return
 	}
 	defer s.teach(ctx, sess)
 	defer close(sess.listed)
-	limit := max(s.cfg.StartTimeout-time.Since(started), s.cfg.StartTimeout/4)
 	err := s.list(ctx, sess, limit)
 	s.mu.Lock()
 	if err == nil {
 		s.took = time.Since(started)
 		if s.sess == sess {
-			s.failures, s.retryAt = 0, time.Time{}
+			s.recoverLocked()
 			s.setState(StateReady, nil, "")
 		}
 		s.armIdleLocked(sess)
@@ -322,55 +365,15 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		return
 	}
 	s.sess = nil
-	s.failLocked(err)
+	unfinished := s.pool.closing() && s.giveUpLocked()
+	if !unfinished {
+		s.failLocked(err)
+	}
 	s.mu.Unlock()
+	if unfinished {
+		s.remember()
+	}
 	sess.shut()
-}
-
-// failLocked records that the server could not be connected or listed, and when
-// it may be tried again; s.mu is held.
-func (s *server) failLocked(err error) {
-	state, hint, handled, err := failure(err)
-	s.failures++
-	s.retryAt = time.Now().Add(backoff(s.failures))
-	if handled {
-		s.retryAt = time.Time{}
-	}
-	s.setState(state, err, hint)
-	s.log.Warn("cannot connect", "err", err)
-	s.retryLaterLocked(state)
-}
-
-// retryLaterLocked tries again by itself where that may help: a server that
-// nobody can call by name, since it was never listed, and one that is to be kept
-// alive. A process that does not start is tried three times, a remote server,
-// whose network may come back, forever.
-func (s *server) retryLaterLocked(state State) {
-	if state == StateNeedsSignIn || isForbidden(s.err) || (s.known && !s.cfg.KeepAlive) || !s.pool.started.Load() || !s.known && !s.pool.lists() {
-		return
-	}
-	if s.cfg.Command != "" && s.failures >= 3 {
-		return
-	}
-	s.retryTimer = time.AfterFunc(time.Until(s.retryAt), func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.sess == nil {
-			_, _ = s.joinLocked(true) // the attempt records how it went
-		}
-	})
-}
-
-func isForbidden(err error) bool {
-	e, ok := errors.AsType[*httpStatusError](err)
-	return ok && e.status == 403
-}
-
-// backoff is how long to leave a server alone after so many failures: doubling,
-// with jitter, so that thirty servers do not come back in step.
-func backoff(failures int) time.Duration {
-	d := min(firstBackoff<<min(failures-1, 10), maxBackoff)
-	return d/2 + rand.N(d)/2
 }
 
 // outlive waits for the end of a session and sees to what follows from it.

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -9,6 +11,8 @@ import (
 type Starting struct {
 	Name  string
 	Since time.Time
+	// Idle is set for one that is not connected yet.
+	Idle bool
 }
 
 // Starting returns the servers that were never listed and that are being
@@ -23,11 +27,38 @@ func (p *Pool) Starting() []Starting {
 	for _, s := range p.roster.Load().servers {
 		s.mu.Lock()
 		if !s.known && s.err == nil && (s.state == StateIdle || s.state == StateStarting) {
-			out = append(out, Starting{s.cfg.Name, s.since})
+			out = append(out, Starting{s.cfg.Name, s.since, s.state == StateIdle})
 		}
 		s.mu.Unlock()
 	}
 	return out
+}
+
+// Learn connects, in the background, the servers of which no tools are known, or those of
+// them that are named, for a program that ends soon. It leaves out those that have failed
+// a short time ago or must not be stopped while npx installs them, and waits a moment for
+// those that failed before and are tried again. Starting returns the others.
+func (p *Pool) Learn(ctx context.Context, names ...string) {
+	grace := time.NewTimer(p.grace)
+	defer grace.Stop()
+	var again []*attempt
+	for _, s := range p.roster.Load().servers {
+		if len(names) > 0 && !slices.Contains(names, s.cfg.Name) {
+			continue
+		}
+		if a := s.learnSoon(); a != nil {
+			again = append(again, a)
+		}
+	}
+	for _, a := range again {
+		select {
+		case <-a.done:
+		case <-grace.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Changed returns a channel that is closed when a server is listed or changes

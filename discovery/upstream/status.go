@@ -20,6 +20,18 @@ const (
 	StateNeedsSignIn State = "needs sign-in" // refuses the broker's credentials, or wants some
 )
 
+// An Activity is what a server that is starting is waited for.
+type Activity string
+
+// The activities of a server that is starting, in their order.
+const (
+	ActivityQueued     Activity = "waiting for other packages"
+	ActivityInstalling Activity = "installing a package"
+	ActivityStarting   Activity = "starting"
+	ActivityRestarting Activity = "starting once more"
+	ActivityListing    Activity = "listing its tools"
+)
+
 // Status is what a Pool knows about one server.
 type Status struct {
 	Name string
@@ -34,6 +46,14 @@ type Status struct {
 	Hint string
 	// Since is when State was entered.
 	Since time.Time
+	// Doing says more of a server that is starting.
+	Doing Activity
+	// FailedAt is when Err came about, and Failures how often in a row the server has
+	// failed, also for other brokers of this state directory. It is not tried again
+	// before RetryAt unless somebody names it. All are zero for one that has not failed.
+	FailedAt time.Time
+	Failures int
+	RetryAt  time.Time
 	// Took is how long the last successful connect and list took together.
 	Took time.Duration
 	// Tools is the number of tools that the server has.

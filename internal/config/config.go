@@ -106,7 +106,7 @@ type Server struct {
 	KeepAlive bool
 	// IdleTimeout is how long it may be idle before it is stopped.
 	IdleTimeout time.Duration
-	// StartTimeout is how long it may take to start and to list its tools; default
+	// StartTimeout is how long its process may take until its tools are listed, see [servers.md](servers.md#servers-that-fail); default
 	// "60s", and "300s" for npx, uvx and the like.
 	StartTimeout time.Duration
 	// CallTimeout is how long one call may take, from when it is sent; default "120s".

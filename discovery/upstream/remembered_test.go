@@ -1,0 +1,325 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+)
+
+// script is a server that runs a script of the shell, and appends a line to a file each
+// time it starts.
+func script(t *testing.T, name, text string) (c Config, starts func() int) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "starts")
+	c = Config{Name: name, Command: "sh", Args: []string{"-c", "echo >>'" + log + "'; " + text}, StartTimeout: 30 * time.Second}
+	return c, func() int {
+		b, _ := os.ReadFile(log) // none before the first
+		return strings.Count(string(b), "\n")
+	}
+}
+
+// Pools that share a directory know of each other's failures, with cause and time, and do
+// not start a server that has failed a short time ago; a call of it fails at once. Whoever
+// asks for it by Refresh starts it, and a server that works is forgotten to have failed.
+func TestFailuresAreRemembered(t *testing.T) {
+	t.Parallel()
+	dir, broken := t.TempDir(), filepath.Join(t.TempDir(), "broken")
+	good := fakeupstream.Command() + " " + strings.Join(fakeupstream.Args(fakeupstream.Good), " ")
+	for _, tt := range []struct{ name, text, cause string }{
+		{"exits", "echo KeyError: TOKEN >&2; exit 1", "KeyError: TOKEN"},
+		{"killed", "kill -9 $$", "killed"},
+		{"talks", "echo hello; exit 0", "ended"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			flag := broken + tt.name
+			if err := os.WriteFile(flag, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cfg, starts := script(t, tt.name, fmt.Sprintf("if [ -e '%s' ]; then %s; fi; exec %s", flag, tt.text, good))
+			p := newPool(t, &Options{CacheDir: dir}, cfg)
+			first := p.Refresh(t.Context())[0]
+			p.Close()
+			before := starts()
+
+			p = newPool(t, &Options{CacheDir: dir}, cfg)
+			st := p.Status()[0]
+			if st.State != StateFailed || st.Err == nil || !strings.Contains(st.Err.Error(), tt.cause) || st.Err.Error() != first.Err.Error() ||
+				!st.FailedAt.Equal(first.FailedAt) || st.Failures != first.Failures || !st.RetryAt.After(st.FailedAt.Add(firstRest/2)) {
+				t.Errorf("another pool knows %+v, after %+v", st, first)
+			}
+			p.Learn(t.Context())
+			_, err := p.Call(t.Context(), tt.name, "echo", nil, nil)
+			if e, ok := errors.AsType[*ConnectError](err); !ok || !strings.Contains(e.Error(), tt.cause) || e.RetryIn <= 0 {
+				t.Errorf("a call: %v", err)
+			}
+			if err := p.Wait(t.Context(), tt.name); err == nil || !strings.Contains(err.Error(), tt.cause) {
+				t.Errorf("Wait: %v", err)
+			}
+			if n := starts(); n != before {
+				t.Errorf("it was started %d times more", n-before)
+			}
+			if err := os.Remove(flag); err != nil {
+				t.Fatal(err)
+			}
+			if st := p.Refresh(t.Context())[0]; st.Err != nil || st.Failures != 0 {
+				t.Fatalf("when it works: %+v", st)
+			}
+			p.Close()
+			p = newPool(t, &Options{CacheDir: dir}, cfg)
+			if st := p.Status()[0]; st.State != StateCached || st.Err != nil || (cache{dir: dir}).failed(cfg) {
+				t.Errorf("afterwards: %+v", st)
+			}
+		})
+	}
+}
+
+// What is kept of a failure is left out if it is of another configuration, damaged, or from
+// the future.
+func TestOtherFailuresAreNotTaken(t *testing.T) {
+	now := time.Now()
+	cfg, c := Config{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "one"}}.withDefaults(), cache{dir: t.TempDir()}
+	keep := func(change func(r *remembered)) {
+		r := remembered{State: StateFailed, Err: "no", At: now, Count: 1, Next: now.Add(time.Minute)}
+		change(&r)
+		if err := c.keepFailure(cfg, &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(func(*remembered) {})
+	if r, ok := c.failure(cfg, now); !ok || r.Err != "no" {
+		t.Fatalf("got %+v, %v", r, ok)
+	}
+	for name, change := range map[string]func(*Config){
+		"value":   func(c *Config) { c.Env = map[string]string{"TOKEN": "two"} },
+		"header":  func(c *Config) { c.Headers = map[string]string{"A": "b"} },
+		"timeout": func(c *Config) { c.StartTimeout = time.Hour },
+		"args":    func(c *Config) { c.Args = []string{"y"} },
+	} {
+		other := cfg
+		if change(&other); other.Name == "" {
+			t.Fatal(name)
+		}
+		if r, ok := c.failure(other, now); ok {
+			t.Errorf("with another %s: %+v", name, r)
+		}
+	}
+	for name, change := range map[string]func(*remembered){
+		"state":     func(r *remembered) { r.State = StateReady },
+		"no error":  func(r *remembered) { r.Err = "" },
+		"no count":  func(r *remembered) { r.Count = 0 },
+		"at":        func(r *remembered) { r.At = now.Add(time.Hour) },
+		"next":      func(r *remembered) { r.Next = now.Add(2 * maxRest) },
+		"long text": func(r *remembered) { r.State, r.Err = "", strings.Repeat("x", 1<<20) },
+	} {
+		keep(change)
+		if r, ok := c.failure(cfg, now); ok {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	for _, text := range []string{"", "{", "null", "[1]", `{"version":2}`} {
+		if err := os.WriteFile(c.failurePath(cfg), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := c.failure(cfg, now); ok {
+			t.Errorf("%q: %+v", text, r)
+		}
+	}
+	if err := c.keepFailure(cfg, nil); err != nil || c.failed(cfg) {
+		t.Error(err)
+	}
+	if err := c.keepFailure(cfg, nil); err != nil {
+		t.Errorf("twice: %v", err)
+	}
+}
+
+// The time for which other pools leave a server alone grows with its failures, up to an
+// hour.
+func TestRestGrows(t *testing.T) {
+	want := []time.Duration{time.Minute, time.Minute, 2 * time.Minute, 4 * time.Minute}
+	for n, d := range want {
+		if got := rest(n); got != d {
+			t.Errorf("rest(%d) = %s, want %s", n, got, d)
+		}
+	}
+	for _, n := range []int{7, 100, 1 << 40} {
+		if got := rest(n); got != time.Hour {
+			t.Errorf("rest(%d) = %s", n, got)
+		}
+	}
+}
+
+// A failure that no process has caused is remembered and does not delay the next attempt:
+// what was missing may be there.
+func TestCheapFailuresDelayNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	expand := func(s string) (string, error) {
+		if strings.Contains(s, "${") {
+			return "", errors.New("the variable TOKEN is not set")
+		}
+		return s, nil
+	}
+	for _, cfg := range []Config{
+		{Name: "missing", Command: "/no/such/program"},
+		{Name: "path", Command: "no-such-program-here"},
+		{Name: "reference", Command: "sh", Env: map[string]string{"TOKEN": "${TOKEN}"}},
+	} {
+		p := newPool(t, &Options{CacheDir: dir, Expand: expand}, cfg)
+		p.Refresh(t.Context())
+		p.Close()
+		p = newPool(t, &Options{CacheDir: dir, Expand: expand}, cfg)
+		st := p.Status()[0]
+		if st.State != StateFailed || st.RetryAt.After(time.Now()) {
+			t.Errorf("%s: %+v", cfg.Name, st)
+		}
+		p.Learn(t.Context())
+		if again := p.Status()[0]; again.Failures != st.Failures+1 {
+			t.Errorf("%s was not tried again: %+v", cfg.Name, again)
+		}
+	}
+}
+
+// A server that was not waited for has not failed: the next Learn leaves it alone, and who
+// names it waits for it.
+func TestUnfinishedStartsAreRemembered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := fake("s", fakeupstream.Good)
+	s := makeServer(t.Context(), newPool(t, &Options{CacheDir: dir}), cfg)
+	s.state, s.since = StateStarting, time.Now().Add(-time.Second)
+	if s.giveUpLocked() {
+		t.Error("one second counts")
+	}
+	s.since = time.Now().Add(-12 * time.Second)
+	if !s.giveUpLocked() {
+		t.Fatal("twelve seconds do not count")
+	}
+	s.remember()
+	p := newPool(t, &Options{CacheDir: dir}, cfg)
+	if st := p.Status()[0]; st.State != StateIdle || st.Err == nil || !strings.Contains(st.Err.Error(), "still starting after 12 s") || !st.FailedAt.IsZero() {
+		t.Errorf("status %+v", st)
+	}
+	p.Learn(t.Context())
+	if st := p.Status()[0]; st.State != StateIdle || len(p.Starting()) > 0 {
+		t.Errorf("Learn has started it: %+v", st)
+	}
+	if err := p.Wait(t.Context(), "s"); err != nil {
+		t.Errorf("Wait: %v", err)
+	}
+	p.Close()
+	if (cache{dir: dir}).failed(s.cfg) {
+		t.Error("it is still remembered")
+	}
+}
+
+// Whoever calls a server that has failed, and that is tried again, gets the cause after a
+// moment, however long the attempt takes.
+func TestCallsOfAFailedServerDoNotWait(t *testing.T) {
+	t.Parallel()
+	cfg, starts := script(t, "s", "sleep 60")
+	c := cache{dir: t.TempDir()}
+	r := remembered{State: StateFailed, Err: "no database", At: time.Now().Add(-time.Hour), Count: 3, Next: time.Now().Add(-time.Minute)}
+	if err := c.keepFailure(cfg.withDefaults(), &r); err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, &Options{CacheDir: c.dir}, cfg)
+	p.grace = 50 * time.Millisecond
+	for _, try := range []func() error{
+		func() error { _, err := p.Call(t.Context(), "s", "x", nil, nil); return err },
+		func() error { return p.Wait(t.Context(), "s") },
+	} {
+		began := time.Now()
+		err := try()
+		if e, ok := errors.AsType[*ConnectError](err); !ok || !e.Retrying || !strings.Contains(e.Error(), "no database (it is being tried again)") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took > 20*time.Second { // the attempt takes 60 s
+			t.Errorf("it took %s", took)
+		}
+	}
+	if n := starts(); n != 1 {
+		t.Errorf("it was started %d times", n)
+	}
+	if st := p.Status()[0]; st.State != StateStarting || st.Err == nil {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// A pool shows what it observes of another one, does not start what that is starting, and
+// takes the tools over once they are listed there.
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	slow, starts := script(t, "slow", "sleep 60")
+	bad, badStarts := script(t, "bad", "exit 7")
+	good := fake("good", fakeupstream.Good)
+	there := newPool(t, &Options{CacheDir: dir}, slow, bad, good)
+	p := newPool(t, &Options{CacheDir: dir}, slow, bad, good)
+	there.Start(t.Context())
+	eventually.True(t, "two have answered", func() bool {
+		st := there.Status()
+		return starts() == 1 && st[1].Err != nil && st[2].State == StateReady
+	})
+	before := badStarts()
+	p.Observe(there.Report())
+	p.Learn(t.Context())
+	st := p.Status()
+	if st[0].State != StateStarting || st[0].Doing != ActivityStarting || st[1].Err == nil || !strings.Contains(st[1].Err.Error(), "exit status 7") || st[2].State != StateReady || st[2].Tools == 0 {
+		t.Errorf("observed %+v", st)
+	}
+	if list := p.Starting(); len(list) != 1 || list[0].Name != "slow" {
+		t.Errorf("starting are %v", list)
+	}
+	if starts() != 1 || badStarts() > before+1 {
+		t.Errorf("slow was started %d times", starts())
+	}
+	other := slow
+	other.Env = map[string]string{"A": "b"}
+	o := newPool(t, &Options{CacheDir: dir}, other)
+	o.Observe(there.Report())
+	if st := o.Status()[0]; st.State != StateIdle {
+		t.Errorf("one that is configured otherwise is %+v", st)
+	}
+	p.Observe(nil)
+	if st := p.Status()[0]; st.State != StateIdle {
+		t.Errorf("afterwards %+v", st)
+	}
+}
+
+// A server that failed here and works for another pool is known, and not failed any more.
+func TestRecheck(t *testing.T) {
+	t.Parallel()
+	dir, broken := t.TempDir(), filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := fakeupstream.Command() + " " + strings.Join(fakeupstream.Args(fakeupstream.Good), " ")
+	cfg, _ := script(t, "s", fmt.Sprintf("[ -e '%s' ] && exit 1; exec %s", broken, good))
+	p := newPool(t, &Options{CacheDir: dir}, cfg)
+	p.Refresh(t.Context())
+	eventually.True(t, "the failure is kept", func() bool { return (cache{dir: dir}).failed(p.roster.Load().servers[0].cfg) })
+	p.Recheck()
+	if st := p.Status()[0]; st.State != StateFailed {
+		t.Errorf("without news: %+v", st)
+	}
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	other := newPool(t, &Options{CacheDir: dir}, cfg)
+	other.Refresh(t.Context())
+	other.Close()
+	p.Recheck()
+	if st := p.Status()[0]; st.State != StateCached || st.Err != nil || st.Tools == 0 {
+		t.Errorf("afterwards: %+v", st)
+	}
+	if _, err := p.Call(t.Context(), "s", "echo", []byte(`{"text":"a"}`), nil); err != nil {
+		t.Errorf("call: %v", err)
+	}
+}

@@ -34,6 +34,8 @@ const Version = 1
 
 const (
 	maxHelloBytes = 1 << 20
+	// maxServerBytes bounds what a Status says of the servers.
+	maxServerBytes = maxHelloBytes - 1<<18
 	// helloTime is how long the other side may take for its first line.
 	helloTime = 2 * time.Second
 )
@@ -88,6 +90,8 @@ type Welcome struct {
 type Status struct {
 	Since   time.Time `json:"since"`
 	Clients []Client  `json:"clients"`
+	// Servers is what the Reporter says of its servers.
+	Servers json.RawMessage `json:"servers,omitempty"`
 }
 
 // A Client is one conversation.

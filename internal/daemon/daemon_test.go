@@ -87,6 +87,7 @@ type echo struct {
 	calls   atomic.Int32 // of the method "write"
 	begun   atomic.Int32 // initializations
 	hellos  atomic.Int32 // notifications of them
+	report  json.RawMessage
 }
 
 func (e *echo) Accepts(Hello) string { return e.refuses }
@@ -484,4 +485,30 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("scan(%s) = %+v, want %s and %s", text, got, id, method)
 		}
 	})
+}
+
+// Report implements Reporter.
+func (e *echo) Report() json.RawMessage { return e.report }
+
+// A status has what the host says of its servers, unless that is too long for a client.
+func TestStatusReportsServers(t *testing.T) {
+	h := newHome(t)
+	c := h.client(build("one", 1))
+	c.request(1, "initialize")
+	c.want(`"one"`)
+	long := json.RawMessage(`"` + strings.Repeat("x", maxServerBytes) + `"`)
+	for _, report := range []json.RawMessage{nil, json.RawMessage(`[{"name":"a"}]`), json.RawMessage(`[]`), long} {
+		h.daemons()[0].report = report
+		w, err := Ask(h.dir, OpStatus, Build{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := string(report)
+		if len(report) > maxServerBytes {
+			want = ""
+		}
+		if got := string(w.Status.Servers); got != want || len(w.Status.Clients) != 1 {
+			t.Errorf("got %d bytes, want %d; %d clients", len(got), len(want), len(w.Status.Clients))
+		}
+	}
 }

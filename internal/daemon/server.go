@@ -3,6 +3,7 @@ package daemon
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,11 @@ type Opener interface {
 	OpenConsole(changes bool) (string, error)
 	// Watched reports whether somebody looks at it: the daemon stays then.
 	Watched() bool
+}
+
+// A Reporter is a Host that says how its servers are, as JSON.
+type Reporter interface {
+	Report() json.RawMessage
 }
 
 // Claim takes the place of a state directory, without waiting: clients may
@@ -178,6 +184,11 @@ func (d *Daemon) attend(ctx context.Context, host Host, conn net.Conn, idle time
 		w.Refused = fmt.Sprintf("the daemon speaks version %d with its clients, this one %d", Version, h.Broker)
 	case h.Op == OpStatus:
 		w.Status = d.status()
+		if r, ok := host.(Reporter); ok {
+			if servers := r.Report(); len(servers) <= maxServerBytes {
+				w.Status.Servers = servers
+			}
+		}
 	case h.Op == OpConsole || h.Op == OpConsoleShow:
 		o, ok := host.(Opener)
 		if !ok {

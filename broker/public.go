@@ -62,6 +62,8 @@ type (
 	BrowsedServer = find.BrowsedServer
 	// A Detail says how much search_tools tells of each hit.
 	Detail = find.Detail
+	// An UnlistedError means that the tools of a server are not known.
+	UnlistedError = catalog.UnlistedError
 	// A ServersAnswer is what list_servers answers.
 	ServersAnswer = find.ServersAnswer
 	// A ServerInfo is one row of it.
@@ -179,6 +181,10 @@ func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, er
 	return b.catalog.Describe(ctx, name)
 }
 
+// Known is Describe from what is known now: it waits for no server. The error for a tool of
+// a server that was never listed is an *UnlistedError.
+func (b *Broker) Known(name string) (ToolDescription, error) { return b.catalog.Known(name) }
+
 // ListServers says which servers are configured and how each is. With a
 // server's name it says only that one, with the ids of its tools; a name that
 // is not known lists all, with a note of the nearest.
@@ -222,6 +228,20 @@ func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status
 	}
 	return b.catalog.Pool.Refresh(ctx, names...)
 }
+
+// Learn is Start for a program that ends soon: it connects, in the background, the servers
+// whose tools are not known, or those of them that are named, but those that have failed a
+// short time ago. Search waits for them.
+func (b *Broker) Learn(ctx context.Context, servers ...string) { b.catalog.Learn(ctx, servers...) }
+
+// AwaitStarting waits until the servers that Learn connects are listed or have failed: the
+// named one, or all if none is called so. It returns when ctx is done.
+func (b *Broker) AwaitStarting(ctx context.Context, server string) {
+	b.catalog.AwaitStarting(ctx, server)
+}
+
+// Upstream returns the connections to the servers, of which a view may know some only.
+func (b *Broker) Upstream() *upstream.Pool { return b.catalog.Pool }
 
 // Status says how each server is, in config order.
 func (b *Broker) Status() []upstream.Status { return b.catalog.Status() }

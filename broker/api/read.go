@@ -90,6 +90,11 @@ type ServerRow struct {
 	// Package runs directly, without npx or uvx; empty if the command runs as it is
 	// written.
 	Package string `json:"package,omitempty"`
+	// FailedAt is when Error came about, Failures how often in a row the server has failed,
+	// and RetryAt when it is tried again without anybody naming it.
+	FailedAt *time.Time `json:"failed_at,omitempty"`
+	Failures int        `json:"failures,omitempty"`
+	RetryAt  *time.Time `json:"retry_at,omitempty"`
 }
 
 // Servers is broker.ServersAnswer with such servers.
@@ -108,7 +113,12 @@ func (r *Reader) Servers(ctx context.Context, name string) Servers {
 	}
 	for _, i := range list.ServersAnswer.Servers {
 		st := byName[i.Name]
-		list.Servers = append(list.Servers, ServerRow{i, st.Sharing, st.SharingWhy, st.MaxConcurrent, r.Broker.Package(ctx, i.Name)})
+		row := ServerRow{ServerInfo: i, Instances: st.Sharing, InstancesWhy: st.SharingWhy, MaxConcurrent: st.MaxConcurrent, Package: r.Broker.Package(ctx, i.Name)}
+		if !st.FailedAt.IsZero() {
+			at, again := st.FailedAt.UTC(), st.RetryAt.UTC()
+			row.FailedAt, row.Failures, row.RetryAt = &at, st.Failures, &again
+		}
+		list.Servers = append(list.Servers, row)
 	}
 	return list
 }

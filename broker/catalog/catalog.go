@@ -82,6 +82,7 @@ type Catalog struct {
 	approved []discovery.Listing
 
 	serving    atomic.Bool // Start was called, or is about to be
+	learning   atomic.Bool // Learn was called
 	lazy       atomic.Bool // StartLazily was called, and nobody needed more
 	cancelSoon context.CancelFunc
 	starting   sync.WaitGroup // what goes on in the background
@@ -169,6 +170,29 @@ func (c *Catalog) Lazy() bool { return c.root().lazy.Load() }
 func (c *Catalog) Hurry(ctx context.Context) {
 	if c = c.root(); c.lazy.Swap(false) {
 		c.Start(ctx)
+	}
+}
+
+// Learn is Start for a program that ends soon: see upstream.Pool.Learn.
+func (c *Catalog) Learn(ctx context.Context, servers ...string) {
+	c = c.root()
+	c.learning.Store(true)
+	c.Pool.Learn(ctx, servers...)
+}
+
+// AwaitStarting waits until the tools of the servers that are starting are known, or they
+// have failed: of the named one, or of all if none is called so. It returns when ctx is done.
+func (c *Catalog) AwaitStarting(ctx context.Context, server string) {
+	for {
+		changed := c.Pool.Changed()
+		if len(c.Starting(server)) == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -334,10 +358,11 @@ func (c *Catalog) Ready() bool {
 // Starting are the servers that may have more to find any moment: the named
 // one, or all if none is called so. It costs next to nothing when all are listed.
 func (c *Catalog) Starting(server string) []upstream.Starting {
-	if !c.Serving() {
+	serving := c.Serving()
+	if !serving && !c.root().learning.Load() {
 		return nil
 	}
-	list := slices.DeleteFunc(c.Pool.Starting(), func(l upstream.Starting) bool { return !c.Has(l.Name) })
+	list := slices.DeleteFunc(c.Pool.Starting(), func(l upstream.Starting) bool { return !c.Has(l.Name) || l.Idle && !serving })
 	if len(list) == 0 {
 		return nil
 	}

@@ -15,41 +15,41 @@ import (
 // Resolve finds the tool that a script calls. A server that is configured but
 // not listed yet is waited for before its tool is said to be unknown.
 func (c *Catalog) Resolve(ctx context.Context, name string) (*discovery.Tool, error) {
+	t, unlisted, err := c.lookUp(name)
+	if unlisted == "" {
+		return t, err
+	}
+	if err := c.Pool.Wait(ctx, unlisted); err != nil {
+		return nil, c.Unavailable(unlisted, err)
+	}
+	t, _, err = c.lookUp(name)
+	return t, err
+}
+
+// lookUp is Resolve without the wait: with an error it names the server that may have the
+// tool and was never listed, or "".
+func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err error) {
 	if err := bridge.CheckName(name); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	full, scope := c.Both()
 	if t, ok := scope.Tool(name); ok {
-		return t, nil
+		return t, "", nil
 	}
 	if t, ok := full.Tool(name); ok {
-		return nil, c.Denied(t)
+		return nil, "", c.Denied(t)
 	}
 	if t, ok := c.offerTool(scope, name); ok {
-		return t, nil
+		return t, "", nil
 	}
 	server, known := full.ServerOf(name)
-	if known && len(server.Tools) == 0 { // it was not listed yet, or has none
-		if c.Unlisted(server.Listing.Server) {
-			if err := c.Pool.Wait(ctx, server.Listing.Server); err != nil {
-				return nil, c.Unavailable(server.Listing.Server, err)
-			}
-		}
-		full, scope = c.Both()
-		if t, ok := scope.Tool(name); ok {
-			return t, nil
-		}
-		if t, ok := full.Tool(name); ok {
-			return nil, c.Denied(t)
-		}
-		if t, ok := c.offerTool(scope, name); ok {
-			return t, nil
-		}
+	if known && len(server.Tools) == 0 && c.Unlisted(server.Listing.Server) { // else it has none
+		unlisted = server.Listing.Server
 	}
 	if e := held(full, name); e != nil {
-		return nil, e
+		return nil, unlisted, e
 	}
-	return nil, unknownTool(scope, name)
+	return nil, unlisted, unknownTool(scope, name)
 }
 
 // Find returns the listed tool of the given name, whether or not it may be called.
@@ -189,6 +189,31 @@ func (c *Catalog) Describe(ctx context.Context, name string) (Description, error
 	if err != nil {
 		return Description{}, err
 	}
+	return c.describe(t), nil
+}
+
+// Known is Describe from what is known now. The error for a tool of a server that was never
+// listed is an *UnlistedError.
+func (c *Catalog) Known(name string) (Description, error) {
+	t, unlisted, err := c.lookUp(strings.TrimSpace(name))
+	switch {
+	case unlisted != "":
+		return Description{}, &UnlistedError{unlisted}
+	case err != nil:
+		return Description{}, err
+	}
+	return c.describe(t), nil
+}
+
+// An UnlistedError means that the tools of a server are not known.
+type UnlistedError struct{ Server string }
+
+// Error names the server.
+func (e *UnlistedError) Error() string {
+	return fmt.Sprintf("the tools of %s are not known", e.Server)
+}
+
+func (c *Catalog) describe(t *discovery.Tool) Description {
 	s, _ := c.Scope().Server(t.Server)
 	types := c.Types()
 	d := Description{
@@ -201,5 +226,5 @@ func (c *Catalog) Describe(ctx context.Context, name string) (Description, error
 			*text = strings.Replace(*text, s.Namespace+".(", "callMCPTool('"+t.ID+"', ", 1)
 		}
 	}
-	return d, nil
+	return d
 }

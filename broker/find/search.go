@@ -40,8 +40,11 @@ type SearchRequest struct {
 	Limit int
 	// Offset leaves out that many of the best hits, to page on.
 	Offset int
-	// NoWait searches what is listed now.
+	// NoWait searches what is listed now, and GoOn ends the wait for more once it is
+	// closed; nil never is. With GoOn the answer has no note about servers that are
+	// starting: who can end the wait knows of them.
 	NoWait bool
+	GoOn   <-chan struct{}
 }
 
 // An Explained is why one thing of a SearchAnswer stands where it does.
@@ -100,7 +103,7 @@ const (
 // for up to Options.SearchWait, for servers that were never listed. An error is a
 // mistake in the request, in words for the one who made it.
 func (f *Finder) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
-	p := patience{limit: f.opts.Load().SearchWait}
+	p := patience{limit: f.opts.Load().SearchWait, goOn: req.GoOn}
 	if req.NoWait {
 		p.limit = 0
 	}
@@ -130,7 +133,9 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 	} else if err := s.find(ctx); err != nil {
 		return SearchAnswer{}, err
 	}
-	s.answer.Note = joinNotes(s.answer.Note, startingNote(starting))
+	if req.GoOn == nil {
+		s.answer.Note = joinNotes(s.answer.Note, startingNote(starting))
+	}
 	return s.answer, context.Cause(ctx)
 }
 

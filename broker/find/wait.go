@@ -16,10 +16,12 @@ import (
 )
 
 // A patience is how long an answer may wait for servers that were never listed,
-// and who hears what it waits for; tell may be nil.
+// and who hears what it waits for; tell may be nil. The wait ends early once goOn is
+// closed; nil never is.
 type patience struct {
 	limit time.Duration
 	tell  func(message string)
+	goOn  <-chan struct{}
 }
 
 // awaitListings waits until every server that a search of server for query
@@ -50,6 +52,8 @@ func (f *Finder) awaitListings(ctx context.Context, server, query string, p pati
 		select {
 		case <-changed:
 		case <-timer.C:
+			return
+		case <-p.goOn:
 			return
 		case <-enough:
 			if f.bestIsOf(ctx, query, likely) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) daemonCommand() *cobra.Command {
@@ -113,6 +115,11 @@ func (h *daemonHost) OpenConsole(changes bool) (string, error) { return h.consol
 
 // Watched implements daemon.Opener.
 func (h *daemonHost) Watched() bool { return api.Watched() }
+
+// Report implements daemon.Reporter.
+func (h *daemonHost) Report() json.RawMessage {
+	return gate.Compact(h.console.session.root.Upstream().Report())
+}
 
 // retryFailed connects anew to the servers that could not be connected.
 func (s *session) retryFailed(ctx context.Context) {

@@ -78,26 +78,46 @@ func (a *app) pinMode(cfg *config.Config) pins.Mode {
 }
 
 // withPins is a command's RunE that does f with what SERVER[.NAME] offers, or all
-// servers.
-func (a *app) withPins(f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
+// servers, as far as that is known; refresh lists it anew first.
+func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.openAnyway(-1)
 		if err != nil {
 			return err
 		}
 		defer s.close()
-		s.broker.StartLazily(cmd.Context())
-		a.learnMissing(cmd, s, "")
+		name := ""
+		if len(args) > 0 {
+			name = s.serverIn(args[0])
+		}
+		a.readKnown(cmd, s, *refresh, name)
 		listings := s.broker.Listings()
 		rows, err := s.pins.Rows(listings)
 		if err == nil && len(args) > 0 {
+			if name != "" && slices.Contains(s.broker.Unlisted(), name) {
+				return s.notListed(name, "pins list "+gate.Name(name))
+			}
 			rows, err = only(listings, rows, args[0])
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = f(s, rows)
 		}
-		return f(s, rows)
+		if err == nil && !a.json {
+			printMissing(a.stderr, s, name, "")
+		}
+		return err
 	}
+}
+
+// serverIn is the configured server that SERVER or SERVER.NAME names, or "".
+func (s *session) serverIn(name string) string {
+	longest := ""
+	for _, st := range s.broker.Status() {
+		if (name == st.Name || strings.HasPrefix(name, st.Name+".")) && len(st.Name) > len(longest) {
+			longest = st.Name
+		}
+	}
+	return longest
 }
 
 // only keeps what SERVER or SERVER.NAME names: the longest name of a server
@@ -125,24 +145,28 @@ func only(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Ro
 const pinArgs = "SERVER or SERVER.NAME"
 
 func (a *app) pinsListCommand() *cobra.Command {
-	return &cobra.Command{
+	var refresh bool
+	c := &cobra.Command{
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
 		Args:  someArgs(0, 1, pinArgs),
-		RunE: a.withPins(func(_ *session, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
 			return printList(a, rows, "no tools are known", table[pins.Row]{"SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
 				return []any{r.Server, r.Title(), r.State, yes(r.Held), r.Verdict.String()}
 			}})
 		}),
 	}
+	refreshFlag(c, &refresh)
+	return c
 }
 
 func (a *app) pinsDiffCommand() *cobra.Command {
-	return &cobra.Command{
+	var refresh bool
+	c := &cobra.Command{
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  someArgs(0, 1, pinArgs),
-		RunE: a.withPins(func(_ *session, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
 			if a.json {
 				return a.printJSON(append([]pins.Row{}, rows...))
@@ -156,6 +180,8 @@ func (a *app) pinsDiffCommand() *cobra.Command {
 			return nil
 		}),
 	}
+	refreshFlag(c, &refresh)
+	return c
 }
 
 func (a *app) printPin(r pins.Row) {
@@ -175,11 +201,12 @@ func (a *app) printPin(r pins.Row) {
 }
 
 func (a *app) pinsApproveCommand() *cobra.Command {
-	return &cobra.Command{
+	var refresh bool
+	c := &cobra.Command{
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
 		Args:  oneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: a.withPins(func(s *session, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
 			if err := s.pins.Approve(rows); err != nil {
 				return err
 			}
@@ -195,14 +222,17 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 			return nil
 		}),
 	}
+	refreshFlag(c, &refresh)
+	return c
 }
 
 func (a *app) pinsBlockCommand() *cobra.Command {
-	return &cobra.Command{
+	var refresh bool
+	c := &cobra.Command{
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
 		Args:  oneArg(pinArgs),
-		RunE: a.withPins(func(s *session, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
 			if err := s.pins.Block(rows); err != nil {
 				return err
 			}
@@ -213,6 +243,8 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 			return nil
 		}),
 	}
+	refreshFlag(c, &refresh)
+	return c
 }
 
 // notePins records what a person decided, an event for each server.

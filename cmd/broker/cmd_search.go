@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -36,18 +35,18 @@ func (a *app) searchCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			a.learnMissing(cmd, s, req.Server)
-			if explain {
-				return a.explainSearch(cmd.Context(), s, req)
-			}
-			found, err := s.broker.Search(cmd.Context(), req)
+			found, err := a.search(cmd.Context(), s, req)
 			if err != nil {
 				return usage("%w", err)
+			}
+			if explain {
+				return a.explainSearch(cmd.Context(), s, req)
 			}
 			if a.json {
 				return a.printJSON(found)
 			}
 			printHits(a.stdout, found)
+			printMissing(a.stdout, s, req.Server, "not searched: ")
 			if len(found.Tools) == 0 {
 				return &codeError{code: exitFailed}
 			}
@@ -61,6 +60,17 @@ func (a *app) searchCommand() *cobra.Command {
 	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+// search waits for servers that were never listed as a search of a model does, or until a
+// key is pressed.
+func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) (broker.SearchAnswer, error) {
+	a.beginLearning(ctx, s, req.Server)
+	goOn := make(chan struct{})
+	req.GoOn = goOn
+	done := a.goOnByKey(ctx, s, func() { close(goOn) })
+	defer done()
+	return s.broker.Search(ctx, req)
 }
 
 // explainSearch prints why hits are where they are.
@@ -80,26 +90,6 @@ func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRe
 		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
 	}}.print(a.stdout, x.Hits)
-}
-
-// learnMissing connects to the servers whose tools are not known yet, so that
-// a command sees the whole catalogue, or all of the only server that it is about.
-func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
-	var names []string
-	for _, st := range s.broker.Status() {
-		if s.config.Server(only) != nil && st.Name != only {
-			continue
-		}
-		if st.State == upstream.StateIdle || st.State == upstream.StateStarting || st.State == upstream.StateFailed {
-			names = append(names, st.Name)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	stop := a.showProgress(s, len(names))
-	s.broker.Refresh(cmd.Context(), names...)
-	stop()
 }
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
@@ -133,8 +123,5 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 	}
 	if len(found.Suggestions) > 0 {
 		sayln(w, "near:", strings.Join(found.Suggestions, ", "))
-	}
-	for _, u := range found.Unsearched {
-		sayln(w, "not searched:", u)
 	}
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 func (a *app) serversCommand() *cobra.Command {
@@ -15,11 +17,13 @@ func (a *app) serversCommand() *cobra.Command {
 }
 
 func (a *app) serversListCommand() *cobra.Command {
-	return &cobra.Command{
+	var refresh bool
+	c := &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List the servers with status and number of tools; for one, its tools and who shares an instance",
-		Long: "List the servers with status and number of tools; for one, its tools and who shares an instance. RUNS is the package\n" +
-			"that runs directly for a server, without npx or uvx, or \"as written\" if its command does.",
+		Long: "List the servers with status and number of tools; for one, its tools and who shares an instance. It shows what is\n" +
+			"known, of a running daemon too, and starts no server without --refresh. RUNS is the package that runs directly for a\n" +
+			"server, without npx or uvx, or \"as written\" if its command does.",
 		Args: someArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openAnyway(-1)
@@ -31,7 +35,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			if len(args) == 1 {
 				name = args[0]
 			}
-			a.learnMissing(cmd, s, name)
+			a.readKnown(cmd, s, refresh, name)
 			rows := (&api.Reader{Broker: s.broker}).Servers(cmd.Context(), name)
 			if rows.Note != "" {
 				return usage("%s", rows.Note)
@@ -40,7 +44,7 @@ func (a *app) serversListCommand() *cobra.Command {
 				return a.printJSON(rows)
 			}
 			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(why(i.Error), i.Description), 100)}
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), i.Description), 100)}
 			}}.print(a.stdout, rows.Servers)
 			if err != nil {
 				return err
@@ -56,6 +60,21 @@ func (a *app) serversListCommand() *cobra.Command {
 			return nil
 		},
 	}
+	refreshFlag(c, &refresh)
+	return c
+}
+
+// standingOf is why a server has no tools, or does not work.
+func standingOf(s api.ServerRow) string {
+	switch {
+	case s.FailedAt != nil:
+		return failedAgo(s.Status, *s.FailedAt, time.Now()) + why(s.Error)
+	case s.Error == "" && s.Status == string(upstream.StateIdle):
+		return "not listed yet: broker index"
+	case s.Status == string(upstream.StateIdle):
+		return "not listed yet, broker index waits for it: " + s.Error
+	}
+	return why(s.Error)
 }
 
 // runsAs is what runs for a server.

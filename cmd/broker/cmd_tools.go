@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -27,6 +27,7 @@ type toolRow struct {
 
 func (a *app) toolsListCommand() *cobra.Command {
 	var server string
+	var refresh bool
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List all tools, or those of one server",
@@ -47,7 +48,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if known {
 				server = only.Listing.Server
 			}
-			a.learnMissing(cmd, s, server)
+			a.readKnown(cmd, s, refresh, server)
 			rows := []toolRow{}
 			for _, t := range s.broker.Catalog().Tools() {
 				if !known || t.Server == server {
@@ -57,14 +58,14 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if err := a.printTools(rows); err != nil {
 				return err
 			}
-			unlisted := slices.DeleteFunc(s.broker.Unlisted(), func(name string) bool { return known && name != server })
-			if len(unlisted) > 0 {
-				return &codeError{exitServers, hinted("the tools of %s are not known\nhint: broker doctor", strings.Join(unlisted, ", "))}
+			if printMissing(a.stderr, s, server, "") > 0 {
+				return &codeError{code: exitServers}
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&server, "server", "", "only this server")
+	refreshFlag(c, &refresh)
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
@@ -95,6 +96,7 @@ func longest[Row any](n int, rows []Row, text func(Row) string) int {
 }
 
 func (a *app) toolsShowCommand() *cobra.Command {
+	var refresh bool
 	c := &cobra.Command{
 		Use:   "show TOOL",
 		Short: "Show the description and the parameters of a tool",
@@ -104,8 +106,13 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.broker.StartLazily(cmd.Context())
-			d, err := s.broker.Describe(cmd.Context(), args[0])
+			a.readKnown(cmd, s, refresh, s.serverOf(args[0]))
+			d, err := s.broker.Known(args[0])
+			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
+				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]))
+				_ = s.close() // nothing was started
+				return err
+			}
 			closed := s.close()
 			if err != nil {
 				return callError(err)
@@ -119,8 +126,17 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			return closed
 		},
 	}
+	refreshFlag(c, &refresh)
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+// serverOf is the server that the name of a tool begins with, or "".
+func (s *session) serverOf(tool string) string {
+	if server, ok := s.broker.Catalog().ServerOf(tool); ok {
+		return server.Listing.Server
+	}
+	return ""
 }
 
 func printTool(w io.Writer, d broker.ToolDescription) error {

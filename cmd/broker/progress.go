@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -75,18 +74,18 @@ func (a *app) busy(what string) (stop func()) {
 	})
 }
 
-// showProgress is meter for servers that are asked for their tools.
+// showProgress is meter for servers that are asked for their tools: it says what each
+// does that has not answered.
 func (a *app) showProgress(s *session, all int) (stop func()) {
 	return a.meter(func() string {
 		var waiting []string
-		for _, st := range s.broker.Status() {
-			if st.State == upstream.StateStarting {
-				waiting = append(waiting, st.Name)
-			}
+		for _, st := range starting(s) {
+			waiting = append(waiting, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, spell(time.Since(st.Since))))
 		}
 		if len(waiting) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s %d of %d servers answered; waiting for %s", bar(all-len(waiting), all), all-len(waiting), all, oneLine(strings.Join(waiting, ", "), 60))
+		all = max(all, len(waiting))
+		return fmt.Sprintf("%d of %d servers answered; %s", all-len(waiting), all, oneLine(strings.Join(waiting, "; "), 300))
 	})
 }

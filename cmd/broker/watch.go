@@ -104,6 +104,7 @@ func (w *watcher) look(all bool) {
 	defer w.mu.Unlock()
 	if all {
 		w.s.root.RefreshSkills()
+		w.s.root.Upstream().Recheck()
 	}
 	now, ok := stampOf(w.s.config.Path)
 	if !ok {

@@ -1,0 +1,59 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// anyKey returns a channel that is closed when a key is pressed at the terminal, and a
+// function that gives the terminal back, which must be called; that happens when ctx is
+// done, too. Without a terminal, or in
+// the background of one, the channel is nil.
+func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func()) {
+	in, ok := a.stdin.(*os.File)
+	if !ok || !onTerminal(in) || !onTerminal(a.stderr) {
+		return nil, func() {}
+	}
+	fd := int(in.Fd())
+	if front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || front != unix.Getpgrp() {
+		return nil, func() {} // to change the terminal would stop this process
+	}
+	before, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, func() {}
+	}
+	keys := *before
+	keys.Lflag &^= unix.ICANON | unix.ECHO // and ISIG stays: Ctrl-C interrupts
+	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 0, 1
+	if err := unix.IoctlSetTermios(fd, setTermios, &keys); err != nil {
+		return nil, func() {}
+	}
+	key, over, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		defer func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }() // nobody could do better
+		for {
+			select {
+			case <-over:
+				return
+			case <-ctx.Done():
+				return
+			default:
+			}
+			var b [64]byte
+			switch n, err := unix.Read(fd, b[:]); {
+			case n > 0:
+				close(key)
+				return
+			case err != nil && err != unix.EINTR && err != unix.EAGAIN:
+				return
+			}
+		}
+	}()
+	return key, sync.OnceFunc(func() { close(over); <-gone })
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// While a command waits for servers, the terminal shows what each does, and a key goes on
+// without them.
+func TestAKeyGoesOn(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"search", "books"}, "not searched: slow: still starting after "},
+		{[]string{"servers", "list", "--refresh"}, "slow    stdio      starting"},
+		{[]string{"policy", "check"}, "every pattern matches a tool"},
+	} {
+		t.Run(tt.args[0], func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "servers.json")
+			writeConfig(t, file, map[string]any{"mcpServers": map[string]any{"slow": map[string]any{"command": "sh", "args": []string{"-c", "read -r line; read -r line; sleep 60"}}}})
+			var stdout bytes.Buffer
+			person, cmd := atTerminal(t, &stdout, append(tt.args, "--config", file, "--state-dir", filepath.Join(dir, "state"))...)
+			seen := readText(t, person, "a key goes on")
+			if !strings.Contains(seen, "0 of 1 servers answered; slow starting, ") {
+				t.Errorf("the terminal shows %q", seen)
+			}
+			began := time.Now()
+			if _, err := person.WriteString(" "); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // some exit with the code of servers that failed
+			if took := time.Since(began); took > 8*time.Second || !strings.Contains(stdout.String(), tt.want) {
+				t.Errorf("after %s: %q, want %q", took, stdout.String(), tt.want)
+			}
+		})
+	}
+}
+
+// readText reads what a program writes to a terminal until that has a text.
+func readText(t *testing.T, terminal *os.File, want string) string {
+	t.Helper()
+	if err := terminal.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var seen []byte
+	buf := make([]byte, 4096)
+	for !bytes.Contains(seen, []byte(want)) {
+		n, err := terminal.Read(buf)
+		if seen = append(seen, buf[:n]...); err != nil {
+			t.Fatalf("%v; the terminal shows %q", err, seen)
+		}
+	}
+	return string(seen)
+}
+
+func TestSpell(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0 s", 0: "0 s", 89 * time.Second: "89 s", 2 * time.Minute: "2 min", 100 * time.Minute: "2 h", 49 * time.Hour: "2 days"} {
+		if got := spell(d); got != want {
+			t.Errorf("spell(%s) = %s, want %s", d, got, want)
+		}
+	}
+}

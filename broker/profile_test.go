@@ -284,3 +284,28 @@ func TestProfileProblems(t *testing.T) {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+// Whoever uses a tool or a server that a profile leaves out hears of the profile, by
+// namespace, import and id alike; a broker without profiles says nothing of them.
+func TestWhatAProfileLeavesOutSaysSo(t *testing.T) {
+	b := profiled(t, broker.Options{})
+	const note = `(only what the profile "work" has can be used here)`
+	for _, code := range []string{
+		"return await files.deleteFile({})", "import { deleteFile } from './servers/files'; return await deleteFile({})",
+		"return await callMCPTool('files__delete_file', {})", "return await tools.describe('files.delete_file')",
+		"return await library.lend({})", "import { lend } from './servers/library'; return await lend({})", "import * as l from './servers/library'; return l",
+		"return await callMCPTool('library__lend', {})",
+	} {
+		a := b.View("work").Execute(t.Context(), broker.ExecuteRequest{Code: code})
+		if a.ExitCode == 0 || !strings.Contains(a.Stderr+" ("+a.Hint+")", strings.Trim(note, "()")) {
+			t.Errorf("%s: exit %d, %s, hint %s", code, a.ExitCode, a.Stderr, a.Hint)
+		}
+		if a := b.Execute(t.Context(), broker.ExecuteRequest{Code: strings.NewReplacer("elete", "elet", "lend", "lent").Replace(code)}); strings.Contains(a.Stderr+a.Hint, "profile") {
+			t.Errorf("without one, %s: %s", code, a.Stderr)
+		}
+	}
+	both := b.View("work").View("read").Execute(t.Context(), broker.ExecuteRequest{Code: "return await callMCPTool('library__lend', {})"})
+	if !strings.Contains(both.Stderr, `(only what the profiles "work", "read" all have can be used here)`) {
+		t.Errorf("with two: %s", both.Stderr)
+	}
+}

@@ -69,6 +69,9 @@ type Request struct {
 	// ModuleNames are all importable paths, those of Modules among them, for
 	// "did you mean" answers.
 	ModuleNames []string
+	// Scope says to what the program is limited, such as a profile, for errors about
+	// servers, functions and names that do not exist; empty says nothing.
+	Scope string
 	// Call performs host calls. It is called from many goroutines, up to
 	// Limits.InFlight at a time, with a context that ends when the program
 	// does; one that does not return within seconds after that is left behind.

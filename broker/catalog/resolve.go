@@ -49,7 +49,11 @@ func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err e
 	if e := held(full, name); e != nil {
 		return nil, unlisted, e
 	}
-	return nil, unlisted, unknownTool(scope, name)
+	e := unknownTool(scope, name)
+	if note := c.ScopeNote(); note != "" {
+		e.Message += " (" + note + ")"
+	}
+	return nil, unlisted, e
 }
 
 // Find returns the listed tool of the given name, whether or not it may be called.

@@ -1,10 +1,14 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
@@ -46,6 +50,29 @@ func (c *Catalog) Has(server string) bool {
 		}
 	}
 	return true
+}
+
+// ScopeNote says to which profiles a view is limited, for those who use a name that is
+// unknown in it: the profiles may leave it out, or it does not exist. It is empty for a
+// catalogue of everything.
+func (c *Catalog) ScopeNote() string {
+	profiles := c.profiles.Load()
+	if profiles == nil {
+		return ""
+	}
+	var names []string
+	for _, p := range *profiles {
+		if p.Name != "" {
+			names = append(names, strconv.Quote(gate.Cut(gate.Clean(p.Name), 60)))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "only what the project's file has can be used here"
+	case 1:
+		return fmt.Sprintf("only what the profile %s has can be used here", names[0])
+	}
+	return fmt.Sprintf("only what the profiles %s all have can be used here", strings.Join(names, ", "))
 }
 
 // Status says how each server is that can be known here, in config order.

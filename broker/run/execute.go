@@ -173,6 +173,7 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 		Code:        x.Request.Code,
 		Modules:     modules,
 		ModuleNames: append(names, others...),
+		Scope:       x.e.catalog.ScopeNote(),
 		Files:       files,
 		Call:        x.hostCall,
 		Check:       checker{x}.check,

@@ -82,7 +82,7 @@ func (src *Source) Hint(missing string, hints map[string]string) string {
 		}
 	}
 	if near := nearest.Names(missing, append(globals, "callMCPTool", "console", "tools", "ToolError"), 1); len(near) > 0 {
-		return fmt.Sprintf("did you mean %s?", near[0])
+		return within(fmt.Sprintf("did you mean %s?", near[0]), src.Scope)
 	}
-	return ""
+	return src.Scope
 }

@@ -130,7 +130,11 @@ func (src *Source) noExport(name, module string) string {
 		}
 		hint = "; it has " + list
 	}
-	return fmt.Sprintf("%s has no export %q%s", module, name, hint)
+	message := fmt.Sprintf("%s has no export %q%s", module, name, hint)
+	if strings.HasPrefix(module, "servers/") {
+		message = within(message, src.Scope)
+	}
+	return message
 }
 
 // Located writes a message with its place, the line, and a mark under it.

@@ -28,6 +28,7 @@ type resolver struct {
 	sources map[string]string
 	modules map[string]sandbox.Module
 	names   []string // all that may be imported, sorted
+	scope   string
 }
 
 func newResolver(p *Program) *resolver {
@@ -35,6 +36,7 @@ func newResolver(p *Program) *resolver {
 		sources: map[string]string{bridgePath: bridgeSource},
 		modules: make(map[string]sandbox.Module, len(p.Modules)),
 		names:   slices.Clone(p.ModuleNames),
+		scope:   p.Scope,
 	}
 	for _, m := range p.Modules {
 		v.modules[m.Path] = m
@@ -146,8 +148,25 @@ func largeIntegersOf(module, text string) (wrong []api.Message) {
 	return wrong
 }
 
-// unknown says what to do about an import that names no module.
+// unknown says what to do about an import that names no module, and to which servers the
+// program is limited if it is one of a server.
 func (v *resolver) unknown(name string) string {
+	text := v.unknownModule(name)
+	if strings.HasPrefix(normalize(name), "servers/") {
+		text = within(text, v.scope)
+	}
+	return text
+}
+
+// within adds to a message what the program is limited to.
+func within(message, scope string) string {
+	if scope == "" {
+		return message
+	}
+	return message + " (" + scope + ")"
+}
+
+func (v *resolver) unknownModule(name string) string {
 	if reason, ok := builtin(name); ok {
 		return fmt.Sprintf("there is no module %q: %s", name, reason)
 	}

@@ -95,6 +95,7 @@ type Exec struct {
 	Code        string           `json:"code"`
 	Modules     []sandbox.Module `json:"modules,omitempty"`
 	ModuleNames []string         `json:"module_names,omitempty"`
+	Scope       string           `json:"scope,omitempty"`
 	// Timeout and Grace are sandbox.Limits'.
 	Timeout time.Duration `json:"timeout_ns"`
 	Grace   time.Duration `json:"grace_ns"`

@@ -197,6 +197,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 		Code:        c.exec.Code,
 		Modules:     c.exec.Modules,
 		ModuleNames: c.exec.ModuleNames,
+		Scope:       c.exec.Scope,
 		Limits:      sandbox.Limits{Grace: c.exec.Grace},
 		Check:       check,
 		CheckSource: c.exec.CheckSource,

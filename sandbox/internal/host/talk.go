@@ -88,6 +88,7 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 		Code:        t.Request.Code,
 		Modules:     t.Request.Modules,
 		ModuleNames: t.Request.ModuleNames,
+		Scope:       t.Request.Scope,
 		Timeout:     t.Limits.Timeout,
 		Grace:       min(t.Limits.Grace, t.Limits.Timeout),
 		ResultBytes: t.Limits.ResultBytes,

@@ -127,6 +127,8 @@ func statusError(st upstream.Status) string {
 		text = "being tried again; before: " + gate.Line(st.Err.Error())
 	case st.Err != nil:
 		text = gate.Line(st.Err.Error())
+	case st.State == upstream.StateStarting && (st.Doing == upstream.ActivityInstalling || st.Doing == upstream.ActivityQueued):
+		return fmt.Sprintf("%s for %d s", st.Doing, int(time.Since(st.Since).Seconds()))
 	case st.State == upstream.StateStarting && time.Since(st.Since) > slowStart:
 		return fmt.Sprintf("no answer to initialize for %d s", int(time.Since(st.Since).Seconds()))
 	default:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +52,11 @@ func (a *app) indexCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			stop := a.showProgress(s, len(s.broker.Status()))
-			status := s.broker.Refresh(cmd.Context())
-			stop()
+			ctx, goOn := context.WithCancel(cmd.Context())
+			done := a.goOnByKey(ctx, s, len(s.broker.Status()), goOn)
+			status := s.broker.Refresh(ctx)
+			done()
+			goOn()
 			if cmd.Context().Err() != nil {
 				_ = s.close() // the interruption is what there is to say
 				return errors.New("index: interrupted before every server was listed")
@@ -82,18 +85,23 @@ func (a *app) indexCommand() *cobra.Command {
 	return c
 }
 
-// failedServers is the error of code 3 when a server could not be listed.
+// failedServers is the error of code 3 when a server could not be listed, or was not
+// waited for.
 func failedServers(status []upstream.Status) error {
 	var names []string
+	what := "failed"
 	for _, st := range status {
-		if st.Err != nil {
-			names = append(names, st.Name)
+		if st.State == upstream.StateStarting {
+			what = "failed or were not waited for"
+		} else if st.Err == nil {
+			continue
 		}
+		names = append(names, st.Name)
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return &codeError{exitServers, hinted("%d of %d servers failed: %s\nhint: broker doctor", len(names), len(status), strings.Join(names, ", "))}
+	return &codeError{exitServers, hinted("%d of %d servers %s: %s\nhint: broker doctor", len(names), len(status), what, strings.Join(names, ", "))}
 }
 
 func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, error) {
@@ -124,6 +132,8 @@ func printIndex(w io.Writer, r indexReport) {
 	_ = table[indexRow]{"SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row indexRow) []any {
 		note := ""
 		switch {
+		case row.Error == "" && row.Status == string(upstream.StateStarting):
+			note = "not waited for"
 		case row.Error != "":
 			note = row.Status + ": " + oneLine(why(row.Error), 100)
 		case len(row.Problems) > 0:

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -62,13 +65,18 @@ func (a *app) searchCommand() *cobra.Command {
 	return c
 }
 
+// firstWait is how long a server may be starting until searches do not wait for it.
+const firstWait = 10 * time.Second
+
 // search waits for servers that were never listed as a search of a model does, or until a
 // key is pressed.
 func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) (broker.SearchAnswer, error) {
 	a.beginLearning(ctx, s, req.Server)
+	// Those that a daemon has been starting for longer were waited for before.
+	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
 	goOn := make(chan struct{})
 	req.GoOn = goOn
-	done := a.goOnByKey(ctx, s, func() { close(goOn) })
+	done := a.goOnByKey(ctx, s, len(starting(s)), func() { close(goOn) })
 	defer done()
 	return s.broker.Search(ctx, req)
 }

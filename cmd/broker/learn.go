@@ -70,7 +70,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	a.beginLearning(ctx, s, only)
-	done := a.goOnByKey(ctx, s, cancel)
+	done := a.goOnByKey(ctx, s, len(starting(s)), cancel)
 	s.broker.AwaitStarting(ctx, s.known(only))
 	done()
 }
@@ -97,9 +97,10 @@ func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only strin
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	done := a.goOnByKey(ctx, s, cancel)
+	names := s.concerned(only)
+	done := a.goOnByKey(ctx, s, len(names), cancel)
 	defer done()
-	if names := s.concerned(only); len(names) > 0 {
+	if len(names) > 0 {
 		s.broker.Refresh(ctx, names...)
 	}
 }
@@ -107,10 +108,10 @@ func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only strin
 // keyAfter is how long a command waits in silence.
 const keyAfter = 500 * time.Millisecond
 
-// goOnByKey shows what each server that is starting does, and calls goOn when a key is
+// goOnByKey shows what each of all servers does that is starting, and calls goOn when a key is
 // pressed, until the function that it returns is called, or ctx is done.
-func (a *app) goOnByKey(ctx context.Context, s *session, goOn func()) (done func()) {
-	stop := a.showProgress(s, len(starting(s)))
+func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (done func()) {
+	stop := a.showProgress(s, all)
 	pressed, release := a.anyKey(ctx)
 	over := make(chan struct{})
 	gone := make(chan struct{})

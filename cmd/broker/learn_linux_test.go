@@ -19,6 +19,7 @@ func TestAKeyGoesOn(t *testing.T) {
 		{[]string{"search", "books"}, "not searched: slow: still starting after "},
 		{[]string{"servers", "list", "--refresh"}, "slow    stdio      starting"},
 		{[]string{"policy", "check"}, "every pattern matches a tool"},
+		{[]string{"index"}, "not waited for"},
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -59,24 +61,27 @@ func (v *skillView) close() {
 	}
 }
 
-// learn connects to the servers that were never asked, and says which do not
-// answer. It reports whether there were any.
+// learn connects to the servers that were never asked, waits for them for a while, and
+// says which do not answer. It reports whether there were any. One that has failed a short
+// time ago is left alone.
 func (v *skillView) learn(ctx context.Context) bool {
 	if v.pool == nil {
 		return false
 	}
-	var names []string
-	for _, st := range v.pool.Status() {
-		if st.State != upstream.StateCached && st.State != upstream.StateReady {
-			names = append(names, st.Name)
-		}
+	unlisted := func(st upstream.Status) bool {
+		return !slices.ContainsFunc(v.pool.Listings(), func(l discovery.Listing) bool { return l.Server == st.Name })
 	}
-	if len(names) == 0 {
+	if !slices.ContainsFunc(v.pool.Status(), unlisted) {
 		return false
 	}
-	for _, st := range v.pool.Refresh(ctx, names...) {
-		if st.Err != nil {
-			say(v.app.stderr, "server %s does not answer, so its skills are not known: %s\n", st.Name, oneLine(st.Err.Error(), 300))
+	if due := v.pool.Due(); len(due) > 0 {
+		waiting, cancel := context.WithTimeout(ctx, firstWait)
+		v.pool.Refresh(waiting, due...)
+		cancel()
+	}
+	for _, st := range v.pool.Status() {
+		if unlisted(st) {
+			say(v.app.stderr, "the skills of server %s are not known: %s\n", st.Name, standing(st, time.Now()))
 		}
 	}
 	v.take()

@@ -82,7 +82,7 @@ type Config struct {
 	// StartTimeout is how long the server may take from when its process is started, and
 	// its package is installed, until its tools are listed; for the latter it has at least
 	// a quarter of it. One that stays silent or ends may be started once more, see the
-	// package comment, and has as much time again, at most 60 s. Zero means 60 s, and
+	// package comment, and has half as much time then, at most 30 s. Zero means 60 s, and
 	// 300 s for commands such as npx and uvx that have to download the server.
 	StartTimeout time.Duration
 	// CallTimeout bounds one call, counted from when it is sent; zero means

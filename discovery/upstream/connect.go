@@ -225,8 +225,9 @@ func (s *server) origin(l *discovery.Listing) discovery.Origin {
 }
 
 // dialStdio starts the server and opens a session in the era that it speaks, which
-// may take a second process (see the package comment). That has as much time again, and
-// at most defaultStartTimeout: what takes longer was done by the first.
+// may take a second process (see the package comment). That has as much
+// time if the first one refused to initialize, and else half, and at most
+// defaultStartTimeout: what takes longer was done by the first.
 func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	known := d.era
 	s, conn, err := d.openWithin(ctx, d.limit, t, known)
@@ -249,9 +250,13 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	d.stderr.Reset() // the second attempt says the same again
 	d.dropped.Reset()
 	d.doing(ActivityRestarting)
-	s, _, err2 := d.openWithin(ctx, min(d.limit, defaultStartTimeout), t, d.era)
+	limit := min(d.limit, defaultStartTimeout)
+	if !conn.InitializeAnswered() {
+		limit /= 2 // it may never answer
+	}
+	s, _, err2 := d.openWithin(ctx, limit, t, d.era)
 	if err2 != nil {
-		if d.era == eraUnknown {
+		if d.era == eraUnknown || silent && errors.Is(err2, errNoAnswer) {
 			return nil, err
 		}
 		return nil, err2

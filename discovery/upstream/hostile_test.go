@@ -60,8 +60,8 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 	}
 }
 
-// A server whose era is not known has all of its time in its first process, and as much
-// again in a second one if the first was silent or ended.
+// A server whose era is not known has all of its time in its first process, and half as
+// much in a second one if the first was silent or ended.
 func TestStartTimeoutIsTheTimeOfAServer(t *testing.T) {
 	t.Parallel()
 	server := fakeupstream.Command() + " " + strings.Join(fakeupstream.Args(fakeupstream.Legacy), " ")

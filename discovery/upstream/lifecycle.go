@@ -22,26 +22,31 @@ func (s *server) start() {
 	}
 }
 
-// learnSoon connects a server whose tools are not known, in the background, unless it has
-// failed and is not due. It returns the attempt at one that has failed before.
+// learnSoon connects a server that is due, in the background. It returns the attempt at one
+// that has failed before.
 func (s *server) learnSoon() *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	failed := s.failures > 0
-	if s.sess != nil || s.known || s.elsewhere || failed && time.Now().Before(s.next) {
+	if !s.dueLocked() {
 		return nil
 	}
-	if !failed && s.pool.mayBreak(s.cfg) {
-		return nil
-	}
-	if s.unfinished {
-		failed = false
-	}
+	failed := s.failures > 0 && !s.unfinished
 	a, err := s.joinLocked(true) // which records how it went
 	if err != nil || !failed {
 		return nil
 	}
 	return a
+}
+
+// dueLocked reports whether Learn connects s; s.mu is held.
+func (s *server) dueLocked() bool {
+	if s.sess != nil || s.known || s.elsewhere {
+		return false
+	}
+	if s.failures > 0 {
+		return !time.Now().Before(s.next)
+	}
+	return !s.pool.mayBreak(s.cfg)
 }
 
 // close ends the session and the timers, for good: nothing starts it again.

@@ -206,6 +206,9 @@ func TestUnfinishedStartsAreRemembered(t *testing.T) {
 	if st := p.Status()[0]; st.State != StateIdle || st.Err == nil || !strings.Contains(st.Err.Error(), "still starting after 12 s") || !st.FailedAt.IsZero() {
 		t.Errorf("status %+v", st)
 	}
+	if due := p.Due(); len(due) > 0 {
+		t.Errorf("%q are due", due)
+	}
 	p.Learn(t.Context())
 	if st := p.Status()[0]; st.State != StateIdle || len(p.Starting()) > 0 {
 		t.Errorf("Learn has started it: %+v", st)

@@ -61,6 +61,19 @@ func (p *Pool) Learn(ctx context.Context, names ...string) {
 	}
 }
 
+// Due returns the servers that Learn would connect, in config order.
+func (p *Pool) Due() []string {
+	var names []string
+	for _, s := range p.roster.Load().servers {
+		s.mu.Lock()
+		if s.dueLocked() {
+			names = append(names, s.cfg.Name)
+		}
+		s.mu.Unlock()
+	}
+	return names
+}
+
 // Changed returns a channel that is closed when a server is listed or changes
 // its state, when others are configured, or when the pool is closed.
 func (p *Pool) Changed() <-chan struct{} { return p.news.next() }

@@ -14,11 +14,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
+// askDaemonTime is how long a command waits for what a daemon knows.
+const askDaemonTime = time.Second
+
 // askDaemonServers returns how the servers of this config are in the daemon that runs for
-// it; nil if none does.
-func (a *app) askDaemonServers() []upstream.Elsewhere {
-	w, _, err := a.askDaemon(daemon.OpStatus)
-	if err != nil || w == nil || w.Status == nil {
+// it; nil if none does, or none that answers soon.
+func (s *session) askDaemonServers() []upstream.Elsewhere {
+	w, err := daemon.AskWithin(s.state, daemon.OpStatus, daemon.Build{}, askDaemonTime)
+	if err != nil || w.Status == nil {
 		return nil
 	}
 	var list []upstream.Elsewhere
@@ -30,8 +33,8 @@ func (a *app) askDaemonServers() []upstream.Elsewhere {
 
 // observeDaemon makes a session know what a running daemon knows of the servers. It
 // reports whether there is one.
-func (a *app) observeDaemon(s *session) bool {
-	list := a.askDaemonServers()
+func (s *session) observeDaemon() bool {
+	list := s.askDaemonServers()
 	if list != nil {
 		s.root.Upstream().Observe(list)
 	}
@@ -58,8 +61,8 @@ func (a *app) beginLearning(ctx context.Context, s *session, only string) {
 	if len(names) == 0 {
 		return
 	}
-	if a.observeDaemon(s) {
-		s.root.Upstream().Follow(ctx, a.askDaemonServers)
+	if s.observeDaemon() {
+		s.root.Upstream().Follow(ctx, s.askDaemonServers)
 	}
 	s.broker.Learn(ctx, names...)
 }
@@ -92,7 +95,7 @@ func refreshFlag(c *cobra.Command, refresh *bool) {
 // refresh it connects to those that the command is about first.
 func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only string) {
 	if !refresh {
-		a.observeDaemon(s)
+		s.observeDaemon()
 		return
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())

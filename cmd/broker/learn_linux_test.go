@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
 // While a command waits for servers, the terminal shows what each does, and a key goes on
@@ -41,6 +43,47 @@ func TestAKeyGoesOn(t *testing.T) {
 				t.Errorf("after %s: %q, want %q", took, stdout.String(), tt.want)
 			}
 		})
+	}
+}
+
+// A running daemon is asked first: commands show what it knows, and start no server that it
+// is starting.
+func TestADaemonIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "b") // short, for its socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	file, trace := filepath.Join(dir, "servers.json"), filepath.Join(dir, "trace")
+	writeConfig(t, file, map[string]any{
+		"broker": map[string]any{"search": map[string]any{"wait": "100ms"}},
+		"mcpServers": map[string]any{
+			"slow": map[string]any{"command": "sh", "args": []string{"-c", "echo >>'" + trace + "'; read -r line; read -r line; sleep 60"}},
+			"bad":  map[string]any{"command": "sh", "args": []string{"-c", "exit 7"}},
+		}})
+	common := []string{"--config", file, "--state-dir", filepath.Join(dir, "state")}
+	host := brokerCommand(t, append([]string{"daemon", "run"}, common...)...)
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = host.Process.Signal(os.Interrupt); _ = host.Wait() })
+	run := func(args ...string) string {
+		text, _ := brokerCommand(t, append(args, common...)...).CombinedOutput() // some exit with the code of servers that failed
+		return string(text)
+	}
+	eventually.True(t, "the list shows what the daemon does", func() bool {
+		list := run("servers", "list")
+		return strings.Contains(list, "slow    stdio      starting") && strings.Contains(list, "bad     stdio      failed") && strings.Contains(list, "exit status 7")
+	})
+	if text := run("search", "books"); !strings.Contains(text, "not searched: slow: still starting after ") || !strings.Contains(text, "not searched: bad: failed ") {
+		t.Errorf("search: %s", text)
+	}
+	if text := run("tools", "list"); !strings.Contains(text, "slow: still starting after ") {
+		t.Errorf("tools list: %s", text)
+	}
+	if b, err := os.ReadFile(trace); err != nil || len(b) != 1 {
+		t.Errorf("slow was started %d times, %v", len(b), err)
 	}
 }
 

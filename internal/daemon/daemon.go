@@ -190,6 +190,11 @@ func readLine(conn net.Conn, br *bufio.Reader, wait time.Duration, v any) error 
 // directory: any but OpServe. The error wraps fs.ErrNotExist if no daemon
 // runs.
 func Ask(stateDir, op string, build Build) (Welcome, error) {
+	return AskWithin(stateDir, op, build, 5*helloTime)
+}
+
+// AskWithin is Ask with the time that the daemon has for its answer.
+func AskWithin(stateDir, op string, build Build, wait time.Duration) (Welcome, error) {
 	conn, err := dial(placeOf(stateDir))
 	if err != nil {
 		if notRunning(err) {
@@ -202,7 +207,7 @@ func Ask(stateDir, op string, build Build) (Welcome, error) {
 		return Welcome{}, err
 	}
 	var w Welcome
-	if err := readLine(conn, bufio.NewReader(conn), 5*helloTime, &w); err != nil {
+	if err := readLine(conn, bufio.NewReader(conn), wait, &w); err != nil {
 		return Welcome{}, fmt.Errorf("the daemon does not answer: %w", err)
 	}
 	return w, nil

@@ -512,3 +512,19 @@ func TestStatusReportsServers(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that does not answer is given up after the time that the asker has.
+func TestAskWithin(t *testing.T) {
+	h := newHome(t)
+	d, err := Claim(h.dir, build("silent", 1), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.leave()
+	for _, wait := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
+		began := time.Now()
+		if _, err := AskWithin(h.dir, OpStatus, Build{}, wait); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > helloTime {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	}
+}

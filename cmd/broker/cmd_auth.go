@@ -111,6 +111,9 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 		return err
 	}
 	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: clientCLI, Detail: "signed in at " + st.Issuer})
+	if err := a.forgetFailure(cfg, name); err != nil {
+		a.logger().Warn("a failure is still remembered", "err", err) // the next command that needs the server tries it anyway
+	}
 	if a.json {
 		return a.printJSON(st)
 	}

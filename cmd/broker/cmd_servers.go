@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) serversCommand() *cobra.Command {
@@ -50,6 +51,9 @@ func (a *app) serversListCommand() *cobra.Command {
 				return err
 			}
 			for _, i := range rows.Servers {
+				if name != "" && i.RetryAt != nil {
+					say(a.stdout, "tried again %s; now: broker servers test %s\n", inTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
+				}
 				if name != "" {
 					say(a.stdout, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
 				}

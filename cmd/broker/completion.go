@@ -2,7 +2,6 @@ package main
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -160,7 +159,7 @@ func (a *app) cachedCatalog() *discovery.Catalog {
 		return &discovery.Catalog{}
 	}
 	servers := upstreams(cfg)
-	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: filepath.Join(state, "catalogue"), Expand: expand})
+	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: catalogueDir(state), Expand: expand})
 	defer pool.Close()
 	known := make(map[string]discovery.Listing)
 	for _, l := range pool.Listings() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
@@ -169,6 +170,14 @@ func failedAgo(state string, at, now time.Time) string {
 	return fmt.Sprintf("%s %s ago: ", state, spell(now.Sub(at)))
 }
 
+// inTime says when something happens that may be due.
+func inTime(at, now time.Time) string {
+	if !at.After(now) {
+		return "by the next command that needs it"
+	}
+	return "in " + spell(at.Sub(now))
+}
+
 // spell is a duration as one says it, in its largest unit.
 func spell(d time.Duration) string {
 	switch {
@@ -191,6 +200,21 @@ func (s *session) notListed(server, again string) error {
 		}
 	}
 	return usage("no server is called %q", server)
+}
+
+// forgetFailure makes commands and a daemon try a server again that has failed, as its
+// cause may be gone.
+func (a *app) forgetFailure(cfg *config.Config, server string) error {
+	dir, err := config.StateDir(a.stateDir, cfg.Path)
+	if err != nil {
+		return err
+	}
+	for _, c := range upstreams(cfg) {
+		if c.Name == server {
+			err = upstream.ForgetFailure(catalogueDir(dir), c)
+		}
+	}
+	return err
 }
 
 // printMissing says of each server that the command is about, and whose tools are not

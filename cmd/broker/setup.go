@@ -223,7 +223,7 @@ func (a *app) openAnyway(spares int) (_ *session, err error) {
 	}
 	equip := func(o *broker.Options, cfg *config.Config, from config.Sources) {
 		o.Vectors, o.Runner, o.ScriptSandbox = vectors, runner, commands
-		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, filepath.Join(dir, "catalogue"), from.Expand, log, version
+		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, catalogueDir(dir), from.Expand, log, version
 		o.Folder = func() string { return *folder.Load() }
 		o.Listings, o.Lists = kept.listings()
 		o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
@@ -284,6 +284,9 @@ func tokenVault(dir string, log *slog.Logger) *vault.Vault {
 	key := vault.Key(filepath.Join(dir, "tokens.key"), keyring(), fmt.Sprintf("oauth:vault-%x", sum[:8]), oauth.ErrNotFound)
 	return vault.New(filepath.Join(dir, "tokens.sealed"), key, log)
 }
+
+// catalogueDir is where the listings and failures of servers are kept in a state directory.
+func catalogueDir(state string) string { return filepath.Join(state, "catalogue") }
 
 // indexDir is where search indexes are kept in a state directory.
 func indexDir(state string) string { return filepath.Join(state, "index") }

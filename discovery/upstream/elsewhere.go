@@ -113,9 +113,9 @@ func (s *server) readAgain(expected bool) {
 	}
 }
 
-// Recheck looks whether servers that have failed here were listed by another pool since
-// then, so that they are known, and can be called at once. It costs little while none has
-// failed.
+// Recheck looks whether servers that have failed here have not failed any more for other
+// pools: those that another one has listed are known, and can be called at once, the others
+// are tried again. It costs little while none has failed.
 func (p *Pool) Recheck() {
 	for _, s := range p.roster.Load().servers {
 		if s.pool == p && p.cache.dir != "" {
@@ -128,18 +128,12 @@ func (s *server) recheck() {
 	s.mu.Lock()
 	failed := s.failures > 0 && s.stored && s.attempt == nil && s.sess == nil
 	s.mu.Unlock()
-	if !failed {
-		return
-	}
-	if s.pool.cache.failed(s.cfg) {
+	if !failed || s.pool.cache.failed(s.cfg) {
 		return
 	}
 	e, listed := s.pool.cache.load(s.cfg)
-	if !listed {
-		return
-	}
 	s.mu.Lock()
-	if s.attempt != nil || s.sess != nil || !s.stored {
+	if s.attempt != nil || s.sess != nil || !s.stored || s.retired {
 		s.mu.Unlock()
 		return
 	}
@@ -147,9 +141,24 @@ func (s *server) recheck() {
 	if s.retryTimer != nil {
 		s.retryTimer.Stop()
 	}
-	s.setState(StateCached, nil, "")
+	if listed {
+		s.setState(StateCached, nil, "")
+	} else {
+		s.setState(StateIdle, nil, "")
+		if s.pool.started.Load() {
+			_, _ = s.joinLocked(true) // the attempt records how it went
+		}
+	}
 	s.mu.Unlock()
-	s.takeOver(e, e.encode())
+	if listed {
+		s.takeOver(e, e.encode())
+	}
+}
+
+// ForgetFailure removes what the pools of a CacheDir keep of the failure of a server, when
+// its cause may be gone, such as after a sign-in.
+func ForgetFailure(cacheDir string, c Config) error {
+	return cache{dir: cacheDir}.keepFailure(c, nil)
 }
 
 // watchEvery is how often Follow asks.

@@ -326,3 +326,28 @@ func TestRecheck(t *testing.T) {
 		t.Errorf("call: %v", err)
 	}
 }
+
+// What somebody says is over is tried again by a pool that serves, also if it was never
+// listed.
+func TestForgetFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg, starts := script(t, "s", "exit 1")
+	p := newPool(t, &Options{CacheDir: dir}, cfg)
+	p.Start(t.Context())
+	kept := cache{dir: dir}
+	eventually.True(t, "it is given up", func() bool {
+		st := p.Status()[0]
+		return st.State == StateFailed && st.Failures >= 1 && kept.failed(cfg.withDefaults())
+	})
+	for range 3 {
+		before := starts()
+		eventually.True(t, "it is tried again", func() bool { // an attempt under way keeps its failure
+			if err := ForgetFailure(dir, cfg); err != nil {
+				t.Error(err)
+			}
+			p.Recheck()
+			return starts() > before
+		})
+	}
+}

@@ -94,7 +94,13 @@ func (g *Generator) PythonModule(s *discovery.Server) string {
 func UnlistedPython(s *discovery.Server) string {
 	return pythonMarker + "\n" + docstring("Tools of the MCP server "+quote(s.Listing.Server)+", which has not listed them.", "") + `
 from helpers.call_mcp_tool import call_mcp_tool
+` + PythonFallback(s)
+}
 
+// PythonFallback returns what makes any other name of the module of s a function, too: it
+// calls the tool by its id, so that the error says why the script cannot use it.
+func PythonFallback(s *discovery.Server) string {
+	return `
 
 def __getattr__(name):
     if name.startswith("_"):

@@ -1,6 +1,9 @@
 package codegen_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,5 +22,37 @@ func TestModulesOfServersThatAreNotListed(t *testing.T) {
 	py := codegen.UnlistedPython(s)
 	if !strings.Contains(py, "def __getattr__(name)") || !strings.Contains(py, `"my_shop__"`) {
 		t.Errorf("in Python:\n%s", py)
+	}
+}
+
+// With the fallback a module has its functions and one for every other name but private
+// ones; these call the tool by its id.
+func TestPythonFallback(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3")
+	}
+	s := discovery.NewCatalog([]discovery.Listing{{Server: "my-shop", Tools: []discovery.ListedTool{{Name: "list_items"}}}}).Servers()[0]
+	dir := t.TempDir()
+	for path, text := range map[string]string{
+		"helpers/call_mcp_tool.py": "async def call_mcp_tool(id, input=None, **arguments):\n    print(id, input, arguments)\n",
+		"shop.py":                  new(codegen.Generator).PythonModule(s) + codegen.PythonFallback(s),
+		"unlisted.py":              codegen.UnlistedPython(s),
+		"main.py": "import asyncio, shop, unlisted\nfrom shop import buy\n" +
+			"for f in shop.list_items, shop.delete_item, buy, unlisted.any_tool:\n    asyncio.run(f({'id': 1}))\n" +
+			"try:\n    shop._private\nexcept AttributeError as e:\n    print('no', e)\n",
+	} {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), python, filepath.Join(dir, "main.py")).CombinedOutput()
+	want := "my_shop__list_items {'id': 1} {}\nmy_shop__delete_item {'id': 1} {}\nmy_shop__buy {'id': 1} {}\nmy_shop__any_tool {'id': 1} {}\nno _private\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s, want\n%s", err, out, want)
 	}
 }

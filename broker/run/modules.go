@@ -85,7 +85,8 @@ func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sa
 	if err := e.awaitUsed(ctx, uses); err != nil {
 		return nil, nil, err
 	}
-	_, scope = e.catalog.Both()
+	full, scope := e.catalog.Both()
+	narrow := full != scope || e.catalog.ScopeNote() != ""
 	called := codegen.PythonNames(scope)
 	types := e.catalog.Types()
 	for i, s := range scope.Servers() {
@@ -93,8 +94,11 @@ func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sa
 		names = append(names, path)
 		if usesPython(code, called[i]) {
 			source := types.PythonModule(s)
-			if len(s.Tools) == 0 && e.catalog.Unlisted(s.Listing.Server) {
+			switch {
+			case len(s.Tools) == 0 && e.catalog.Unlisted(s.Listing.Server):
 				source = codegen.UnlistedPython(s)
+			case narrow: // a call says which tools are left out
+				source += codegen.PythonFallback(s)
 			}
 			modules = append(modules, sandbox.Module{Path: path, Source: source, Global: called[i]})
 		}

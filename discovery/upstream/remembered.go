@@ -30,7 +30,7 @@ const (
 
 	// failedGrace is how long a server that has failed before is waited for when it is
 	// tried again.
-	failedGrace = 1500 * time.Millisecond
+	failedGrace = time.Second
 
 	// minUnfinished is how long a server must have been starting for the end of its
 	// pool to count as a failure.

@@ -47,13 +47,20 @@ func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func
 			}
 			var b [64]byte
 			switch n, err := unix.Read(fd, b[:]); {
-			case n > 0:
+			case n > 0 && isKey(b[:n]):
 				close(key)
 				return
-			case err != nil && err != unix.EINTR && err != unix.EAGAIN:
+			case n <= 0 && err != nil && err != unix.EINTR && err != unix.EAGAIN:
 				return
 			}
 		}
 	}()
 	return key, sync.OnceFunc(func() { close(over); <-gone })
+}
+
+// isKey reports whether what a terminal has sent is a key that somebody pressed, and not the
+// end of its input, or an answer or event of the terminal, which begins as arrows do.
+func isKey(sent []byte) bool {
+	const endOfInput, escape = 4, 27 // and 0, if the end came before the terminal was changed
+	return sent[0] != endOfInput && sent[0] != 0 && (sent[0] != escape || len(sent) == 1)
 }

@@ -132,6 +132,29 @@ func (s *Surface) handler(t Tool, req *mcp.CallToolRequest) (Handler, error) {
 // still runs; many give up on a request that is silent for a minute.
 const heartbeat = 5 * time.Second
 
+const (
+	// progressBurst and progressEvery bound the reports of one call: a server may send
+	// them without end. Reports in excess are dropped.
+	progressBurst = 64
+	progressEvery = 100 * time.Millisecond
+)
+
+// A pace limits a rate. Its zero value allows progressBurst reports at once, and then
+// one each progressEvery.
+type pace struct{ next time.Time }
+
+// allows reports whether a report may be sent now.
+func (p *pace) allows(now time.Time) bool {
+	if first := now.Add(-progressBurst * progressEvery); p.next.Before(first) {
+		p.next = first
+	}
+	if !p.next.Before(now) {
+		return false
+	}
+	p.next = p.next.Add(progressEvery)
+	return true
+}
+
 // progress sends messages to the client, if it asked for that. The function it
 // returns ends the reports when those that are there have been sent.
 func (s *Surface) progress(ctx context.Context, req *mcp.CallToolRequest, messages <-chan string) (stop func()) {
@@ -144,8 +167,9 @@ func (s *Surface) progress(ctx context.Context, req *mcp.CallToolRequest, messag
 	wg.Go(func() {
 		tick := time.NewTicker(heartbeat)
 		defer tick.Stop()
-		started := time.Now()
-		for n := 1.0; ; n++ {
+		started, sent := time.Now(), 0.0
+		var rate pace
+		for {
 			var message string
 			select {
 			case message = <-messages:
@@ -158,7 +182,11 @@ func (s *Surface) progress(ctx context.Context, req *mcp.CallToolRequest, messag
 					return
 				}
 			}
-			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
+			if !rate.allows(time.Now()) {
+				continue
+			}
+			sent++
+			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: sent, Message: message})
 			if err != nil {
 				s.log.Debug("send progress", "err", err)
 			}

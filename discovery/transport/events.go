@@ -29,13 +29,16 @@ type eventReader struct {
 	body  io.ReadCloser
 	room  *io.LimitedReader // of body, for one event
 	lines *bufio.Reader     // of room
+	most  func() int64      // bytes of one event
 	begun bool              // a line was read
 	err   error             // after the last event
 }
 
-func newEventReader(body io.ReadCloser) *eventReader {
+// newEventReader returns a reader of body. It asks most, before each event, how many
+// bytes the event may have.
+func newEventReader(body io.ReadCloser, most func() int64) *eventReader {
 	room := &io.LimitedReader{R: body}
-	return &eventReader{body: body, room: room, lines: bufio.NewReaderSize(room, 16<<10)}
+	return &eventReader{body: body, room: room, most: most, lines: bufio.NewReaderSize(room, 16<<10)}
 }
 
 // next returns the next event, or the part of it before the end of the stream.
@@ -43,7 +46,8 @@ func (r *eventReader) next() (e event, err error) {
 	if r.err != nil {
 		return e, r.err
 	}
-	r.room.N = MaxMessageBytes
+	most := r.most()
+	r.room.N = most
 	for {
 		line, err := r.lines.ReadBytes('\n')
 		if !r.begun {
@@ -51,7 +55,7 @@ func (r *eventReader) next() (e event, err error) {
 		}
 		if err != nil {
 			if r.err = err; r.room.N == 0 {
-				r.err = fmt.Errorf("an event is larger than %d bytes", MaxMessageBytes)
+				r.err = fmt.Errorf("an event is larger than %d bytes", most)
 			}
 			if err != io.EOF || r.room.N == 0 {
 				return event{}, r.err

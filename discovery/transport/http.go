@@ -107,6 +107,14 @@ func (r *HTTP) Connect(ctx context.Context) (mcp.Connection, error) {
 // Opened ends the handshake, after which answers may be larger.
 func (r *HTTP) Opened() { r.open.Store(true) }
 
+// maxBytes returns the most bytes that a message may have now.
+func (r *HTTP) maxBytes() int64 {
+	if r.open.Load() {
+		return MaxMessageBytes
+	}
+	return maxHandshakeBytes
+}
+
 // Status is that of the last answer to a POST or to the first GET; zero if there
 // was none.
 func (r *HTTP) Status() int { return int(r.status.Load()) }
@@ -184,7 +192,7 @@ func (r *HTTP) get(req *http.Request) (*http.Response, error) {
 		}
 		r.status.Store(int32(resp.StatusCode))
 		if resp.StatusCode == http.StatusOK {
-			resp.Body = &sseFilter{events: newEventReader(resp.Body), tee: &r.tee}
+			resp.Body = &sseFilter{events: newEventReader(resp.Body, r.maxBytes), tee: &r.tee}
 		}
 		return resp, nil
 	}
@@ -322,10 +330,8 @@ func (r *HTTP) bound(req *http.Request, resp *http.Response, cancel context.Canc
 	switch {
 	case outbound.IsEvents(resp) && (r.open.Load() || req.Method == http.MethodGet):
 		resp.Body = outbound.Deadline(resp.Body, 0, cancel)
-	case message && r.open.Load():
-		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, MaxMessageBytes), 0, cancel)
 	case message:
-		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxHandshakeBytes), 0, cancel)
+		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, r.maxBytes()), 0, cancel)
 	default:
 		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, maxErrorBytes), errorTimeout, cancel)
 	}

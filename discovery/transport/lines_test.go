@@ -129,7 +129,7 @@ func FuzzSSEFilter(f *testing.F) {
 	f.Add("event: message\ndata: {\"a\":1}\n\n: c\n\ndata:{\"jsonrpc\":\"2.0\",\ndata: \"method\":\"a\"}\r\n\r\nid: 7\n\nretry\n\ndata: cut")
 	f.Fuzz(func(t *testing.T, text string) {
 		read := func(s string) string {
-			out, err := io.ReadAll(&sseFilter{events: newEventReader(io.NopCloser(strings.NewReader(s))), tee: new(tee)})
+			out, err := io.ReadAll(&sseFilter{events: newEventReader(io.NopCloser(strings.NewReader(s)), func() int64 { return MaxMessageBytes }), tee: new(tee)})
 			if err != nil {
 				t.Fatal(err)
 			}

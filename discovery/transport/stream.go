@@ -50,7 +50,7 @@ type stream struct {
 
 // newStream returns the stream that begins with body.
 func newStream(r *HTTP, req *http.Request, body io.ReadCloser, call *outgoing) *stream {
-	return &stream{r: r, ctx: req.Context(), req: req, call: call, capture: captureFrom(req.Context()), events: newEventReader(body), began: time.Now(), wait: firstRetryWait}
+	return &stream{r: r, ctx: req.Context(), req: req, call: call, capture: captureFrom(req.Context()), events: newEventReader(body, r.maxBytes), began: time.Now(), wait: firstRetryWait}
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -229,7 +229,7 @@ func (s *stream) reopen() {
 	case s.ctx.Err() != nil:
 		s.err = s.ctx.Err()
 	case err == nil:
-		s.events, s.began = newEventReader(resp.Body), time.Now()
+		s.events, s.began = newEventReader(resp.Body, s.r.maxBytes), time.Now()
 	case s.call == nil:
 		if refused, ok := err.(*StatusError); ok && !refused.transient() {
 			<-s.ctx.Done() // the session continues without the stream

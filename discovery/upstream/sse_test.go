@@ -70,3 +70,35 @@ func TestOneBadThingOverSSE(t *testing.T) {
 		t.Errorf("%d sessions, want 1", n)
 	}
 }
+
+// The events before a session is open are as small as other answers are then, whatever
+// they consist of.
+func TestEventsBeforeASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	chunk := strings.Repeat("a", 64<<10)
+	for name, c := range map[string]struct{ head, more string }{
+		"a name that does not end": {"event: ", chunk}, "a comment that does not end": {": ", chunk}, "lines of data": {"event: endpoint\n", "data: " + chunk + "\n"},
+		"ids": {"", "id: " + chunk + "\n"}, "an event after the address": {"event: endpoint\ndata: /messages\n\ndata: ", chunk},
+	} {
+		sent := 0
+		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, err := io.WriteString(w, c.head)
+			for ; err == nil && sent < 100<<20; sent += len(c.more) {
+				_, err = io.WriteString(w, c.more)
+			}
+		}))
+		cfg := remoteConfig(url)
+		cfg.Type = "sse"
+		p := newPool(t, nil, cfg)
+		st := p.Refresh(t.Context())[0]
+		p.Close()
+		if st.Err == nil || sent > 32<<20 {
+			t.Errorf("%s: %d MiB were sent, %v", name, sent>>20, st.Err)
+		}
+	}
+}

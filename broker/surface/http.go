@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // HTTPOptions says who may use the HTTP endpoint.
@@ -229,11 +230,11 @@ func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWrite
 		// A page that made its own name resolve to this machine sends that
 		// name as Host (DNS rebinding).
 		if loopback && !isLoopback(r.Host) {
-			refuse(w, http.StatusForbidden, fmt.Sprintf("host %q is refused: use localhost or 127.0.0.1", r.Host))
+			refuse(w, http.StatusForbidden, fmt.Sprintf("host %q is refused: use localhost or 127.0.0.1", gate.Cut(r.Host, maxSaid)))
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
-			refuse(w, http.StatusForbidden, fmt.Sprintf("origin %q is refused", origin))
+			refuse(w, http.StatusForbidden, fmt.Sprintf("origin %q is refused", gate.Cut(origin, maxSaid)))
 			return
 		}
 		next.ServeHTTP(w, r)

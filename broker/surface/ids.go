@@ -26,7 +26,7 @@ func exactIDs(next http.Handler) http.Handler {
 	})
 }
 
-// An idWriter restores the ids in what is written. The SDK writes whole events or whole
+// An idWriter restores the ids in what is written, and cuts errors of the SDK. The SDK writes whole events or whole
 // messages.
 type idWriter struct{ http.ResponseWriter }
 
@@ -34,7 +34,7 @@ type idWriter struct{ http.ResponseWriter }
 func (w *idWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *idWriter) Write(p []byte) (int, error) {
-	restored := restoreEvents(p)
+	restored := restoreEvents(shortRefusal(w.Header(), p))
 	if _, err := w.ResponseWriter.Write(restored); err != nil {
 		return 0, err
 	}

@@ -127,7 +127,7 @@ func (c *lineConn) SessionID() string { return c.id }
 
 // Write sends one message.
 func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
-	line, err := transport.EncodeMessage(m)
+	line, err := transport.EncodeMessage(shortError(m))
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}

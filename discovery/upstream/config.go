@@ -97,6 +97,7 @@ type Config struct {
 	Instances sharing.Kind
 
 	folder   string // of an instance: what ${workspaceFolder} stands for
+	lent     bool   // Dir is that folder, which the configuration does not name
 	anyStart bool   // StartTimeout is a default
 }
 

@@ -76,3 +76,51 @@ func TestPlantedProgramsOfAProject(t *testing.T) {
 		p.Close()
 	}
 }
+
+const serverInPython = `import sys, os, json, optional
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "p", "version": "1"}, "capabilities": {"tools": {}}}
+    elif m["method"] == "tools/list": r = {"tools": [{"name": "where", "description": os.getcwd() + " " + optional.whose, "inputSchema": {"type": "object"}}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
+// An installed module of Python starts in the folder of a client without importing from
+// it. A folder that the configuration names is where its modules are.
+func TestPlantedModulesOfAProject(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	t.Parallel()
+	installed, dir := t.TempDir(), t.TempDir()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for file, text := range map[string]string{
+		filepath.Join(installed, "served.py"): serverInPython, filepath.Join(installed, "optional.py"): "whose = 'installed'\n", filepath.Join(dir, "optional.py"): "whose = 'planted'\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := Config{Name: "p", Command: "python3", Args: []string{"-m", "served"}, Env: map[string]string{"PYTHONPATH": installed}}
+	named := written
+	named.Dir = dir
+	for name, c := range map[string]struct {
+		cfg  Config
+		want string
+	}{
+		"the folder of a client": {written.apart(dir), dir + " installed"}, "a folder of the configuration": {named, dir + " planted"},
+		"a client in a folder of the configuration": {named.apart(dir), dir + " planted"},
+	} {
+		p := newPool(t, nil, c.cfg)
+		err := p.Wait(t.Context(), "p")
+		if l := p.Listings(); err != nil || len(l) != 1 || len(l[0].Tools) != 1 || l[0].Tools[0].Description != c.want {
+			t.Errorf("%s: %v, %+v, want %q", name, err, l, c.want)
+		}
+	}
+}

@@ -9,7 +9,8 @@ import (
 )
 
 // runDirectly replaces the command of a package runner by the installed program of the
-// package. If it cannot be installed, the runner starts in a folder of its own.
+// package. If it cannot be installed, the runner starts in a folder of its own. A
+// module of Python that is installed runs without those of the working folder.
 func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 	d.direct = false
 	if t.Program == "" {
@@ -36,6 +37,9 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 		d.opts.Logger.Warn("a server does not start in its working folder: its package runner does not support that; npx, pnpm dlx and uvx do", "server", d.cfg.Name)
 	}
 	t.Command = c
+	if d.cfg.Dir == "" || d.cfg.lent { // otherwise the code of the folder may be meant
+		t.Command = packages.InstalledModule(c)
+	}
 	return nil
 }
 

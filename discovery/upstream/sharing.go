@@ -36,7 +36,7 @@ func (c Config) sharing(tools []discovery.ListedTool, asks bool) (s sharing.Kind
 func (c Config) apart(folder string) Config {
 	c.folder = folder
 	if c.Dir == "" && c.Command != "" {
-		c.Dir = folder
+		c.Dir, c.lent = folder, true
 	}
 	k, _, _ := sharing.Known(c.Command, c.Args)
 	if k.Isolate == "" || slices.ContainsFunc(c.Args, func(a string) bool {

@@ -32,6 +32,16 @@ type Reader struct {
 	Runs RunStore
 	// Pins are what servers offered when it was approved; nil compares nothing.
 	Pins *pins.Store
+	// Tokens describes the tokens in the arguments of waiting calls; nil shows them as
+	// they are.
+	Tokens Tokens
+}
+
+// Tokens knows what the tokens of a client stand for.
+type Tokens interface {
+	// Describe returns arguments with each token of a principal followed by what a
+	// person may see of its value.
+	Describe(principal string, args []byte) []byte
 }
 
 // A Record is what is read of an audit record.

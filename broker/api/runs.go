@@ -37,13 +37,17 @@ type RunCall struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunCallOf returns a call of a journal. A call that waits for a decision is shown as
-// by Asked; unless whole is set, a long one is cut and has no digest, so it cannot be
-// approved. Other calls are cut and have no secrets.
-func RunCallOf(c state.RunCall, whole bool) RunCall {
+// RunCallOf returns a call of a principal's journal. A call that waits for a decision is
+// shown as by Asked, with its tokens described; unless whole is set, a long one is cut
+// and has no digest, so it cannot be approved. Other calls are cut and have no secrets.
+func RunCallOf(c state.RunCall, principal string, tokens Tokens, whole bool) RunCall {
 	pending := broker.PendingOf(c)
 	if c.State == state.RunAsked {
-		if pending = broker.Asked(c); !whole {
+		asked := c
+		if tokens != nil {
+			asked.Args = tokens.Describe(principal, c.Args)
+		}
+		if pending = broker.Asked(asked); !whole {
 			pending = pending.Cut()
 		}
 	}
@@ -80,7 +84,7 @@ func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 		if moved || c.Line > lines+1 { // no line is better than a wrong one
 			c.Line = 0
 		}
-		shown.Calls = append(shown.Calls, RunCallOf(c, whole))
+		shown.Calls = append(shown.Calls, RunCallOf(c, run.Principal, r.Tokens, whole))
 	}
 	return shown, nil
 }

@@ -32,7 +32,7 @@ func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List runs that wait for a decision", Args: noArgs,
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, _ []string) error {
-			list, err := (&api.Reader{Runs: runs}).Waiting(ctx)
+			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Waiting(ctx)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) error {
 	pending, cut := []api.RunCall{}, false
 	for _, c := range calls {
-		p := api.RunCallOf(c, whole)
+		p := api.RunCallOf(c, run.Principal, a.tokens, whole)
 		pending, cut = append(pending, p), cut || p.Bytes > 0
 	}
 	if a.json {
@@ -186,7 +186,7 @@ func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCa
 		return a.printPending(run, calls, true)
 	})
 	for _, c := range calls {
-		if err == nil && !shown && api.RunCallOf(c, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
+		if err == nil && !shown && api.RunCallOf(c, run.Principal, a.tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
 			err = hinted("call %d is too long to be approved before it was shown in full\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
 		}
 	}

@@ -31,6 +31,7 @@ func (a *app) withRuns(f func(ctx context.Context, runs *tables.Runs, args []str
 		}
 		defer st.Close()
 		runs := st.runs()
+		a.tokens = st.vault()
 		err = f(cmd.Context(), runs, args)
 		if closed := runs.Close(); err == nil {
 			err = closed
@@ -40,8 +41,8 @@ func (a *app) withRuns(f func(ctx context.Context, runs *tables.Runs, args []str
 }
 
 // findRun finds a run by the beginning of its id.
-func findRun(ctx context.Context, runs *tables.Runs, id string) (api.Run, error) {
-	run, err := (&api.Reader{Runs: runs}).Run(ctx, id, false)
+func (a *app) findRun(ctx context.Context, runs *tables.Runs, id string) (api.Run, error) {
+	run, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Run(ctx, id, false)
 	return run, unknownRun(err, id)
 }
 
@@ -82,7 +83,7 @@ func (a *app) runsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run with its script and its calls", Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
-			run, err := findRun(ctx, runs, args[0])
+			run, err := a.findRun(ctx, runs, args[0])
 			if err != nil {
 				return err
 			}
@@ -131,7 +132,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 			}
 			var run api.Run
 			err := a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) (err error) {
-				run, err = findRun(ctx, runs, args[0])
+				run, err = a.findRun(ctx, runs, args[0])
 				return err
 			})(cmd, args)
 			if err != nil {
@@ -161,7 +162,7 @@ func (a *app) runsSettleCommand() *cobra.Command {
 			if err != nil || done == retry {
 				return usage("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
 			}
-			found, err := findRun(ctx, runs, args[0])
+			found, err := a.findRun(ctx, runs, args[0])
 			if err != nil {
 				return err
 			}

@@ -150,7 +150,7 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 		Cancel:  s.cancels(),
 		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
 		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
-		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins},
+		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins, Tokens: s.stores.vault()},
 		Note:   s.audit.Note,
 		SaveScript: func(name, description, code string) (any, error) {
 			if strings.TrimSpace(code) == "" {

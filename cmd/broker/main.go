@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -92,6 +93,8 @@ type app struct {
 	line  sync.Mutex // held while the last line of the terminal is replaced, or what comes after it is printed
 
 	warn func(problem string) // reports what in the config has no effect; may be nil
+
+	tokens api.Tokens // of waiting calls; see withRuns
 
 	keeping sync.Mutex         // guards what follows; see kept
 	keeps   map[string]*stores // by where they are

@@ -14,7 +14,7 @@ const maxFixed = 2 << 10
 // tokens of known services, which have a fixed prefix and alphabet; each is replaced by
 // its kind and length. A value of a key such as "password", or in a frame such as that
 // of a private key, is not hidden, since the author of the JSON chose the key. Invalid
-// JSON is returned unchanged.
+// JSON is returned unchanged. Texts in the shape of a token are not hidden either.
 func Shown(data []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, data) != nil {
@@ -34,7 +34,7 @@ func Shown(data []byte) []byte {
 // fixedTokens returns the tokens that Shown hides.
 func fixedTokens(text string) []Span {
 	spans := slices.DeleteFunc(triggers().find(text, false), func(s Span) bool {
-		return slices.Contains(framed, s.Type) || s.End-s.Start > maxFixed
+		return slices.Contains(framed, s.Type) || s.End-s.Start > maxFixed || Readable(s.Type, text[s.Start:s.End])
 	})
 	return merge(spans)
 }

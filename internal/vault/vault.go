@@ -314,8 +314,12 @@ func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (re
 }
 
 // Describe returns the arguments of a call for a person: each token of a principal is
-// followed by the length of its value.
+// followed by the length of its value, and by the value if somebody may have written it
+// to have the person approve what is not shown.
 func (v *Vault) Describe(principal string, args []byte) []byte {
+	if !HasTokens(args) {
+		return args // without asking for the key
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.refresh(principal); err != nil {
@@ -326,6 +330,10 @@ func (v *Vault) Describe(principal string, args []byte) []byte {
 		e := v.byToken[principal+"\x00"+fmt.Sprintf("«%s·%s»", part[1], part[2])]
 		if e == nil {
 			return found
+		}
+		if redact.Readable(e.Kind, e.Value) {
+			q, _ := json.Marshal(e.Value) // a text
+			return fmt.Appendf(slices.Clone(found), " (%d characters: %s)", utf8.RuneCountInString(e.Value), q[1:len(q)-1])
 		}
 		return fmt.Appendf(slices.Clone(found), " (%d characters)", utf8.RuneCountInString(e.Value))
 	})

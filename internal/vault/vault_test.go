@@ -3,6 +3,7 @@ package vault
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -367,6 +368,25 @@ func TestTokensAreDescribed(t *testing.T) {
 		}
 		if other := string(v.Describe("bob", []byte(args))); other != args {
 			t.Errorf("another client sees %s", other)
+		}
+	}
+}
+
+// A script cannot have a token made of a text, to hide the text from the person who
+// approves a call with the token.
+func TestTokensOfTextsAreShown(t *testing.T) {
+	v := New("", nil, quiet())
+	for _, text := range []string{"password=drop/table/users", "--token=rm_-rf_/home", "Authorization: Basic send/all/money/to/mallory1", "passphrase=pay-mallory-1000-now", "ghp_delete_all_the_backups_1"} {
+		args := v.Hide("ann", fmt.Sprintf(`{"a":%q}`, text), all)
+		if !HasTokens([]byte(args)) {
+			t.Errorf("%s has no token: %s", text, args)
+			continue
+		}
+		value := text[strings.LastIndexAny(text, "= ")+1:]
+		got := v.Describe("ann", []byte(args))
+		var shown map[string]string
+		if err := json.Unmarshal(got, &shown); err != nil || !strings.Contains(shown["a"], value) {
+			t.Errorf("%s is shown as %s, %v", text, got, err)
 		}
 	}
 }

@@ -43,7 +43,7 @@ const (
 func Asked(c state.RunCall) Pending {
 	p := PendingOf(c)
 	if len(c.Args) > 0 {
-		p.Args = gate.Spell(redact.Shown(c.Args))
+		p.Args = spellMixed(gate.Spell(redact.Shown(c.Args)))
 	}
 	return p
 }
@@ -77,7 +77,7 @@ func (p Pending) String() string {
 	if p.DependsOn > 0 {
 		after = fmt.Sprintf(", with the result of call %d", p.DependsOn)
 	}
-	return fmt.Sprintf("%3d  %s: it %s%s\n     %s", p.N, p.Tool, p.Why, after, gate.Line(string(p.Args)))
+	return fmt.Sprintf("%3d  %s: it %s%s\n     %s", p.N, p.Tool, p.Why, after, exactLine(p.Args))
 }
 
 // load goes on with a run that was broken off.

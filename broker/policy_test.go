@@ -154,3 +154,24 @@ func TestAskMark(t *testing.T) {
 		}
 	}
 }
+
+// Published servers are known by their command lines: what their tools do counts, not
+// what they say of all of them.
+func TestToolsOfPublishedServersAreKnown(t *testing.T) {
+	yes := true
+	tools := []listedTool{{Name: "API-post-search", Description: "Search notes.", InputSchema: stringParams("query"), Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes}}}
+	known, other := listing(t, "notion", tools...), listing(t, "other", tools...)
+	known.Args = append(known.Args, "@notionhq/notion-mcp-server@2")
+	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{}`)})
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{known, other}, Policy: rules})
+	b.Refresh(t.Context())
+	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "search notes"})
+	if err != nil || len(found.Tools) != 2 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	for _, h := range found.Tools {
+		if reads := strings.HasPrefix(h.Name, "notion"); reads == strings.HasSuffix(h.Description, " [asks]") {
+			t.Errorf("%s: %q", h.Name, h.Description)
+		}
+	}
+}

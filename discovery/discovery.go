@@ -88,6 +88,16 @@ type ListedTool struct {
 	// Original is what it was before the configuration changed it; nil if it is as
 	// the server listed it.
 	Original *Original `json:"-"`
+	// Review is what the broker knows of it as a published tool; nil if nothing.
+	Review *Review `json:"-"`
+}
+
+// A Review is a judgement about a tool of a published server, by somebody who has
+// read what it does.
+type Review struct {
+	Class   string // as package policy spells it
+	Why     string // one line
+	Package string // the name by which its server is known
 }
 
 // Annotations are an upstream's hints about a tool. They are hints: a nil

@@ -18,37 +18,79 @@ func (c Class) String() string {
 	return [...]string{"", "read", "unknown", "write", "destructive"}[c]
 }
 
-// ClassOf derives the class of a tool from the server's annotations and from the
-// strongest verb of the tool's name. The worse of the two counts, except that a
-// tool that is marked read-only reads unless its name says that it deletes: the
-// names of many such tools have other verbs, such as "generate_bar_chart".
+// A basis says where the class of a tool comes from.
+type basis uint8
+
+const (
+	byName     basis = iota + 1 // the name, and nothing that says more
+	byReadOnly                  // a written readOnlyHint
+	byHint                      // "destructiveHint": true, and nothing else says that it destroys
+	byReading                   // the name and the schema, against "destructiveHint": true
+	byReview                    // the broker's table of published servers
+)
+
+// ClassOf derives the class of a tool from what is known of it as a published tool,
+// the server's annotations and the strongest verb of the tool's name. The worse of
+// the last two counts, with two exceptions. A tool that is marked read-only reads
+// unless its name says that it deletes: the names of many such tools have other
+// verbs, such as "generate_bar_chart". And a tool whose name and parameters only read
+// is not destructive because its server says so: several SDKs say it of every tool
+// for which the author says nothing.
 func ClassOf(t *discovery.Tool) Class {
+	class, _ := classify(t)
+	return class
+}
+
+func classify(t *discovery.Tool) (Class, basis) {
+	if class := reviewed(t); class != 0 {
+		return class, byReview
+	}
 	named := classOfName(t.OwnName())
 	a := t.Annotations
+	marked := a.Destructive != nil && *a.Destructive
 	switch {
-	case named == Destructive, a.Destructive != nil && *a.Destructive:
-		return Destructive
+	case named == Destructive:
+		return Destructive, byName
+	case marked && !(named == Read && onlyReads(t)):
+		return Destructive, byHint
+	case marked && (a.ReadOnly == nil || *a.ReadOnly):
+		return Read, byReading
 	case a.ReadOnly == nil:
-		return named
+		return named, byName
 	case *a.ReadOnly:
-		return Read
+		return Read, byReadOnly
 	}
-	return Write // the server says so, whatever the name says
+	return Write, byReadOnly // the server says so, whatever the name says
+}
+
+// reviewed is the class of a published tool, or 0.
+func reviewed(t *discovery.Tool) Class {
+	if t.Review == nil {
+		return 0
+	}
+	for c := Read; c <= Destructive; c++ {
+		if c.String() == t.Review.Class {
+			return c
+		}
+	}
+	return 0
 }
 
 // trustedClass is the class of a tool whose server is trusted to annotate it: its
-// annotations count before its name.
-func trustedClass(t *discovery.Tool) Class {
+// annotations count before its name and before what is known of it.
+func trustedClass(t *discovery.Tool) (Class, basis) {
 	a := t.Annotations
 	switch {
 	case a.Destructive != nil && *a.Destructive:
-		return Destructive
+		return Destructive, byHint
 	case a.ReadOnly != nil && *a.ReadOnly:
-		return Read
-	case a.Destructive != nil: // it adds at most
-		return min(ClassOf(t), Write)
+		return Read, byReadOnly
 	}
-	return ClassOf(t)
+	class, why := classify(t)
+	if a.Destructive != nil { // it adds at most
+		class = min(class, Write)
+	}
+	return class, why
 }
 
 // A verb is a word of names of tools that says what the tool does.

@@ -116,7 +116,7 @@ func (s classSet) String() string {
 
 // WhyClass says where the class of a tool comes from.
 func (r *Rules) WhyClass(t *discovery.Tool) string {
-	class, trusted := r.classOf(t)
+	class, why, trusted := r.classOf(t)
 	a := t.Annotations
 	named, word := strongestVerb(t.OwnName())
 	verb := "its name has no verb that says more"
@@ -124,8 +124,12 @@ func (r *Rules) WhyClass(t *discovery.Tool) string {
 		verb = fmt.Sprintf("its name has %q", word)
 	}
 	switch {
-	case a.Destructive != nil && *a.Destructive:
-		return "destructiveHint is true"
+	case why == byReview:
+		return gate.Line(t.Review.Why) + " (known of " + t.Review.Package + ")"
+	case why == byHint:
+		return "its server says that it may destroy something (destructiveHint is true)"
+	case why == byReading:
+		return "its name and its parameters only read, although destructiveHint is true"
 	case trusted && a.ReadOnly != nil && *a.ReadOnly:
 		return "readOnlyHint is true, and its server is trusted"
 	case trusted && a.Destructive != nil && class != named:
@@ -136,6 +140,8 @@ func (r *Rules) WhyClass(t *discovery.Tool) string {
 		return verb
 	case a.ReadOnly != nil && *a.ReadOnly:
 		return "readOnlyHint is true"
+	case a.ReadOnly != nil && a.Destructive != nil && *a.Destructive:
+		return "readOnlyHint is false; its name and its parameters only read, although destructiveHint is true"
 	case a.ReadOnly != nil:
 		return "readOnlyHint is false"
 	}
@@ -145,7 +151,7 @@ func (r *Rules) WhyClass(t *discovery.Tool) string {
 // IsGuess reports whether the class of a tool comes from its name alone.
 func IsGuess(t *discovery.Tool) bool {
 	a := t.Annotations
-	return a.ReadOnly == nil && (a.Destructive == nil || !*a.Destructive)
+	return t.Review == nil && a.ReadOnly == nil && (a.Destructive == nil || !*a.Destructive)
 }
 
 // A Finding is something in a policy that may not be as it was meant.

@@ -72,8 +72,12 @@ func (s classSet) has(c Class) bool { return s == 0 || s&(1<<c) != 0 }
 // A preset says what happens to calls that no rule matches, by class.
 type preset struct {
 	name    string
-	effects [Destructive + 1]Decision
+	effects [claimed + 1]Decision
 }
+
+// claimed stands, in presets, for the tools that are destructive only because their
+// server says so.
+const claimed = Destructive + 1
 
 // presets are in the order read, unknown, write, destructive.
 var presets = map[string]*preset{
@@ -99,6 +103,14 @@ func newPreset(name string, read, unknown, write, destructive Effect) *preset {
 		}
 		p.effects[c] = d
 	}
+	d := p.effects[Destructive]
+	switch destructive {
+	case Ask:
+		d.Reason = "asks first, because its server says that it may destroy something (preset " + name + ")"
+	case Deny:
+		d.Reason = "may destroy something, as its server says, and the policy (preset " + name + ") denies such calls"
+	}
+	p.effects[claimed] = d
 	return p
 }
 
@@ -176,23 +188,26 @@ func (r *Rules) HasProfile(name string) bool { return r.profiles[name] != nil }
 // ClassOf is the class of a tool, with the annotations of its server trusted as
 // the policy says.
 func (r *Rules) ClassOf(t *discovery.Tool) Class {
-	class, _ := r.classOf(t)
+	class, _, _ := r.classOf(t)
 	return class
 }
 
-func (r *Rules) classOf(t *discovery.Tool) (_ Class, trusted bool) {
+func (r *Rules) classOf(t *discovery.Tool) (_ Class, _ basis, trusted bool) {
 	to := targetOf(t)
 	for _, l := range r.usual.layers { // the managed file first
 		for i := range l.checks {
 			if c := &l.checks[i]; c.servers.matches(&to) {
 				if c.trust {
-					return trustedClass(t), true
+					class, why := trustedClass(t)
+					return class, why, true
 				}
-				return ClassOf(t), false
+				class, why := classify(t)
+				return class, why, false
 			}
 		}
 	}
-	return ClassOf(t), false
+	class, why := classify(t)
+	return class, why, false
 }
 
 // Careful reports whether a preset in force for all asks for writes, or denies them.
@@ -231,7 +246,8 @@ const pinHint = "a person has to look at it: broker pins"
 // Decide implements Policy. The class is that of Rules.ClassOf, whatever the call
 // says.
 func (r *Rules) Decide(c Call) Decision {
-	c.Class = r.ClassOf(c.Tool)
+	var why basis
+	c.Class, why, _ = r.classOf(c.Tool)
 	to := targetOf(c.Tool)
 	if c.Pin != PinApproved {
 		return pinDecision[c.Pin]
@@ -255,7 +271,7 @@ func (r *Rules) Decide(c Call) Decision {
 		d = stricter(d, s.spent(&c, &to))
 	}
 	if !ruled {
-		if p := s.presetFor(c.Class); p.Effect > d.Effect || d.Code == "" {
+		if p := s.presetFor(c.Class, why); p.Effect > d.Effect || d.Code == "" {
 			d = p
 		}
 	}
@@ -345,7 +361,10 @@ func (r *Rule) matches(c *Call, to *target, args *members) bool {
 	return true
 }
 
-func (s *stack) presetFor(c Class) Decision {
+func (s *stack) presetFor(c Class, why basis) Decision {
+	if why == byHint {
+		c = claimed
+	}
 	d := s.preset[0].effects[c]
 	for _, p := range s.preset[1:] {
 		d = stricter(d, p.effects[c])

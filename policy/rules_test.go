@@ -211,7 +211,7 @@ func TestTrustedAnnotations(t *testing.T) {
 		{"delete_page", yes, nil, policy.Destructive, policy.Read},
 		{"delete_page", no, no, policy.Destructive, policy.Write},
 		{"delete_page", nil, nil, policy.Destructive, policy.Destructive},
-		{"get_page", yes, yes, policy.Destructive, policy.Destructive},
+		{"get_page", yes, yes, policy.Read, policy.Destructive},
 		{"get_page", no, nil, policy.Write, policy.Write},
 		{"get_page", nil, nil, policy.Read, policy.Read},
 	} {

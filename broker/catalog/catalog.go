@@ -278,7 +278,7 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	c.approved = all
 	listings := make([]discovery.Listing, 0, len(all)+len(o.Fixed))
 	for i, s := range o.Servers {
-		l := o.Overrides[s.Name].Apply(o.Tools.Filter(all[i]))
+		l := o.Overrides[s.Name].Apply(s.Reviewed(o.Tools.Filter(all[i])))
 		if o.Rules != nil {
 			l = o.Rules.Offers(l)
 		}

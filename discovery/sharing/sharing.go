@@ -1,4 +1,5 @@
-// Package sharing says who may share a running instance of a server: it knows published servers by their names, and judges tools by theirs.
+// Package sharing has what is known of published servers beside what they say: who may share a running instance, and
+// what their tools can do. It knows servers by their names, and judges other tools by theirs.
 package sharing
 
 import (
@@ -86,15 +87,20 @@ var packageVersion = lazyregexp.New(`(.)(@|==|:)[\w.~^*+-]+$`)
 
 // Known finds a server by a word of its command line; its name comes with it.
 func Known(command string, args []string) (k Server, name string, ok bool) {
+	return lookup(published, command, args)
+}
+
+// lookup finds what a table has about a published server, by a word of its command line.
+func lookup[T any](table map[string]T, command string, args []string) (found T, name string, ok bool) {
 	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(command, `\`, "/")), ".exe")
 	for w := range strings.FieldsSeq(program + " " + strings.Join(args, " ")) {
 		for _, name := range []string{w, packageVersion.ReplaceAllString(w, "$1"), installed(w)} {
-			if k, ok := published[name]; ok {
-				return k, name, true
+			if found, ok := table[name]; ok {
+				return found, name, true
 			}
 		}
 	}
-	return Server{}, "", false
+	return found, "", false
 }
 
 // installed is the package of npm that a file belongs to, such as the program that

@@ -31,6 +31,12 @@ func (c Config) sharing(tools []discovery.ListedTool, asks bool) (s sharing.Kind
 	return sharing.Shared, "no tool seems to depend on earlier calls"
 }
 
+// Reviewed returns the server's listing with what is known of its tools as published
+// ones.
+func (c Config) Reviewed(l discovery.Listing) discovery.Listing {
+	return sharing.Reviewed(c.Command, c.Args, l)
+}
+
 // apart is c for an instance that others run beside, in a project's folder if c
 // names none.
 func (c Config) apart(folder string) Config {

@@ -1,0 +1,191 @@
+package sharing
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// The classes of tools, as package policy spells them.
+const (
+	read        = "read"
+	unknown     = "unknown"
+	write       = "write"
+	destructive = "destructive"
+)
+
+// A judged is the class of some tools of a published server, and why.
+type judged struct {
+	class, why string
+	tools      string // their names, with spaces between them
+}
+
+// A server that was reviewed. What is not judged keeps the class that its name and its
+// server's annotations give it: they were right.
+type reviewedServer struct {
+	packages string // as in published, with spaces between them
+	judged   []judged
+}
+
+// Reasons that several servers share.
+const (
+	onlyAsks   = "it only asks a service, and changes nothing there"
+	actsOnPage = "it acts on a page as a person would; a click or a key may send a form, but destroys nothing by itself"
+	looksAt    = "it changes what the browser shows, and nothing else"
+	arbitrary  = "it runs code that the caller writes"
+	addsOnly   = "it adds something, and changes nothing that is there"
+)
+
+// reviews are the servers that most people have. A tool is judged by hand, from what
+// it does with the worst arguments that its schema allows; it gets a milder class than
+// its server's hints only if nothing is lost by it for good. What deletes, overwrites,
+// runs code or uploads files of the user is never made milder.
+var reviews = []reviewedServer{
+	{"@playwright/mcp mcp/playwright mcr.microsoft.com/playwright/mcp", []judged{
+		{write, looksAt, "browser_close browser_resize browser_emulate_media browser_navigate browser_navigate_back browser_hover browser_tabs browser_navigate_forward browser_tab_list browser_tab_new browser_tab_select browser_tab_close"},
+		{write, actsOnPage, "browser_click browser_type browser_press_key browser_fill_form browser_select_option browser_drag"},
+		{destructive, arbitrary, "browser_evaluate browser_run_code browser_run_code_unsafe"},
+		{destructive, "it hands files of this computer to a page", "browser_file_upload browser_drop"},
+		{destructive, "it says yes to what a page asks before it deletes", "browser_handle_dialog"},
+	}},
+	{"chrome-devtools-mcp", []judged{
+		{read, "it looks at a page, or waits for it", "list_pages select_page wait_for list_console_messages get_console_message list_network_requests"},
+	}},
+	{"@modelcontextprotocol/server-puppeteer mcp/puppeteer", []judged{
+		{read, "it takes a picture of the page", "puppeteer_screenshot"},
+		{write, looksAt, "puppeteer_navigate puppeteer_hover"},
+		{write, actsOnPage, "puppeteer_click puppeteer_fill puppeteer_select"},
+		{unknown, arbitrary, "puppeteer_evaluate"},
+	}},
+	{"@executeautomation/playwright-mcp-server", []judged{
+		{write, looksAt, "playwright_navigate playwright_hover playwright_resize playwright_close playwright_go_back playwright_go_forward playwright_custom_user_agent"},
+		{write, actsOnPage, "playwright_click playwright_iframe_click playwright_fill playwright_iframe_fill playwright_select playwright_drag playwright_press_key playwright_click_and_switch_tab"},
+		{read, "it reads the page", "playwright_get_visible_text playwright_get_visible_html"},
+		{unknown, arbitrary, "playwright_evaluate"},
+	}},
+	{"@notionhq/notion-mcp-server mcp/notion", []judged{
+		{read, "the service is asked with POST, and nothing is changed", "API-post-search API-query-data-source API-post-database-query"},
+		{write, addsOnly, "API-post-page API-create-a-comment API-create-a-data-source API-create-a-database API-patch-block-children"},
+	}},
+	{"@negokaz/excel-mcp-server", []judged{
+		{read, "it reads a workbook", "excel_describe_sheets excel_read_sheet excel_screen_capture"},
+		{write, addsOnly, "excel_copy_sheet"},
+	}},
+	{"@softeria/ms-365-mcp-server", []judged{
+		{read, "the service is asked with POST, and nothing is changed", "extract-drive-item-sensitivity-labels"},
+		{write, "it makes a draft that a person may look at; nothing is sent", "create-draft-email create-forward-draft create-reply-draft create-reply-all-draft " +
+			"create-shared-mailbox-draft create-shared-mailbox-forward-draft create-shared-mailbox-reply-draft create-shared-mailbox-reply-all-draft"},
+		{write, "it adds something to the user's own account, and nobody else hears of it", "create-mail-folder create-mail-child-folder copy-mail-message create-todo-task-list create-todo-task create-todo-linked-resource " +
+			"create-onenote-notebook create-onenote-section create-onenote-page create-onenote-section-page create-contact-folder create-contact-child-folder create-contact-in-folder create-outlook-contact " +
+			"create-calendar create-outlook-category create-excel-table create-excel-chart add-excel-table-rows"},
+		{write, "it puts off a reminder of the user's own", "snooze-calendar-event-reminder dismiss-calendar-event-reminder"},
+		{destructive, "it carries any requests, deletions too", "graph-batch"},
+	}},
+	{"firecrawl-mcp mcp/firecrawl", []judged{
+		{write, "it ends a browser session that a call has opened", "firecrawl_interact_stop"},
+	}},
+	{"@modelcontextprotocol/server-filesystem mcp/filesystem", []judged{
+		{destructive, "it overwrites a file", "write_file edit_file"},
+		{destructive, "it replaces a file that is at the destination", "move_file"},
+	}},
+	{"@wonderwhy-er/desktop-commander", []judged{
+		{destructive, "it runs or feeds a program of this computer", "start_process interact_with_process"},
+		{destructive, "it overwrites a file", "write_file write_pdf edit_block move_file"},
+	}},
+	{"@modelcontextprotocol/server-postgres mcp/postgres", []judged{
+		{unknown, "its transaction is read-only, but a text of several statements may leave it", "query"},
+	}},
+	{"mcp-server-sqlite mcp-server-sqlite-npx mcp/sqlite", []judged{
+		{read, "it runs a SELECT only", "read_query"},
+		{destructive, "it runs any statement, DELETE and DROP too", "write_query"},
+	}},
+	{"mongodb-mcp-server mcp/mongodb", []judged{
+		{destructive, "it may drop the collection that has the new name", "rename-collection"},
+		{destructive, "it overwrites documents", "update-many"},
+	}},
+	{"@modelcontextprotocol/server-google-maps mcp/google-maps", []judged{
+		{read, onlyAsks, "maps_place_details maps_distance_matrix maps_elevation maps_directions"},
+	}},
+	{"tavily-mcp mcp/tavily", []judged{
+		{read, onlyAsks, "tavily_search tavily_extract tavily_map tavily_crawl tavily_research tavily-search tavily-extract tavily-map tavily-crawl"},
+	}},
+	{"@brave/brave-search-mcp-server @modelcontextprotocol/server-brave-search mcp/brave-search", []judged{
+		{read, onlyAsks, "brave_summarizer brave_llm_context"},
+	}},
+	{"exa-mcp-server", []judged{{read, onlyAsks, "web_search_exa web_fetch_exa"}}},
+	{"duckduckgo-mcp-server mcp/duckduckgo", []judged{{read, onlyAsks, "search fetch_content"}}},
+	{"mcp-server-fetch mcp/fetch", []judged{{read, "it fetches a page with GET", "fetch"}}},
+	{"mcp-server-time mcp/time", []judged{{read, "it reads the clock", "get_current_time convert_time"}}},
+	{"@upstash/context7-mcp mcp/context7", []judged{{read, onlyAsks, "resolve-library-id query-docs get-library-docs"}}},
+	{"@modelcontextprotocol/server-sequential-thinking mcp/sequentialthinking", []judged{{read, "it keeps a list of thoughts in its memory", "sequentialthinking"}}},
+	{"@modelcontextprotocol/server-memory mcp/memory", []judged{
+		{read, "it reads its own file", "open_nodes"},
+		{write, addsOnly, "create_entities create_relations add_observations"},
+	}},
+	{"mcp-server-git mcp/git @cyanheads/git-mcp-server", []judged{
+		{destructive, "changes that were not committed may be lost", "git_reset"},
+		{read, "it reads the repository", "git_status git_diff_unstaged git_diff_staged git_diff git_log git_show"},
+	}},
+	{"@modelcontextprotocol/server-github mcp/github", []judged{
+		{write, "a commit overwrites the file, and the one before stays in the history", "create_or_update_file push_files"},
+	}},
+	{"@zereight/mcp-gitlab mcp/gitlab", []judged{
+		{destructive, "it may delete the source branch, and cannot be taken back", "merge_merge_request"},
+		{destructive, "it changes who may overwrite a branch", "protect_branch unprotect_branch update_default_branch"},
+	}},
+	{"@modelcontextprotocol/server-slack mcp/slack", []judged{{write, addsOnly, "slack_post_message slack_reply_to_thread slack_add_reaction"}}},
+	{"@cocal/google-calendar-mcp", []judged{
+		{destructive, "it overwrites an event, and may tell its guests", "update-event"},
+		{destructive, "it may remove an account", "manage-accounts"},
+	}},
+	{"mcp-server-kubernetes", []judged{
+		{destructive, "it may stop what runs in the cluster", "kubectl_scale kubectl_rollout node_management"},
+		{destructive, "it overwrites what is in the cluster", "kubectl_apply kubectl_patch install_helm_chart upgrade_helm_chart"},
+		{destructive, "it runs any command", "exec_in_pod kubectl_generic"},
+	}},
+	{"n8n-mcp", []judged{
+		{destructive, "its action may be to delete or to roll back", "n8n_executions n8n_workflow_versions n8n_manage_datatable n8n_manage_folders n8n_manage_agents"},
+		{destructive, "it runs a workflow, which may do anything", "n8n_test_workflow n8n_evaluations"},
+	}},
+	{"@stripe/mcp mcp/stripe", []judged{
+		{destructive, "a subscription that was cancelled cannot be taken up again", "cancel_subscription"},
+	}},
+	{"@sentry/mcp-server mcp/sentry", []judged{
+		{write, "the issue keeps its history, and can be set back", "update_issue"},
+	}},
+	{"@antv/mcp-server-chart", []judged{{read, "it draws a picture from what it is given", "generate_spreadsheet"}}},
+	{"figma-developer-mcp", []judged{{write, "it writes pictures into a folder", "download_figma_images"}}},
+	{"argocd-mcp", []judged{{destructive, "it deletes an application, and with it what runs", "delete_application"}}},
+}
+
+// reviewed are the reviews by the names of packages, then by those of tools.
+var reviewed = func() map[string]map[string]*discovery.Review {
+	byPackage := make(map[string]map[string]*discovery.Review)
+	for _, s := range reviews {
+		for name := range strings.FieldsSeq(s.packages) {
+			tools := make(map[string]*discovery.Review)
+			for _, j := range s.judged {
+				for tool := range strings.FieldsSeq(j.tools) {
+					tools[tool] = &discovery.Review{Class: j.class, Why: j.why, Package: name}
+				}
+			}
+			byPackage[name] = tools
+		}
+	}
+	return byPackage
+}()
+
+// Reviewed returns a copy of a listing whose tools have what is known of them, if the
+// command line is that of a published server.
+func Reviewed(command string, args []string, l discovery.Listing) discovery.Listing {
+	tools, _, ok := lookup(reviewed, command, args)
+	if !ok {
+		return l
+	}
+	l.Tools = slices.Clone(l.Tools)
+	for i := range l.Tools {
+		l.Tools[i].Review = tools[l.Tools[i].Name]
+	}
+	return l
+}

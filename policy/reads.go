@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// onlyReads reports whether the name and the parameters of a tool, whose strongest
+// verb reads, leave no doubt that it only reads. Where something is in doubt, it
+// returns false: a person is asked once too often rather than never.
+func onlyReads(t *discovery.Tool) bool {
+	queries, ok := readingName(t.OwnName())
+	if !ok {
+		return false
+	}
+	if len(t.InputSchema) > maxReadSchema {
+		return false
+	}
+	if len(t.InputSchema) == 0 {
+		return true
+	}
+	var schema any
+	if json.Unmarshal(t.InputSchema, &schema) != nil {
+		return false
+	}
+	r := reading{queries: queries}
+	return r.schema(schema, 0)
+}
+
+const (
+	// maxReadSchema and maxReadDepth bound the schemas that are looked at.
+	maxReadSchema, maxReadDepth = 64 << 10, 32
+)
+
+// wordSet has the words of a text.
+func wordSet(text string) map[string]bool {
+	set := make(map[string]bool)
+	for w := range strings.FieldsSeq(text) {
+		set[w] = true
+	}
+	return set
+}
+
+var (
+	// readers are the verbs that say by themselves that a tool reads. Others of the
+	// class Read, such as "check", "query" or "convert", are nouns or mean several things.
+	readers = wordSet("get list read search find fetch describe retrieve lookup browse inspect view show count whoami")
+	// queryWords are words of names whose tools take a text in a language that may write.
+	queryWords = wordSet("query queries sql cypher graphql sparql mongo database db table tables graph")
+	// doubts are words beside which a reader may change something.
+	doubts = wordSet(`and or then pop dequeue consume ack acknowledge take claim swap swaps change changes rotate renew refresh regenerate
+		drain cut once rebase squash amend undo redo autofix fix heal repair out lease unread seen`)
+
+	// commands are parameters that say what is done, or in which words; whoever
+	// has written the schema may mean anything with them.
+	commands = wordSet(`sql statement statements command commands cmd script code expression function program shell cypher mutation mutations
+		graphql pipeline eval stdin method verb operation operations op ops action actions argv`)
+	// contents are parameters whose last word says that they are written somewhere.
+	contents = wordSet(`content contents body data payload value values patch diff updates edits document documents rows records blob bytes
+		destination dest outfile`)
+	// switches are words of parameters that make a tool do more than read.
+	switches = wordSet(`delete remove overwrite force purge drop truncate destroy write save create insert upsert replace clear reset mark
+		commit apply update consume ack pop rename move archive wipe erase cleanup fix heal`)
+	// moments follow a switch in what is a date or a person: "update_time".
+	moments = wordSet("date time at before after since until by")
+	places  = wordSet("path file folder dir directory filename")
+	// languages are parameters that hold a text in the language of a queryWord.
+	languages = wordSet("query queries q statement text expression filter")
+)
+
+// readingName reports whether a name begins with a verb that reads, after words that
+// name the server, and whether it is about queries in some language.
+func readingName(name string) (queries, ok bool) {
+	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
+		w := strings.ToLower(word)
+		switch {
+		case doubts[w]:
+			return false, false
+		case readers[w]:
+			ok = true
+		case !ok && verbs[w].class != 0 && !verbs[w].noun:
+			return false, false // another verb comes first
+		}
+		queries = queries || queryWords[w]
+	}
+	return queries, ok
+}
+
+// A reading looks at a schema for parameters that may write.
+type reading struct{ queries bool }
+
+// schema reports whether nothing in a JSON Schema may write.
+func (r *reading) schema(v any, depth int) bool {
+	if depth > maxReadDepth {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if key == "properties" {
+				if properties, ok := member.(map[string]any); ok {
+					for name, p := range properties {
+						if r.writes(name) || !r.schema(p, depth+1) {
+							return false
+						}
+					}
+					continue
+				}
+			}
+			if key == "patternProperties" || (key == "enum" || key == "const") && mayWrite(member) {
+				return false
+			}
+			switch key {
+			case "description", "title", "default", "examples", "enum", "const", "required":
+				continue
+			}
+			if !r.schema(member, depth+1) {
+				return false
+			}
+		}
+	case []any:
+		for _, member := range v {
+			if !r.schema(member, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// writes reports whether a parameter of that name may make a tool write.
+func (r *reading) writes(name string) bool {
+	var words []string
+	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
+		words = append(words, strings.ToLower(word))
+	}
+	if len(words) == 0 {
+		return true // nobody can say
+	}
+	last := words[len(words)-1]
+	for i, w := range words {
+		switch {
+		case commands[w] && (i == len(words)-1 || w == "sql"):
+			return true
+		case switches[w] && !moments[last]:
+			return true
+		case (w == "output" || w == "out" || w == "download" || w == "target") && places[last]:
+			return true
+		}
+	}
+	return contents[last] || r.queries && languages[last]
+}
+
+// mayWrite reports whether a value that a parameter may have, such as "delete" or
+// "PUT", is a verb that writes.
+func mayWrite(v any) bool {
+	switch v := v.(type) {
+	case string:
+		if len(v) > maxEnumValue {
+			return true
+		}
+		for word, rest := nextWord(v); word != ""; word, rest = nextWord(rest) {
+			verb := verbs[strings.ToLower(word)]
+			if verb.class == Destructive || verb.class == Write && !verb.noun {
+				return true
+			}
+		}
+	case []any:
+		for _, member := range v {
+			if mayWrite(member) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxEnumValue is how long a value may be that is read word by word.
+const maxEnumValue = 64

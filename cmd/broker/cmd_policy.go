@@ -12,7 +12,8 @@ import (
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	return group("policy", "Test and explain the policy: which calls are allowed, asked about or denied",
+	return group("policy", "Change, test and explain the policy: which calls are allowed, asked about or denied",
+		a.policyRuleCommand(policy.Allow), a.policyRuleCommand(policy.Ask), a.policyRuleCommand(policy.Deny),
 		a.policyExplainCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyReplayCommand(), a.policyInitCommand())
 }
 

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -191,30 +190,6 @@ func SetArg(data []byte, server string, i int, value string) ([]byte, error) {
 	bom, text := cutBOM(data)
 	at := elements[i]
 	return slices.Concat(bom, text[:at.StartOffset], []byte(quoteJSON(value)), text[at.EndOffset:]), nil
-}
-
-// AllowTools returns the configuration data with one more rule of its policy, which
-// allows tools.
-func AllowTools(data []byte, tools []string) ([]byte, error) {
-	path := []string{"broker", "policy", "rules"}
-	v, _, err := LookupKey(data, path)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := v.Value.(*hujson.Array)
-	if !ok || len(list.Elements) == 0 {
-		return SetKey(data, path, []any{Object{{"effect", "allow"}, {"tools", tools}}})
-	}
-	bom, text := cutBOM(data)
-	first, last := list.Elements[0], list.Elements[len(list.Elements)-1]
-	line := text[bytes.LastIndexByte(text[:first.StartOffset], '\n')+1 : first.StartOffset]
-	space := " "
-	if len(bytes.TrimSpace(line)) == 0 { // it begins a line
-		space = "\n" + string(line)
-	}
-	quoted, err := json.Marshal(tools)
-	rule := "," + space + `{"effect": "allow", "tools": ` + string(quoted) + `}`
-	return slices.Concat(bom, text[:last.EndOffset], []byte(rule), text[last.EndOffset:]), err
 }
 
 // serversKeyOf is the key under which the file has its servers.

@@ -379,6 +379,8 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case errors.Is(err, ErrUnanswered):
+			return unanswered(call.Tool, d)
 		case err != nil:
 			refused := Refused(call.Tool, d)
 			refused.Message += " (" + gate.Quote(err.Error(), maxApproveError) + ")"

@@ -218,6 +218,10 @@ func TestApproval(t *testing.T) {
 	if e := buy(); e == nil || e.Code != bridge.CodeApproval || !strings.Contains(e.Message, "(the window was closed)") || !strings.Contains(e.Hint, "broker policy explain shop.buy") {
 		t.Errorf("not answered: %v", e)
 	}
+	problem = bridge.ErrUnanswered
+	if e := buy(); e == nil || e.Code != bridge.CodeApproval || !strings.Contains(e.Message, "closed the question") || strings.Contains(e.Message, "said no") {
+		t.Errorf("closed: %v", e)
+	}
 	if sent != 1 {
 		t.Errorf("%d calls sent", sent)
 	}

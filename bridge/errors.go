@@ -118,6 +118,15 @@ func Refused(t *discovery.Tool, d policy.Decision) *Error {
 	return e
 }
 
+// unanswered is the error of a call of t about which a person was asked, and has not
+// answered.
+func unanswered(t *discovery.Tool, d policy.Decision) *Error {
+	e := Refused(t, d)
+	e.Message = t.ID + " needs the approval of a person, who closed the question without an answer: it " + d.Reason
+	e.Hint = "it was not denied: go on without it, or call it again when the user wants to be asked again"
+	return e
+}
+
 // of returns e about t, whose server may know it by another name.
 func (e *Error) of(t *discovery.Tool) *Error {
 	if own := t.OwnName(); own != t.Name {

@@ -47,6 +47,9 @@ var (
 	ErrWithheld = errors.New("the call waits for the decision of a person")
 	// ErrNobody means that a call cannot wait for a person.
 	ErrNobody = errors.New("nobody can be asked here")
+	// ErrUnanswered means that a person was asked and has closed the question without an
+	// answer, which is not a no.
+	ErrUnanswered = errors.New("the question was closed without an answer")
 )
 
 // Forget lets the policy know of no call that the run made before.

@@ -91,7 +91,7 @@ func TestWriteMarkIsOfTheClass(t *testing.T) {
 func TestThePersonAtTheClientIsAsked(t *testing.T) {
 	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"preset":"open","rules":[{"effect":"ask","tools":["library.lend"],"reason":"books are rare"}]}`)})
 	for _, version := range versions {
-		for says, want := range map[string]string{"approve once": "ok", "deny": "denied", "decline": "denied", "": "needs_approval"} {
+		for says, want := range map[string]string{"approve once": "ok", "deny": "denied", "decline": "denied", "cancel": "needs_approval", "": "needs_approval"} {
 			t.Run(version+" "+says, func(t *testing.T) {
 				t.Parallel()
 				store, err := sqlite.Open(t.TempDir(), nil)
@@ -106,8 +106,8 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 				if says != "" {
 					o = &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 						asked = append(asked, req.Params.Message)
-						if says == "decline" {
-							return &mcp.ElicitResult{Action: "decline"}, nil
+						if says == "decline" || says == "cancel" {
+							return &mcp.ElicitResult{Action: says}, nil
 						}
 						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": says}}, nil
 					}}
@@ -123,6 +123,12 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 				if len(asked) != 1 || !strings.HasPrefix(asked[0], "A call needs your approval.\n\n1. library__lend (it is a call that the policy asks about: books are rare)\n   {") ||
 					strings.Count(asked[0], "\n") != 3 || strings.Contains(asked[0], "ghp_") || !strings.Contains(asked[0], "chosen by the caller") {
 					t.Errorf("asked %q", asked)
+				}
+				if says == "cancel" { // nothing was decided
+					if events, err := store.Events(t.Context(), time.Time{}, 10); err != nil || slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == state.EventApproval }) {
+						t.Errorf("events %+v, %v", events, err)
+					}
+					return
 				}
 				decided := map[string]string{"ok": "approved 1 library__lend", "denied": "denied 1 library__lend"}[want]
 				events, err := store.Events(t.Context(), time.Time{}, 10)

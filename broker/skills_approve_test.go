@@ -100,7 +100,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 		for _, tt := range []struct {
 			says       string // or what is done instead of saying something
 			runs, kept bool
-		}{{"once", true, false}, {"always", true, true}, {"no", false, false}, {"decline", false, false}} {
+		}{{"once", true, false}, {"always", true, true}, {"no", false, false}, {"decline", false, false}, {"cancel", false, false}} {
 			t.Run(version+" "+tt.says, func(t *testing.T) {
 				t.Parallel()
 				dir, registry := newTools(t)
@@ -118,14 +118,14 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 							t.Errorf("the question lacks %s: %s", want, req.Params.Message)
 						}
 					}
-					if tt.says == "decline" {
-						return &mcp.ElicitResult{Action: "decline"}, nil
+					if tt.says == "decline" || tt.says == "cancel" {
+						return &mcp.ElicitResult{Action: tt.says}, nil
 					}
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": tt.says}}, nil
 				}))
 				for try := 1; try <= 2; try++ {
 					got := runTool(t, cs, "tools", "scripts/count.py", map[string]any{"args": []string{"a"}, "stdin": "one\ntwo"})
-					if tt.runs != (got.Stdout == "2 a\n") || !tt.runs && got.code != "script_not_allowed" {
+					if tt.runs != (got.Stdout == "2 a\n") || !tt.runs && got.code != map[bool]string{true: "approval_required", false: "script_not_allowed"}[tt.says == "cancel"] {
 						t.Errorf("try %d: %s", try, got.text)
 					}
 				}

@@ -136,11 +136,16 @@ func decisionForm(answers []string, more string) json.RawMessage {
 		strings.Join(answers, `","`) + `"]}` + more + `},"required":["decision"]}`)
 }
 
-// decisionOf returns the answers of a form, or nothing if it was closed.
+// decisionOf returns the answers of a form, or nothing if it was cancelled or closed. To
+// decline it is to deny what it asks about.
 func decisionOf(sent mcp.InputResponse) (decision, except string) {
-	if result, ok := sent.(*mcp.ElicitResult); ok && result.Action == "accept" {
+	result, ok := sent.(*mcp.ElicitResult)
+	switch {
+	case ok && result.Action == "accept":
 		decision, _ = result.Content["decision"].(string)
 		except, _ = result.Content["except"].(string)
+	case ok && result.Action == "decline":
+		decision = denyCalls
 	}
 	return decision, except
 }
@@ -167,6 +172,9 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 	}
 	calls := []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}}
 	r, err := x.ask(ctx, calls)
+	if err == nil && r.answer == "" {
+		return false, bridge.ErrUnanswered
+	}
 	if err == nil && x.o.Audit != nil {
 		id := x.id
 		if x.journal != nil {

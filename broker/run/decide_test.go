@@ -190,10 +190,13 @@ func (*person) PageDone(string)                      {}
 func (p *person) Answer(_ context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	p.asked = append(p.asked, q.(*mcp.ElicitParams).Message)
 	if len(p.answers) == 0 {
-		return &mcp.ElicitResult{Action: "decline"}, nil
+		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
 	answer := p.answers[0]
 	p.answers = p.answers[1:]
+	if answer == "decline" || answer == "cancel" {
+		return &mcp.ElicitResult{Action: answer}, nil
+	}
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer, "except": p.except}}, nil
 }
 
@@ -212,6 +215,10 @@ func TestPersonAtTheClient(t *testing.T) {
 		{[]string{"stop"}, 1, 0, 1, "the user stopped the run: written: 1 t__write; not written: 2 t__ask, 3 t__ask"},
 		{nil, 3, 0, 1, ""},
 		{[]string{"approve once"}, 3, 2, 2, ""},
+		{[]string{"approve once", "decline"}, 1, 2, 2, "t__ask was denied by the user"},
+		{[]string{"decline"}, 1, 0, 1, "t__ask was denied by the user"},
+		{[]string{"cancel"}, 3, 0, 1, ""},
+		{[]string{"maybe"}, 3, 0, 1, ""},
 	} {
 		t.Run(strings.Join(tt.answers, ", "), func(t *testing.T) {
 			w, p := newWorld(t), &person{answers: tt.answers}
@@ -287,6 +294,9 @@ func TestLongCallsAtTheClient(t *testing.T) {
 		{"too long and approved", 10_100, []string{"approve once", "approve once"}, 1, 3, "", false},
 		{"too long and approved for the run", 50_000, []string{"approve for this run"}, 1, 3, "", false},
 		{"too long and denied", 10_100, []string{"deny", "approve once"}, 2, 0, `["denied","made"]`, false},
+		{"too long and declined", 10_100, []string{"decline", "approve once"}, 2, 0, `["denied","made"]`, false},
+		{"declined before the rest", 9_900, []string{"show the rest", "decline", "approve once"}, 3, 0, `["denied","made"]`, false},
+		{"closed before the rest", 9_900, []string{"show the rest", "cancel"}, 2, 3, "", false},
 		{"too long and closed", 10_100, nil, 1, 3, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,6 +102,9 @@ const (
 	sayAlways = "always"
 )
 
+// errClosed means that the person was asked and did not answer, which is not a no.
+var errClosed = errors.New("the question was closed without an answer")
+
 var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it?",` +
 	`"enum":["` + sayNo + `","` + sayOnce + `","` + sayAlways + `"],` +
 	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
@@ -136,9 +140,11 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 	filled, ok := answer.(*mcp.ElicitResult)
 	switch {
 	case !ok:
-		return "", fmt.Errorf("its answer is no answer to a form")
-	case filled.Action != "accept":
+		return "", fmt.Errorf("its answer is not an answer to a form")
+	case filled.Action == "decline":
 		return sayNo, nil
+	case filled.Action != "accept": // cancelled or closed, which decides nothing
+		return "", errClosed
 	}
 	switch said, _ := filled.Content["run"].(string); {
 	case said == sayAlways, said == sayOnce && r.shownWhole():

@@ -258,8 +258,12 @@ func (s *session) pagesFirst(ctx context.Context, c *liveCall, err error) error 
 		if askErr != nil {
 			return askErr
 		}
-		if answer.(*mcp.ElicitResult).Action != "accept" {
+		switch answer.(*mcp.ElicitResult).Action {
+		case "accept":
+		case "decline":
 			return c.refuse(hidden, "the person did not agree to that", "", false)
+		default:
+			return c.refuse(hidden, "the person closed the question without an answer", "call again when the person wants to be asked again", true)
 		}
 	}
 	return c.refuse(page, "that takes a while", "call again when the person is done there", true)

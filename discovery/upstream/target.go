@@ -35,22 +35,23 @@ func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
 func (c Config) resolveIn(expand func(string) (string, error), environ []string) (*target, error) {
 	var errs []error
 	values := make(map[string]string) // value → reference
-	one := func(where, s string) string {
+	one := func(where, setting, s string) string {
 		out, err := expand(s)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("in %s, %w", where, err)) // "Authorization: …" would be hidden as a secret
 			return ""
 		}
+		inAddress := strings.ContainsAny(s, "@?") && strings.Contains(s, "://") // a password or a key, perhaps
 		for _, ref := range reference.FindAllString(s, -1) {
-			if v, err := expand(ref); err == nil {
+			if v, err := expand(ref); err == nil && (inAddress || !hide.PlainReference(ref, setting, v)) {
 				values[v] = ref
 			}
 		}
 		return out
 	}
 	given := func(kind, name, s string) string {
-		out := one(kind+"."+name, s)
-		if !reference.MatchString(s) && !hide.LooksPublic(name, s) {
+		out := one(kind+"."+name, name, s)
+		if !reference.MatchString(s) && !hide.LooksPublic(name, s) && !hide.IsPlain(name, s) {
 			values[s] = "[" + kind + "." + name + "]"
 			if _, rest, ok := strings.Cut(s, " "); ok && kind == "headers" {
 				values[rest] = values[s] // such as what follows "Bearer"
@@ -58,17 +59,18 @@ func (c Config) resolveIn(expand func(string) (string, error), environ []string)
 		}
 		return out
 	}
-	t := &target{url: one("url", c.URL)}
-	t.Program, t.Dir = one("command", c.Command), one("cwd", c.Dir)
+	t := &target{url: one("url", "", c.URL)}
+	t.Program, t.Dir = one("command", "", c.Command), one("cwd", "", c.Dir)
 	for i, a := range c.Args {
 		where := fmt.Sprintf("args[%d]", i)
-		t.Args = append(t.Args, one(where, a))
 		before := ""
 		if i > 0 {
 			before = c.Args[i-1]
 		}
-		if v := hide.SecretArg(before, a); v != "" && !reference.MatchString(v) {
-			values[v] = "[" + where + "]"
+		t.Args = append(t.Args, one(where, flagOf(before, a), a))
+		secret := hide.SecretArg(before, a)
+		if secret != "" && !reference.MatchString(secret) {
+			values[secret] = "[" + where + "]"
 		}
 	}
 	for _, v := range hide.SecretsInURL(c.URL) {
@@ -87,4 +89,20 @@ func (c Config) resolveIn(expand func(string) (string, error), environ []string)
 	t.Env = launch.Environment(environ, env)
 	t.hide = hide.New(values)
 	return t, errors.Join(errs...)
+}
+
+// flagOf is the name of the flag that the argument arg is, or whose value it is if it
+// stands after before.
+func flagOf(before, arg string) string {
+	if !strings.HasPrefix(arg, "-") {
+		if name, _, ok := strings.Cut(arg, ":"); ok && hide.SecretArg(before, arg) != "" {
+			return name // such as "Authorization: Bearer …"
+		}
+		arg = before
+	}
+	if !strings.HasPrefix(arg, "-") {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return name
 }

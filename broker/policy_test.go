@@ -181,3 +181,29 @@ func TestToolsOfPublishedServersAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// A tool that a rule denies is not found, and says so, with the rule's reason, to those
+// who know its name: by id, by namespace, by import and in a search.
+func TestDeniedToolsSayWhy(t *testing.T) {
+	var tools []listedTool
+	for _, name := range []string{"create_note", "delete_note", "purge_notes", "list_notes"} {
+		tools = append(tools, listedTool{Name: name, Description: strings.ReplaceAll(name, "_", " "), InputSchema: stringParams("id")})
+	}
+	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"rules":[{"effect":"deny","tools":["notes"],"class":["destructive"],"reason":"notes are kept"}]}`)})
+	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "notes", tools...)}, Policy: rules})
+	b.Refresh(t.Context())
+	cs := connect(t, b, "2025-11-25", nil)
+	const want = "notes__delete_note is denied by the policy: notes are kept"
+	for _, code := range []string{
+		"return await callMCPTool('notes__delete_note', {})", "return await callMCPTool('notes.deleteNote', {})",
+		"return await notes.deleteNote({})", "import { deleteNote } from './servers/notes'; return await deleteNote({})",
+	} {
+		if text, _ := call(t, cs, "execute_code", map[string]any{"code": code}); !strings.Contains(text, want) || strings.Contains(text, "create") || strings.Contains(text, "did you mean") {
+			t.Errorf("%s: %s", code, text)
+		}
+	}
+	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "notes__purge_notes"})
+	if err != nil || !strings.Contains(found.Note, "is denied by the policy: notes are kept") || strings.Contains(fmt.Sprint(found.Tools), "purge") {
+		t.Errorf("%+v, %v", found, err)
+	}
+}

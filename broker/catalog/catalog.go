@@ -285,14 +285,22 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 		listings = append(listings, l)
 	}
 	c.full = discovery.NewCatalog(append(listings, o.Fixed...), o.Disabled...)
-	if o.Rules != nil {
-		c.full = c.full.Filter(func(t *discovery.Tool) bool { return o.Rules.Decide(policy.CallOf(t)).Effect != policy.Deny })
-	}
-	c.scope = c.full
-	if len(o.Scope) > 0 {
-		c.scope = c.full.Filter(func(t *discovery.Tool) bool { return o.Scope.Decide(policy.CallOf(t)).Effect != policy.Deny })
+	denied := func(t *discovery.Tool) bool { return o.denies(t).Effect == policy.Deny }
+	if c.scope = c.full; slices.ContainsFunc(c.full.Tools(), denied) {
+		c.scope = c.full.Filter(func(t *discovery.Tool) bool { return !denied(t) })
 	}
 	return c.full, c.scope
+}
+
+// denies returns the decision about every call of a tool, whatever its arguments.
+func (o *Options) denies(t *discovery.Tool) policy.Decision {
+	call := policy.CallOf(t)
+	if o.Rules != nil {
+		if d := o.Rules.Decide(call); d.Effect == policy.Deny {
+			return d
+		}
+	}
+	return o.Scope.Decide(call)
 }
 
 // Approved is what the servers list, in config order, without what is held.
@@ -374,18 +382,26 @@ func (c *Catalog) Starting(server string) []upstream.Starting {
 
 // Denied is the failure of a call to a tool that is not in scope.
 func (c *Catalog) Denied(t *discovery.Tool) *bridge.Error {
-	return bridge.Refused(t, c.options().Scope.Decide(policy.CallOf(t)))
+	return bridge.Refused(t, c.options().denies(t))
 }
 
-// Hidden reports whether name is the name of a tool that is not in scope.
-func (c *Catalog) Hidden(name string) bool {
+// Hidden returns a tool of that name that every call would be denied for, if none that can
+// be called has it.
+func (c *Catalog) Hidden(name string) (t *discovery.Tool, hidden bool) {
 	full, scope := c.Both()
-	_, known := full.Tool(name)
-	if !known {
-		known = len(SameName(full, name)) > 0
+	if full == scope {
+		return nil, false
 	}
-	_, usable := scope.Tool(name)
-	return known && !usable && len(SameName(scope, name)) == 0
+	if _, usable := scope.Tool(name); usable || len(SameName(scope, name)) > 0 {
+		return nil, false
+	}
+	if t, ok := full.Tool(name); ok {
+		return t, true
+	}
+	if ids := SameName(full, name); len(ids) > 0 {
+		return full.Tool(ids[0])
+	}
+	return nil, false
 }
 
 // Learns reports whether the results of t are learned from: it says too little

@@ -160,6 +160,7 @@ type search struct {
 	renderer renderer
 	text     string // what is searched for; empty to browse
 	server   string // config key, or empty for all
+	hidden   bool   // the text is the name of a tool that cannot be called
 	answer   SearchAnswer
 }
 
@@ -254,8 +255,9 @@ func (s *search) find(ctx context.Context) error {
 	results = results[:min(limit, len(results))]
 	s.answer.Unsearched = s.unsearched(len(results) == 0)
 	s.show(ctx, results)
-	if s.f.catalog.Hidden(s.text) {
-		s.note("there is a tool of this name, but it is not marked read-only, and this broker runs read-only")
+	if t, ok := s.f.catalog.Hidden(s.text); ok {
+		s.hidden = true
+		s.note("there is a tool of this name, but it cannot be called: %s", s.f.catalog.Denied(t).Message)
 	} else {
 		s.explainWords(found)
 	}

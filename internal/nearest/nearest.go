@@ -15,8 +15,60 @@ import (
 // maxLen is how many bytes of a name are compared.
 const maxLen = 128
 
+// destroys and keeps are words of names that mean the opposite of each other.
+var (
+	destroys = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "wipe", "clear", "truncate", "uninstall", "revoke", "kill"}
+	keeps    = []string{"create", "add", "get", "list", "read", "insert", "make", "new", "show", "find", "search", "update", "set", "archive", "restore", "install", "grant", "start"}
+)
+
+// opposed reports whether one of two names has a word that destroys and the other, in
+// its place, one that does not: nobody who asks for the one means the other. A name that
+// is misspelt has neither.
+func opposed(asked, known string) bool {
+	from, to := destroying(asked), destroying(known)
+	return from > 0 && to < 0 || from < 0 && to > 0
+}
+
+// destroying is 1 for a name that begins with a word that destroys, behind that of a
+// server, -1 for one that begins with another verb that is known, and else 0.
+func destroying(name string) int {
+	for i, word := range words(prefix(name)) {
+		switch {
+		case i == 4:
+			return 0
+		case slices.Contains(destroys, word):
+			return 1
+		case slices.Contains(keeps, word):
+			return -1
+		}
+	}
+	return 0
+}
+
+// words returns the words of a name of any style, in lower case.
+func words(name string) (list []string) {
+	start := 0
+	for i, r := range name {
+		letter := 'a' <= r|0x20 && r|0x20 <= 'z' && r < utf8.RuneSelf
+		capital := letter && r < 'a' && i > 0 && name[i-1] >= 'a'
+		if letter && !capital {
+			continue
+		}
+		if i > start {
+			list = append(list, strings.ToLower(name[start:i]))
+		}
+		if start = i; !letter {
+			start++
+		}
+	}
+	if start < len(name) {
+		list = append(list, strings.ToLower(name[start:]))
+	}
+	return list
+}
+
 // Names returns at most n of known that are close to name, nearest first and
-// alphabetical among equals: equal but for case and separators, within an
+// alphabetical among equals, and never one that creates for one that deletes: equal but for case and separators, within an
 // edit distance of a third of the name's length, or containing it. The
 // comparison is that of folded names, as far as maxLen of them.
 func Names(name string, known []string, n int) []string {
@@ -31,6 +83,9 @@ func Names(name string, known []string, n int) []string {
 	chars := utf8.RuneCountInString(key)
 	var found []candidate
 	for _, k := range known {
+		if opposed(name, k) {
+			continue
+		}
 		f := Fold(prefix(k))
 		limit := max(1, (max(len(key), len(f))+1)/3)
 		part := len(key) >= 3 && strings.Contains(f, key) || len(f) >= 3 && strings.Contains(key, f)

@@ -37,6 +37,19 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Nobody who wants to delete is sent to a tool that creates, nor the other way round.
+func TestDeletingIsNotCreating(t *testing.T) {
+	known := []string{"create_note", "gh__create_repo", "addMember", "delete_page", "remove_file", "clear-cache", "get_cache"}
+	for name, want := range map[string][]string{
+		"delete_note": {"delete_page"}, "gh__delete_repo": nil, "removeMember": nil, "create_page": {"create_note"}, "add_file": nil, "get-caches": {"get_cache"},
+		"creat_note": {"create_note"}, "delte_page": {"delete_page"}, "removeFile": {"remove_file"}, "delete_pages": {"delete_page"}, "clearCache": {"clear-cache"},
+	} {
+		if got := Names(name, known, 3); !slices.Equal(got, want) {
+			t.Errorf("Names(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestEquallyNearNamesComeByAlphabet(t *testing.T) {
 	for _, known := range [][]string{{"ab3", "ab1", "ab2"}, {"ab2", "ab3", "ab1"}} {
 		if got := Names("ab", known, 2); !slices.Equal(got, []string{"ab1", "ab2"}) {

@@ -41,6 +41,8 @@ type FreeName struct {
 	// Called says that the program calls it, or a member of it, without having
 	// asked for its type: what does so ends with a ReferenceError.
 	Called bool `json:"called,omitempty"`
+	// Withheld says that the runtime has a reason of its own why the name is not there.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // A Literal is what the text of a program says of a value.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -88,7 +89,7 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	x.keepOriginsOf(a.Ref, ref)
 	a.Ref = cmp.Or(a.Ref, ref)
 	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
-	a.Diagnostics = diagnostics(res)
+	a.Diagnostics = x.located(diagnostics(res))
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
 	if !x.Request.Whole {
 		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
@@ -98,7 +99,7 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
-	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res.ExitCode))
+	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res.ExitCode), x.pythonHint(res.ExitCode))
 	if x.unkept.Load() {
 		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
 	}
@@ -122,6 +123,17 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	a.Hint = gate.NewText(strings.Join(hints, "; ")).Cut(maxHintChars).String()
 	a.DurationMS = time.Since(x.started).Milliseconds()
 	return a
+}
+
+// scriptPlace is a place in a script as sandboxes write it.
+var scriptPlace = lazyregexp.New(`\bagent\.[jt]s(:\d)`)
+
+// located returns a text of ours with the script's own name in its places.
+func (x *Execution) located(text string) string {
+	if x.Request.File == "" {
+		return text
+	}
+	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(x.Request.File), "$", "$$")+"$1")
 }
 
 // diagnostics are the notes on a run and then why it failed.

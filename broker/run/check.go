@@ -116,6 +116,12 @@ func literalOf(l sandbox.Literal) bridge.Literal {
 // means that the script cannot go on without it, a hint alone what to say if
 // it fails for it.
 func undefined(scope *discovery.Catalog, n sandbox.FreeName) (message, hint string) {
+	if s, ok := scope.FindServer(n.Name); ok && n.Called && s.Namespace != n.Name {
+		return fmt.Sprintf("%s is not defined: the server %s is %s in scripts", n.Name, s.Listing.Server, s.Namespace), ""
+	}
+	if n.Withheld {
+		return "", ""
+	}
 	if imports := importsOf(scope, n.Name); len(imports) > 0 {
 		hint = strings.Join(imports, "\nor: ")
 		if n.Called {

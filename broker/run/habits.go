@@ -3,6 +3,8 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
@@ -24,6 +26,28 @@ const (
 	unwrapsHint = "a call returns what the tool answered, parsed, and not { content: [{ text }] }: use r where the script has r.content[0].text or r.structuredContent"
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
+
+// python matches what Python has and TypeScript has not: blocks that begin with a colon
+// at the end of a line, imports without quotes, comprehensions and f-strings.
+var python = lazyregexp.New(`(?m)^[ \t]*(?:(?:async )?def \w+\s*\(.*\)\s*(?:->[^:\n]*)?:|class \w+[^{\n]*:|(?:for \w[\w, ]* in|if|elif|while|with|except)\b[^{?\n]*:|(?:else|try|finally|except):|` +
+	`from [\w.]+ import [\w*(][^"'\n]*|import \w[\w.]*(?: as \w+)?(?:, *\w[\w.]*)*)[ \t]*(?:#.*)?$|[\[({][^\n;\x60]* for \w+ in \w[^\n;\x60]*[\])}]|\bprint\(f["']`)
+
+// pythonHint returns a hint for a script in Python that was run as another language.
+func (x *Execution) pythonHint(exit int) []string {
+	if exit != sandbox.ExitRefused && exit != sandbox.ExitThrew || slices.Contains([]string{"python", "py"}, strings.ToLower(x.Request.Language)) || !python.MatchString(x.Request.Code) {
+		return nil
+	}
+	if x.o.Language == sandbox.Python && x.Request.Language == "" {
+		return nil
+	}
+	switch {
+	case !slices.Contains(x.o.Languages, sandbox.Python) || x.o.NotHere[sandbox.Python] != "":
+		return []string{"this looks like Python, which does not run here: write it in TypeScript"}
+	case x.Request.Shell:
+		return []string{"this looks like Python: broker exec --language python"}
+	}
+	return []string{`this looks like Python: send it with "language": "python", or write it in TypeScript`}
+}
 
 // habits records what the results of an execution contained. The zero value is ready to
 // use; it is safe for concurrent use.

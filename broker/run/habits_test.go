@@ -7,6 +7,30 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
+func TestPythonIsRecognised(t *testing.T) {
+	for code, want := range map[string]bool{
+		"import os\nfor x in range(3):\n    print(x)":             true,
+		"def main():\n  return 1":                                 true,
+		"from datetime import datetime\nprint(datetime.now())":    true,
+		"if x > 1:\n  y()\nelse:\n  z()":                          true,
+		"print([n['id'] for n in notes.list()])":                  true,
+		`print(f"{x} items")`:                                     true,
+		"try:\n  a()\nexcept Exception as e:\n  pass":             true,
+		"import { a } from './servers/a'\nreturn await a({})":     false,
+		"import a from './a'":                                     false,
+		"for (const x of y) { z(x) }":                             false,
+		"const o = {\n  if: 1,\n  else:\n    2 }":                 true, // rare, and a hint only
+		"switch (x) {\n case 1:\n  f()\n default:\n  g() }":       false,
+		"return a ?\n  b :\n  c":                                  false,
+		"for await (const x of [1]) console.log(`${x} for y in`)": false,
+		"// for each in the list:\nreturn 1":                      false,
+	} {
+		if got := python.MatchString(code); got != want {
+			t.Errorf("%q: %t, want %t", code, got, want)
+		}
+	}
+}
+
 func TestHabitsOfMCPClients(t *testing.T) {
 	for code, want := range map[string]int{
 		"return (await s.a({})).content[0].text":             1,

@@ -63,6 +63,8 @@ type Request struct {
 	Whole bool
 	// Shell says that who reads the answer types commands.
 	Shell bool
+	// File is the name that messages have for the script; empty for agent.ts.
+	File string
 }
 
 // Sharer is who has a share of what all clients use: whose token it is, else one

@@ -50,6 +50,9 @@ func (a *app) execCommand() *cobra.Command {
 				return usage("--isolation is %q: use worker or container", isolation)
 			}
 			req := broker.ExecuteRequest{Code: code, Plan: plan, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
+			if args[0] != "-" {
+				req.File = args[0]
+			}
 			// A file on stdin may be data, and a log on stderr is read by nobody now.
 			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)

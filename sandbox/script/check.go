@@ -21,8 +21,11 @@ func (t *Tree) Ask(ctx context.Context, knows func(name string) bool) (sandbox.V
 	}
 	parsed := t.parsed
 	parsed.Names = slices.DeleteFunc(slices.Clone(parsed.Names), func(n sandbox.FreeName) bool {
-		return Withheld[n.Name] != "" || knows(n.Name)
+		return Withheld[n.Name] != "" && !n.Called || Withheld[n.Name] == "" && knows(n.Name)
 	})
+	for i := range parsed.Names {
+		parsed.Names[i].Withheld = Withheld[parsed.Names[i].Name] != ""
+	}
 	parsed.Names = parsed.Names[:min(len(parsed.Names), maxSites)]
 	var whole composed
 	if t.CheckSource && t.Language != sandbox.JavaScript {

@@ -168,6 +168,9 @@ func within(message, scope string) string {
 
 func (v *resolver) unknownModule(name string) string {
 	if reason, ok := builtin(name); ok {
+		if server := "servers/" + normalize(name); slices.Contains(v.names, server) {
+			reason += "; the server is ./" + server
+		}
 		return fmt.Sprintf("there is no module %q: %s", name, reason)
 	}
 	key := normalize(name)

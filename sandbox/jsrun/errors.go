@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -29,7 +30,8 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 	}
 	text := r.errorLine(o)
 	text += r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
-	hint := r.hint(r.errorHead(o))
+	name, message := r.errorHead(o)
+	hint := cmp.Or(r.advice[o], r.hint(name, message), r.atHand(name, message, stringOr(o.Get("stack"), "")))
 	if own := o.Get("hint"); hint == "" && r.thrown[o] && own != nil && goja.IsString(own) {
 		hint = own.String() // the hint of a failed call
 	}

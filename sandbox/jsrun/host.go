@@ -191,7 +191,11 @@ func (r *runtime) deliver(a answer) error {
 		a.call.err = fmt.Errorf("%s answered with invalid JSON: %w", a.call.name(), err)
 		return r.rejectCall(a.call, a.call.err)
 	}
-	r.watch(v, r.shapeOf(a.call.call.Target, len(a.value)), a.call.call.Target)
+	if shape := r.shapeOf(a.call.call.Target, len(a.value)); shape != nil {
+		r.watch(v, shape, a.call.call.Target)
+	} else if a.call.call.Func == "call" {
+		r.glimpse(v, a.call.call.Target, len(a.value))
+	}
 	return a.call.resolve(v)
 }
 

@@ -43,6 +43,11 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 			return r.aborted(ctx, err)
 		case err == nil:
 			out.Value = value
+			if value == nil && !r.printed && r.reads.last != nil {
+				if err := r.guard(r.noteUndefined); isEnd(err) { // it may have a getter of the program's
+					return r.aborted(ctx, err)
+				}
+			}
 			if _, isFunction := goja.AssertFunction(r.main.Result()); isFunction && value == nil && !(r.script.implicit && r.printed) {
 				out.Notes = append(out.Notes, "a function was returned: call it")
 			}

@@ -1,6 +1,10 @@
 package jsrun
 
-import "github.com/dop251/goja"
+import (
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
+)
 
 // defineParse replaces JSON.parse by the scanner that reads results: it is
 // several times as fast as the engine's, and has one rule for integers.
@@ -12,13 +16,32 @@ import "github.com/dop251/goja"
 func (r *runtime) defineParse() {
 	object, _ := r.vm.GlobalObject().Get("JSON").(*goja.Object)
 	r.defineValue(object, "parse", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-		value := r.parse(c.Argument(0).ToString().String())
+		value := r.parseArgument(c.Argument(0))
 		if _, ok := goja.AssertFunction(c.Argument(1)); ok {
 			revive, _ := goja.AssertFunction(r.load("revive"))
 			return r.called(revive, value, c.Argument(1))
 		}
 		return value
 	}))
+}
+
+// parseArgument parses what a program gives to JSON.parse. If it is no JSON because it is
+// an object or a list, the error has a hint.
+func (r *runtime) parseArgument(v goja.Value) goja.Value {
+	text := v.ToString().String()
+	value, err := fromJSON(r.vm, text)
+	if err == nil {
+		return value
+	}
+	if o, ok := v.(*goja.Object); ok && (o.ClassName() == "Array" || o.ClassName() == "Object") && text != "[object Object]" {
+		failure := r.failure("SyntaxError", err.Error())
+		if r.advice == nil {
+			r.advice = make(map[*goja.Object]string)
+		}
+		r.advice[failure.(*goja.Object)] = script.ParsedAlready
+		panic(failure)
+	}
+	return r.parse(text)
 }
 
 func (r *runtime) parse(text string) goja.Value {

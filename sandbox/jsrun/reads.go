@@ -36,6 +36,8 @@ type reads struct {
 	plain  *goja.Object // Object.prototype
 	seen   map[string]bool
 	notes  []string
+	open   map[string]*goja.Object // prototypes of answers without a shape, by target
+	last   *miss
 }
 
 // shapeOf is the shape of the answer to a call, if its reads are watched.
@@ -88,13 +90,7 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	if p := r.reads.protos[s]; p != nil {
 		return p
 	}
-	if r.reads.protos == nil {
-		r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
-		r.reads.seen = make(map[string]bool)
-		r.reads.listed = make(map[*sandbox.Shape]bool)
-		r.reads.plain = r.vm.NewObject().Prototype()
-		r.hidePrototypes()
-	}
+	r.prepareReads()
 	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
 		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
 			return r.missed(s, target, property, receiver)
@@ -103,6 +99,19 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	p := r.vm.ToValue(proxy).(*goja.Object)
 	r.reads.protos[s] = p
 	return p
+}
+
+// prepareReads makes what the first watched object needs.
+func (r *runtime) prepareReads() {
+	if r.reads.protos != nil {
+		return
+	}
+	r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
+	r.reads.open = make(map[string]*goja.Object)
+	r.reads.seen = make(map[string]bool)
+	r.reads.listed = make(map[*sandbox.Shape]bool)
+	r.reads.plain = r.vm.NewObject().Prototype()
+	r.hidePrototypes()
 }
 
 // hidePrototypes makes the functions that tell an object's prototype tell the
@@ -135,6 +144,11 @@ func (r *runtime) isShaped(o *goja.Object) bool {
 			return true
 		}
 	}
+	for _, p := range r.reads.open {
+		if p == o {
+			return true
+		}
+	}
 	return false
 }
 
@@ -154,6 +168,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	if !agent {
 		return goja.Undefined()
 	}
+	r.miss(property, target, receiver, at)
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
 	if len(near) == 0 && (site != script.ReadPlain || r.reads.listed[s]) {

@@ -44,12 +44,13 @@ type runtime struct {
 	racers   []racer         // promises that took part in a race while they were pending
 	// lostTimers is how many timers are those of races that something else has won.
 	lostTimers int
-	unhandled  []*goja.Promise       // rejected, and nobody has looked yet
-	late       map[*goja.Object]bool // errors of calls that main had left behind
-	thrown     map[*goja.Object]bool // errors of calls
-	groups     int                   // open console.group calls
-	counts     map[string]int        // console.count
-	clocks     map[string]time.Time  // console.time
+	unhandled  []*goja.Promise         // rejected, and nobody has looked yet
+	late       map[*goja.Object]bool   // errors of calls that main had left behind
+	thrown     map[*goja.Object]bool   // errors of calls
+	advice     map[*goja.Object]string // hints of errors, by error
+	groups     int                     // open console.group calls
+	counts     map[string]int          // console.count
+	clocks     map[string]time.Time    // console.time
 	libs       map[string]*goja.Object
 	collators  map[string]*collator
 

@@ -4,7 +4,8 @@ import "maps"
 
 const mixedIntegers = "integers beyond 2^53 are bigints in results: "
 
-const parsedAlready = "this is an object or an array already: use it without JSON.parse"
+// ParsedAlready is the hint at JSON.parse of what is parsed.
+const ParsedAlready = "this is an object or an array already: use it without JSON.parse"
 
 // messageHints are hints for messages of the engine; V8 and goja use the same texts.
 var messageHints = map[string]string{
@@ -14,8 +15,8 @@ var messageHints = map[string]string{
 		"write Number(x) where the last digits do not matter, as in new Date(Number(x)); the largest is list.reduce((a, b) => (a > b ? a : b)), " +
 		"and list.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)) sorts",
 	"BigInts have no unsigned right shift, use >> instead":     mixedIntegers + "shift by a bigint with >>, as in x >> 22n",
-	`"[object Object]" is not valid JSON`:                      parsedAlready,
-	`Unexpected token 'o', "[object Obj"... is not valid JSON`: parsedAlready,
+	`"[object Object]" is not valid JSON`:                      ParsedAlready,
+	`Unexpected token 'o', "[object Obj"... is not valid JSON`: ParsedAlready,
 }
 
 // MessageHints returns the hints by message.

@@ -1,0 +1,169 @@
+package jsrun
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
+)
+
+const (
+	// maxGlimpsed is how many objects of an answer without a known shape are asked for
+	// what they lack, and maxListed how many elements of each list in it.
+	maxGlimpsed, maxListed = 40, 10
+	// maxKeys is how many keys of an object are looked at.
+	maxKeys = 200
+)
+
+// A miss is the last read of a property that an object of an answer does not have.
+type miss struct {
+	property, target string
+	receiver         *goja.Object
+	at               script.Spot
+	plain            bool // the program uses the value as it comes
+}
+
+// glimpse makes the last missing property of an answer known whose shape is not: the
+// answer itself, the objects in it, and the first elements of its lists.
+func (r *runtime) glimpse(v goja.Value, target string, bytes int) {
+	if bytes > maxShaped {
+		return
+	}
+	left := maxGlimpsed
+	r.glimpseIn(v, target, 2, &left)
+}
+
+func (r *runtime) glimpseIn(v goja.Value, target string, depth int, left *int) {
+	o, ok := v.(*goja.Object)
+	if !ok || *left == 0 {
+		return
+	}
+	if o.ClassName() == "Array" {
+		for i := range min(o.Get("length").ToInteger(), maxListed) {
+			r.glimpseIn(o.Get(strconv.FormatInt(i, 10)), target, depth, left)
+		}
+		return
+	}
+	*left--
+	_ = o.SetPrototype(r.openPrototype(target)) // an ordinary object takes any
+	if depth == 0 {
+		return
+	}
+	keys := o.Keys()
+	for _, key := range keys[:min(len(keys), maxKeys)] {
+		r.glimpseIn(o.Get(key), target, depth-1, left)
+	}
+}
+
+// openPrototype is the prototype of the objects of an answer to target of which nothing
+// is known.
+func (r *runtime) openPrototype(target string) *goja.Object {
+	if p := r.reads.open[target]; p != nil {
+		return p
+	}
+	r.prepareReads()
+	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
+		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
+			if property == "__proto__" {
+				return r.reads.plain
+			}
+			if v := r.reads.plain.Get(property); v != nil {
+				return v
+			}
+			if property != "then" && property != "toJSON" {
+				if at, agent := r.reader(); agent {
+					r.miss(property, target, receiver, at)
+				}
+			}
+			return goja.Undefined()
+		},
+	})
+	p := r.vm.ToValue(proxy).(*goja.Object)
+	r.reads.open[target] = p
+	return p
+}
+
+func (r *runtime) miss(property, target string, receiver goja.Value, at script.Spot) {
+	o, ok := receiver.(*goja.Object)
+	if !ok || len(property) > 200 {
+		return
+	}
+	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain}
+}
+
+// atHand returns what to write instead of the read that led to an error, from the keys
+// of the object that was read; "" if the error has another cause.
+func (r *runtime) atHand(class, message, stack string) string {
+	m := r.reads.last
+	if m == nil || class != "TypeError" || !strings.Contains(stack, fmt.Sprintf("%s:%d:", r.script.File, m.at.Line)) ||
+		!strings.Contains(message, "undefined") && !strings.Contains(message, "not a function") && !strings.Contains(message, "iterable") {
+		return ""
+	}
+	return m.property + " is undefined: " + r.instead(m)
+}
+
+// instead says of a missing property what its object has in its place. A method of
+// texts or lists belongs to a text or a list in the object.
+func (r *runtime) instead(m *miss) string {
+	keys := m.receiver.Keys()
+	keys = keys[:min(len(keys), maxKeys)]
+	var texts, lists []string
+	for _, key := range keys {
+		switch v := m.receiver.Get(key).(type) {
+		case *goja.Object:
+			if v.ClassName() == "Array" {
+				lists = append(lists, key)
+			}
+		case goja.String:
+			texts = append(texts, key)
+		}
+	}
+	has := "what " + m.target + " answered"
+	for _, of := range []struct {
+		class, what string
+		in          []string
+	}{{"String", "a text", texts}, {"Array", "a list", lists}} {
+		if r.isMethod(of.class, m.property) && len(of.in) > 0 && len(of.in) <= 3 {
+			for i, key := range of.in {
+				of.in[i] = "." + gate.Name(key) + "." + m.property
+			}
+			return fmt.Sprintf("%s is an object and not %s; write %s", has, of.what, strings.Join(of.in, " or "))
+		}
+	}
+	if near := nearest.Names(m.property, keys, 2); len(near) > 0 {
+		return "did you mean " + strings.Join(gate.Names(near), " or ") + "?"
+	}
+	slices.Sort(keys)
+	switch names := gate.Names(keys); {
+	case len(names) == 0:
+		return "the object is empty, in " + has
+	case len(names) > shownFields:
+		return fmt.Sprintf("the object, in %s, has %s and %d more", has, strings.Join(names[:shownFields], ", "), len(names)-shownFields)
+	default:
+		return "the object, in " + has + ", has " + strings.Join(names, ", ")
+	}
+}
+
+// isMethod reports whether a class, such as String, has a property of that name.
+func (r *runtime) isMethod(class, name string) bool {
+	constructor, ok := r.vm.GlobalObject().Get(class).(*goja.Object)
+	if !ok {
+		return false
+	}
+	prototype, ok := constructor.Get("prototype").(*goja.Object)
+	return ok && slices.Contains(prototype.GetOwnPropertyNames(), name)
+}
+
+// noteUndefined notes that the program returned undefined because of a read of something
+// that an answer does not have.
+func (r *runtime) noteUndefined() {
+	if m := r.reads.last; m != nil && m.plain && len(r.reads.notes) == 0 && m.receiver != nil {
+		r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned undefined: line %d: %s is undefined: %s", m.at.Line, gate.Name(m.property), r.instead(m)))
+	}
+}

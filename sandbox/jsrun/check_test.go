@@ -57,3 +57,30 @@ func TestCheckLetsPass(t *testing.T) {
 		t.Errorf("a program without calls is checked: %+v", told)
 	}
 }
+
+// A program is refused with all of its mistakes at once: of imports, of names that modules
+// do not have, and those that the check finds.
+func TestAllMistakesAtOnce(t *testing.T) {
+	for _, lang := range []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript} {
+		for code, want := range map[string][]string{
+			"import { x } from './servers/nope';\nimport { y } from './servers/github';\nreturn github.listIssues({}) + x(y)": {":1:19: there is no module", ":2:10: servers/github has no export \"y\"", ":3:1: checked"},
+			"import a from 'left-pad';\nimport b from 'right-pad';\nreturn github.listIssues(a(b))":                           {":1:15: there is no module", ":2:15: there is no module", ":3:1: checked"},
+			"const z = github.nothing({}); return github.listIssues({})":                                                      {`:1:18: servers/github has no export "nothing"`, ":1:1: checked"},
+			"import { x } from './servers/nope';\nconst = 1":                                                                  {":2:7: "},
+		} {
+			var at int
+			out := Run(t.Context(), Program{Language: lang, Code: code, Modules: testModules, Check: func(_ context.Context, p sandbox.Parsed) sandbox.Verdict {
+				at = strings.LastIndex(code, "\n") + 1
+				return sandbox.Verdict{Problems: []sandbox.Problem{{Offset: at, Message: "checked"}}}
+			}}, &memHost{})
+			for _, w := range want {
+				if !strings.Contains(out.Error, w) {
+					t.Errorf("%s: %s\n%s\nwant %s", lang, code, out.Error, w)
+				}
+			}
+			if out.ExitCode != sandbox.ExitRefused || strings.Count(out.Error, "0 tools called") != 1 {
+				t.Errorf("%s: %+v", code, out)
+			}
+		}
+	}
+}

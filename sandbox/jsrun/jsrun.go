@@ -17,6 +17,7 @@ package jsrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -95,12 +96,13 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	}()
 	start := time.Now()
 	ready, err := prepare(p)
-	if err != nil {
-		return Outcome{ExitCode: sandbox.ExitRefused, Error: err.Error()}
-	}
+	refusal := err
 	if r == nil {
 		r = newRuntime()
 		err = r.setUp()
+	}
+	if refusal != nil {
+		return Outcome{ExitCode: sandbox.ExitRefused, Error: r.withRest(ctx, p, refusal).Error()}
 	}
 	r.host, r.prog, r.script, r.start = h, p, ready, start
 	r.tape.insert(p.Journal, start)
@@ -115,6 +117,31 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	out = r.run(ctx)
 	out.Notes, out.Reads = append(verdict.Notes, out.Notes...), r.reads.notes
 	return out
+}
+
+// withRest returns the error of a program that is refused for its imports, with the other
+// mistakes that it has.
+func (r *runtime) withRest(ctx context.Context, p Program, err error) error {
+	refusal, ok := errors.AsType[*script.Refusal](err)
+	if !ok || p.Check == nil {
+		return err
+	}
+	all := &script.Refusal{Problems: refusal.Problems}
+	for range 3 { // of modules, of their exports, and of the program
+		rest, ok := refusal.Rest(p)
+		if !ok {
+			break
+		}
+		ready, wrong := prepare(rest)
+		if wrong == nil {
+			_, wrong = ready.Ask(ctx, r.knows)
+		}
+		if refusal, ok = errors.AsType[*script.Refusal](wrong); !ok {
+			break
+		}
+		p, all.Problems = rest, append(all.Problems, refusal.Problems...)
+	}
+	return all
 }
 
 // Warm makes the first Run fast: esbuild and goja build tables when they are

@@ -30,7 +30,7 @@ func (t *Tree) Ask(ctx context.Context, knows func(name string) bool) (sandbox.V
 	var whole composed
 	if t.CheckSource && t.Language != sandbox.JavaScript {
 		if problems := t.outside(); len(problems) > 0 {
-			return verdict, &Refusal{problems}
+			return verdict, &Refusal{Problems: problems}
 		}
 		whole = t.compose()
 		parsed.Source = whole.text

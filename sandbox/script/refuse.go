@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // maxProblems is how many problems a refusal shows.
@@ -17,6 +19,22 @@ const maxProblems = 5
 // A Refusal is the error of a program that is not run.
 type Refusal struct {
 	Problems []string
+	// stubs are modules with which what could not be imported can be.
+	stubs []sandbox.Module
+}
+
+// Rest returns the program without the mistakes of its imports, which is not to be run:
+// a check of it finds the mistakes that there are besides. It returns false for a program
+// with other mistakes.
+func (e *Refusal) Rest(p Program) (Program, bool) {
+	if len(e.stubs) == 0 {
+		return p, false
+	}
+	p.Modules = slices.DeleteFunc(slices.Clone(p.Modules), func(m sandbox.Module) bool {
+		return slices.ContainsFunc(e.stubs, func(s sandbox.Module) bool { return s.Path == m.Path })
+	})
+	p.Modules, p.CheckSource = append(p.Modules, e.stubs...), false
+	return p, true
 }
 
 func (e *Refusal) Error() string {
@@ -37,7 +55,7 @@ func (src *Source) refuse(loader api.Loader, text composed, errs []api.Message) 
 		text = composed{src.Tokens.Src, []place{{0, 0, len(src.Code)}}}
 		errs = own
 	}
-	e := &Refusal{}
+	e := &Refusal{stubs: src.stubs(errs)}
 	for _, m := range errs {
 		problem := src.problem(text, m)
 		if !slices.Contains(e.Problems, problem) {
@@ -46,6 +64,49 @@ func (src *Source) refuse(loader api.Loader, text composed, errs []api.Message) 
 	}
 	return e
 }
+
+// stubs are modules with which a program can be built whose errors are about imports: of
+// modules that do not exist, or names that one does not have. They are nil if one of the
+// errors is about anything else.
+func (src *Source) stubs(errs []api.Message) (list []sandbox.Module) {
+	for _, m := range errs {
+		if x := missingExport().FindStringSubmatch(m.Text); x != nil {
+			name, path := x[2], x[1]
+			if strings.HasPrefix(m.Text, "Import") {
+				name, path = x[1], x[2]
+			}
+			path, _, _ = strings.Cut(path, ":")
+			i := slices.IndexFunc(list, func(s sandbox.Module) bool { return s.Path == path })
+			if i < 0 {
+				at := slices.IndexFunc(src.Modules, func(s sandbox.Module) bool { return s.Path == path })
+				if at < 0 {
+					return nil
+				}
+				i, list = len(list), append(list, src.Modules[at])
+			}
+			if !identifier().MatchString(name) {
+				return nil
+			}
+			if !slices.Contains(list[i].Exports, name) {
+				list[i].Source += "\nexport const " + name + " = undefined;\n"
+				list[i].Exports = append(slices.Clip(list[i].Exports), name)
+			}
+			continue
+		}
+		at := m.Location
+		if m.PluginName == "" || at == nil || at.Column+at.Length > len(at.LineText) || at.Length < 2 {
+			return nil
+		}
+		path := normalize(strings.Trim(at.LineText[at.Column:at.Column+at.Length], `"'`+"`"))
+		if !slices.ContainsFunc(list, func(s sandbox.Module) bool { return s.Path == path }) {
+			list = append(list, sandbox.Module{Path: path, Source: "module.exports = {};\n"})
+		}
+	}
+	return list
+}
+
+// identifier matches the names that a declaration can have, but for reserved words.
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][\w$]*$`) })
 
 // syntaxErrors are the errors of the agent's text by itself; none if errs are
 // about imports.

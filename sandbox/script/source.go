@@ -77,7 +77,7 @@ func Read(p Program, parameters ...string) (*Source, error) {
 	})
 	src.body = string(w.body)
 	if len(src.refused) > 0 {
-		return nil, &Refusal{src.refused}
+		return nil, &Refusal{Problems: src.refused}
 	}
 	return src, nil
 }

@@ -12,13 +12,16 @@ const maxDrifts = 5
 // drift compares a result with what all results before it had in common: a key
 // that was always there and is missing, a value of another kind. Null says
 // nothing of a kind.
-func drift(n *node, s *sample) []string {
-	d := &differ{}
+func drift(n *node, s *sample, m merger) []string {
+	d := &differ{merger: m}
 	d.compare("", n, s)
 	return d.found
 }
 
-type differ struct{ found []string }
+type differ struct {
+	merger
+	found []string
+}
 
 func (d *differ) add(format string, args ...any) {
 	if len(d.found) < maxDrifts {
@@ -43,7 +46,11 @@ func (d *differ) compare(path string, n *node, s *sample) {
 }
 
 func (d *differ) object(path string, o *object, s *sampleObject) {
+	varied := o.Varied > 0 || d.query && d.varies(o, s)
 	for _, f := range o.Fields {
+		if varied && s.members[f.Name] == nil {
+			continue // which keys there are depends on what was asked
+		}
 		at := f.Name
 		if path != "" {
 			at = path + "." + f.Name

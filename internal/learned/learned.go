@@ -7,8 +7,8 @@
 // Keys can be data too: a tool may answer with an object whose keys are the
 // names of people. So a key is kept in plain only after two calls with
 // different arguments had it, and only if it looks like a field's name; before
-// that it is a keyed hash. An object with other keys, or with more than 40,
-// counts as a map from string to one type.
+// that it is a keyed hash. An object with other keys, with more than 40, or with
+// keys that differ from call to call, counts as a map from string to one type.
 package learned
 
 import (
@@ -88,6 +88,9 @@ type object struct {
 	// Pending are keys that only calls with one set of arguments had, by
 	// hash.
 	Pending map[string]*pending `json:"q,omitempty"`
+	// Varied counts the calls whose objects had keys that none before them had, and
+	// lacked keys that all before them had: see varies.
+	Varied int `json:"d,omitempty"`
 	// Values is what the values of all keys have in common, for an object
 	// that is a map. Fields and Pending are empty then.
 	Values *node `json:"v,omitempty"`

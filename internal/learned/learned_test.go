@@ -105,6 +105,24 @@ func TestSchema(t *testing.T) {
 		{"keys that are other ones each time make a map",
 			[]call{{`1`, many("a", 30)}, {`2`, many("b", 30)}},
 			`{"type":"object","additionalProperties":{"type":"integer"}}`},
+		{"rows of queries for other columns are maps",
+			[]call{{`{"sql":"a"}`, `{"rows":[{"id":1,"name":"x"}],"count":1}`}, {`{"sql":"b"}`, `{"rows":[{"total":2}],"count":1}`}, {`{"sql":"a2"}`, `{"rows":[{"id":1,"name":"x"}],"count":1}`}},
+			`{"type":"object","properties":{"rows":{"type":"array","items":{"type":"object","additionalProperties":{"anyOf":[{"type":"integer"},{"type":"string"}]}}},"count":{"type":"integer"}},"required":["rows","count"]}`},
+		{"nodes of a graph, some of whose keys are alike",
+			[]call{{`{"cypher":"a"}`, `[{"id":1,"title":"x"}]`}, {`{"cypher":"b"}`, `[{"id":1,"title":"x"}]`}, {`{"cypher":"c"}`, `[{"id":1,"born":1815}]`}},
+			`{"type":"array","items":{"type":"object","additionalProperties":{"anyOf":[{"type":"integer"},{"type":"string"}]}}}`},
+		{"found things of several kinds",
+			[]call{{`{"query":"a"}`, `{"hits":[{"page":"x"}]}`}, {`{"query":"b"}`, `{"hits":[{"page":"x"}]}`}, {`{"query":"c"}`, `{"hits":[{"person":"x"}]}`}},
+			`{"type":"object","properties":{"hits":{"type":"array","items":{"type":"object","additionalProperties":{"type":"string"}}}},"required":["hits"]}`},
+		{"found things of one kind, some with more fields",
+			[]call{{`{"query":"a"}`, `{"hits":[{"id":1}]}`}, {`{"query":"b"}`, `{"hits":[{"id":1,"tag":"x"}]}`}, {`{"query":"c"}`, `{"hits":[{"id":2,"tag":"y"}]}`}},
+			`{"type":"object","properties":{"hits":{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"},"tag":{"type":"string"}},"required":["id"]}}},"required":["hits"]}`},
+		{"keys that differ from call to call without a query",
+			[]call{{`1`, `{"a":1}`}, {`2`, `{"b":1}`}, {`3`, `{"c":1}`}, {`4`, `{"c":1}`}},
+			`{"type":"object","additionalProperties":{"type":"integer"}}`},
+		{"a server with another version",
+			[]call{{`1`, `{"a":1}`}, {`2`, `{"a":1}`}, {`3`, `{"b":1}`}, {`4`, `{"b":1}`}},
+			`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}`},
 		{"forty keys are a record",
 			[]call{{`1`, many("k", 40)}, {`2`, many("k", 40)}}, "40"},
 		{"text is a string", []call{{`1`, `"hello"`}, {`2`, `"there"`}}, `{"type":"string"}`},
@@ -239,6 +257,21 @@ func TestDrift(t *testing.T) {
 				t.Errorf("told twice: %v", d)
 			}
 		})
+	}
+}
+
+// What depends on a query is no news.
+func TestQueriesAreNoDrift(t *testing.T) {
+	for _, key := range []string{"sql", "query", "cypher", "q", "search", "pipeline", "statement"} {
+		s := open(t, t.TempDir())
+		var calls []call
+		for i, row := range []string{`{"id":1,"name":"x"}`, `{"id":2,"name":"y"}`, `{"id":3,"name":"z"}`, `{"total":5}`, `{"id":"a","day":"monday"}`, `{"id":1,"name":"x"}`, `{"name":7}`} {
+			calls = append(calls, call{fmt.Sprintf(`{%q:"%d"}`, key, i), `{"rows":[` + row + `]}`})
+		}
+		d := observe(t, s, calls...)
+		if len(d) > 0 {
+			t.Errorf("%s: %q", key, d)
+		}
 	}
 }
 
@@ -385,7 +418,7 @@ func FuzzObserve(f *testing.F) {
 			if err != nil {
 				t.Fatalf("take(%s): %v", v, err)
 			}
-			drift(&n.Root, smp)
+			drift(&n.Root, smp, merger{hash: hasher("k")})
 			n.merge(hasher("k"), queued{args: digest{byte(i)}, s: smp})
 		}
 		if s := n.Root.schema(0); !json.Valid([]byte(s)) {

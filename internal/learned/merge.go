@@ -19,17 +19,25 @@ func (h hasher) sum(s []byte) string {
 
 // A merger adds the sample of one call.
 type merger struct {
-	hash hasher
-	args string // hash of the call's arguments
+	hash  hasher
+	args  string // hash of the call's arguments
+	query bool   // the arguments have a query, on which the keys may depend
+	inner bool   // within the result
 }
+
+// maxVaried is how often the keys of an object may differ from those of all calls before
+// it is a map. What a server answers with another version of it differs once.
+const maxVaried = 2
 
 func (m merger) merge(n *node, s *sample) {
 	n.add(s.tally)
+	inner := m
+	inner.inner = true
 	if s.elem != nil {
 		if n.Elem == nil {
 			n.Elem = &node{}
 		}
-		m.merge(n.Elem, s.elem)
+		inner.merge(n.Elem, s.elem)
 	}
 	if s.object != nil {
 		if n.Object == nil {
@@ -40,8 +48,14 @@ func (m merger) merge(n *node, s *sample) {
 }
 
 func (m merger) object(o *object, s *sampleObject) {
+	if o.Values == nil && m.varies(o, s) {
+		if o.Varied++; o.Varied >= maxVaried || m.query && m.inner {
+			o.toMap()
+		}
+	}
 	o.N += s.n
 	o.Calls++
+	m.inner = true
 	if o.Values == nil && isMap(s) {
 		o.toMap()
 	}
@@ -61,6 +75,39 @@ func (m merger) object(o *object, s *sampleObject) {
 	if o.Values == nil && len(o.Fields)+len(o.Pending) > maxKeys {
 		o.toMap()
 	}
+}
+
+// varies reports whether the objects of a call have a key that none before them had, and
+// lack one that all before them had, or have no key that any of them had. An object that gets a field, or loses one, does not.
+func (m merger) varies(o *object, s *sampleObject) bool {
+	if o.Calls == 0 || s.more {
+		return false
+	}
+	hashes := make(map[string]bool, len(s.keys))
+	fresh, known := false, false
+	for _, name := range s.keys {
+		if o.field(name) != nil {
+			known = true
+			continue
+		}
+		h := m.hash.sum([]byte(name))
+		hashes[h] = true
+		fresh, known = fresh || o.Pending[h] == nil, known || o.Pending[h] != nil
+	}
+	if !fresh || !known {
+		return fresh && len(o.Fields)+len(o.Pending) > 0
+	}
+	for _, f := range o.Fields {
+		if f.N >= o.N && s.members[f.Name] == nil {
+			return true
+		}
+	}
+	for h, p := range o.Pending {
+		if p.N >= o.N && !hashes[h] {
+			return true
+		}
+	}
+	return false
 }
 
 // pending adds a key that is not known yet, and makes it known when this call
@@ -148,6 +195,7 @@ func (n *node) join(m *node) {
 func (o *object) join(p *object) {
 	o.N += p.N
 	o.Calls = max(o.Calls, p.Calls)
+	o.Varied = max(o.Varied, p.Varied)
 	if o.Values != nil || p.Values != nil {
 		if o.Values == nil {
 			o.toMap()

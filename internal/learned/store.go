@@ -72,6 +72,7 @@ const maxAsked = 16
 
 type queued struct {
 	args, asked digest
+	query       bool // the arguments have a query
 	s           *sample
 	text        *textSample // nil without data in a text
 }
@@ -119,6 +120,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	}
 	q := queued{}
 	q.args, q.asked = digests(args)
+	q.query = hasQuery(args)
 	if len(value) > inlineBytes {
 		s.observeLarge(k, e, q, value)
 		return nil
@@ -129,7 +131,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	}
 	var found []string
 	if e.Calls >= minDriftCalls && e.knows(s.hash.sum(q.asked[:])) {
-		found = drift(&e.Root, smp)
+		found = drift(&e.Root, smp, q.merger(s.hash))
 	}
 	q.s, q.text = smp, textOf(value, e.Calls)
 	e.learn(s.hash, q)
@@ -171,9 +173,11 @@ func (t *learnedTool) merge(h hasher, q queued) {
 	if asked := h.sum(q.asked[:]); len(t.Asked) < maxAsked && !slices.Contains(t.Asked, asked) {
 		t.Asked = append(t.Asked, asked)
 	}
-	merger{h, h.sum(q.args[:])}.merge(&t.Root, q.s)
+	q.merger(h).merge(&t.Root, q.s)
 	t.mergeText(h, q)
 }
+
+func (q *queued) merger(h hasher) merger { return merger{hash: h, args: h.sum(q.args[:]), query: q.query} }
 
 func toolName(server, tool string) state.ToolName {
 	return state.ToolName{Server: server, Tool: tool}
@@ -257,7 +261,25 @@ func digests(args json.RawMessage) (all, asked digest) {
 
 // chooser matches parameters that commonly choose which fields a result has.
 var chooser = lazyregexp.New(`(?i)^(?:\$?(?:fields?|select|expand|include\w*|exclude\w*|properties|columns?|projection|with\w*)|views?|details?|detail_?level|format|output\w*|response_?format|` +
-	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql)$`)
+	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression)$`)
+
+// query matches parameters that hold a query in some language, or what is searched for:
+// which keys the objects in a result have may depend on it.
+var query = lazyregexp.New(`(?i)^(?:q|search\w*|quer(?:y|ies)|\w*_query|\w*Query|\w*sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression|select|columns?|fields?|projection)$`)
+
+// hasQuery reports whether arguments have a parameter that query matches.
+func hasQuery(args json.RawMessage) bool {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(args, &o) != nil {
+		return false
+	}
+	for key := range o {
+		if query.MatchString(key) {
+			return true
+		}
+	}
+	return false
+}
 
 // knows reports whether an earlier call had the same digest.
 func (t *learnedTool) knows(asked string) bool {

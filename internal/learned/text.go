@@ -198,7 +198,7 @@ func (t *learnedTool) mergeText(h hasher, q queued) {
 		t.Held = &heldData{Form: q.text.form, Mark: q.text.mark}
 	}
 	t.Held.Calls++
-	merger{h, h.sum(q.args[:])}.merge(&t.Held.Root, q.text.s)
+	q.merger(h).merge(&t.Held.Root, q.text.s)
 }
 
 // Held returns a description of the data in the texts of a tool, or false if there was

@@ -131,6 +131,9 @@ func (r *runtime) hidePrototypes() {
 		}))
 	}
 	for _, name := range []string{"Object", "Reflect"} {
+		if name == "Reflect" && !strings.Contains(r.prog.Code, name) && !strings.Contains(r.prog.Code, "globalThis") {
+			continue // the engine makes it when it is first used
+		}
 		if o, ok := r.vm.GlobalObject().Get(name).(*goja.Object); ok {
 			hide(o)
 		}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -168,10 +169,8 @@ func mayWrite(v any) bool {
 			}
 		}
 	case []any:
-		for _, member := range v {
-			if mayWrite(member) {
-				return true
-			}
+		if slices.ContainsFunc(v, mayWrite) {
+			return true
 		}
 	}
 	return false

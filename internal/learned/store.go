@@ -177,7 +177,9 @@ func (t *learnedTool) merge(h hasher, q queued) {
 	t.mergeText(h, q)
 }
 
-func (q *queued) merger(h hasher) merger { return merger{hash: h, args: h.sum(q.args[:]), query: q.query} }
+func (q *queued) merger(h hasher) merger {
+	return merger{hash: h, args: h.sum(q.args[:]), query: q.query}
+}
 
 func toolName(server, tool string) state.ToolName {
 	return state.ToolName{Server: server, Tool: tool}

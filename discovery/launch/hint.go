@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -84,64 +83,3 @@ func damagedInstall(stderr []string) string {
 	}
 	return ""
 }
-
-// Cause returns the line of a server's stderr that says most about why it failed,
-// "" if there is none: the cause in npm's report, or of the last twenty the newest that mentions
-// an error, else the newest. A stack trace ends in frames
-// and braces, and npm's report in advice.
-func Cause(lines []string) string {
-	if cause := npmCause(lines); cause != "" {
-		return cause
-	}
-	newest := ""
-	for i := len(lines) - 1; i >= 0 && i >= len(lines)-20; i-- {
-		line := strings.TrimSpace(lines[i])
-		l := strings.ToLower(line)
-		if isNoise(l) {
-			continue
-		}
-		if strings.Contains(l, "error") {
-			return line
-		}
-		if newest == "" {
-			newest = line
-		}
-	}
-	return newest
-}
-
-// isNoise reports whether a line, in small letters, says nothing about a failure.
-func isNoise(line string) bool {
-	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "npm warn") || strings.HasPrefix(line, "npm notice") ||
-		strings.HasPrefix(line, "npm error") || strings.HasPrefix(line, "npm err!")
-}
-
-// npmCause is the line of npm's report that holds the cause, or "": the first
-// error in it, else the first that says anything.
-func npmCause(lines []string) string {
-	first := ""
-	for _, line := range lines {
-		rest, ok := npmReport(line)
-		if !ok || npmCode.MatchString(rest) {
-			continue
-		}
-		if strings.Contains(rest, "rror: ") {
-			return strings.TrimSpace(line)
-		}
-		first = cmp.Or(first, strings.TrimSpace(line))
-	}
-	return first
-}
-
-// npmReport is what a line of npm's report on a failure says.
-func npmReport(line string) (rest string, ok bool) {
-	for _, prefix := range []string{"npm error", "npm ERR!"} { // the latter until npm 9
-		if rest, ok = strings.CutPrefix(line, prefix); ok {
-			return strings.TrimSpace(rest), true
-		}
-	}
-	return "", false
-}
-
-// npmCode is a line of npm's report that names no cause.
-var npmCode = lazyregexp.New(`(?i)^((code|syscall|errno|enoent|signal|command|path|dest|cwd|stack|404|network|notarget)( \S+)?|(path|dest|cwd|command) .*|A complete log of this run.*)?$`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
@@ -23,6 +24,23 @@ func (b *bounded) Write(p []byte) (int, error) {
 	b.Builder.Write(p[:min(len(p), maxOutput-b.Len())])
 	return len(p), nil
 }
+
+// A CommandError means that a package manager ended with an error.
+type CommandError struct {
+	Said launch.Failure // what it wrote
+	Err  error
+}
+
+// Error returns how the command ended and why.
+func (e *CommandError) Error() string {
+	if e.Said.Cause == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%v: %s", e.Err, e.Said.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *CommandError) Unwrap() error { return e.Err }
 
 // output runs a command with the environment of c in dir, and ends it with ctx and
 // all that it has started. The error says what it wrote to stderr.
@@ -40,9 +58,9 @@ func output(ctx context.Context, c launch.Command, dir string, command []string)
 		return "", context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		if cause := launch.Cause(strings.Split(said.String(), "\n")); cause != "" {
-			err = fmt.Errorf("%w: %s", err, cause)
-		}
+		ring := lines.NewRing()
+		ring.CopyFrom(strings.NewReader(said.String()))
+		err = &CommandError{Said: launch.Explain(ring.Lines(), nil), Err: err}
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", filepath.Base(command[0]), err)

@@ -60,6 +60,7 @@ type dialer struct {
 	direct bool           // the attempt is without a package runner
 	doing  func(Activity) // says what the attempt does
 	began  time.Time      // when the last process, or the request, was started
+	failed error          // of the installation of the package; nil if there was none
 }
 
 // dial opens a session. A process has d.cfg.StartTimeout from when its package is
@@ -113,32 +114,12 @@ func (d *dialer) within(ctx context.Context, limit time.Duration, open func(cont
 	d.began = time.Now()
 	s, err := open(ctx)
 	if err != nil && ctx.Err() != nil { // which is why it failed, whatever err says
-		err = &dialError{err: context.Cause(ctx), stderr: launch.Cause(d.stderr.Lines())}
+		err = &dialError{err: context.Cause(ctx), said: d.said()}
 	}
 	return s, err
 }
 
 var errNoAnswer = errors.New("no answer to initialize")
-
-// A dialError is why a server could not be connected.
-type dialError struct {
-	err    error
-	hint   string
-	stderr string // the last line that says something, when the error alone does not
-	signIn bool
-	// handled means that an OAuth handler said so. It knows by itself when to
-	// ask the server again, so the next call may try at once.
-	handled bool
-}
-
-func (e *dialError) Error() string {
-	if e.stderr != "" {
-		return e.err.Error() + "; it wrote: " + e.stderr
-	}
-	return e.err.Error()
-}
-
-func (e *dialError) Unwrap() error { return e.err }
 
 // explain adds what to do about err and hides resolved values in it.
 func (d *dialer) explain(err error, h *hide.Hider) error {
@@ -150,7 +131,7 @@ func (d *dialer) explain(err error, h *hide.Hider) error {
 		e.hint = d.hint(e.err, h)
 	}
 	e.hint = h.In(e.hint)
-	e.stderr = h.In(e.stderr)
+	e.said.Cause = h.In(e.said.Cause)
 	e.err = h.InErr(e.err)
 	return e
 }
@@ -189,11 +170,8 @@ func (d *dialer) hint(err error, h *hide.Hider) string {
 	if hint := launch.DamageHint(d.stderr.Lines()); hint != "" {
 		return hint
 	}
-	if !d.direct && launch.Runner(d.cfg.Command, d.cfg.Args) != "" && errors.Is(err, errNoAnswer) {
-		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(h)
-	}
 	if d.cfg.Command != "" {
-		return "run it by hand and see what it prints: " + d.byHand(h)
+		return d.processHint(err, h)
 	}
 	return `check "url" and "type"`
 }
@@ -354,14 +332,10 @@ func (d *dialer) died(err error, p *launch.Process) error {
 		return err // an answer
 	}
 	status, ended := p.Ended()
-	said := launch.Cause(d.stderr.Lines())
 	if !ended {
-		return &dialError{err: err, stderr: said}
+		return &dialError{err: err, said: d.said()}
 	}
-	if said != "" {
-		status += ": " + said
-	}
-	return errors.New("the server process ended: " + status)
+	return &processError{status: status, said: d.said()}
 }
 
 // dialRemote opens a session to a URL.

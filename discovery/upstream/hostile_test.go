@@ -132,10 +132,10 @@ func TestBrokenServersSayWhy(t *testing.T) {
 		want  []string // in the error
 		hint  string
 	}{
-		{fakeupstream.Exits, 0, []string{"exit status 3", "API key is missing"}, "by hand"},
+		{fakeupstream.Exits, 0, []string{"exit status 3", "API key is missing"}, `"env"`},
 		{fakeupstream.SilentInit, time.Second, []string{"no answer to initialize for 1 s"}, "by hand"},
 		{fakeupstream.SilentList, time.Second, []string{"no answer to tools/list for"}, ""},
-		{fakeupstream.BadVersion, 0, []string{"unsupported protocol version", "2099-01-01"}, "by hand"},
+		{fakeupstream.BadVersion, 0, []string{"unsupported protocol version", "2099-01-01"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.mode), func(t *testing.T) {

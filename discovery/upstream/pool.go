@@ -438,7 +438,7 @@ const outliveGrace = 250 * time.Millisecond
 func (s *server) lostCall(sess *session, err error) error {
 	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.InErr(err)}
 	if sess.ended() {
-		e.Err = s.dial.died(causeOfEnd(nil), sess.proc)
+		e.Err = sess.hide.InErr(s.dial.died(causeOfEnd(nil), sess.proc))
 		e.Hint = "the next call starts it again"
 	}
 	return e

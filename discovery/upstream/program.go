@@ -12,7 +12,7 @@ import (
 // package. If it cannot be installed, the runner starts in a folder of its own. A
 // module of Python that is installed runs without those of the working folder.
 func (d *dialer) runDirectly(ctx context.Context, t *target) error {
-	d.direct = false
+	d.direct, d.failed = false, nil
 	if t.Program == "" {
 		return nil
 	}
@@ -26,6 +26,7 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 		case errors.Is(err, packages.ErrNotPlain):
 			d.opts.Logger.Debug("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
 		default:
+			d.failed = err
 			d.opts.Logger.Warn("start a package as it is written", "server", d.cfg.Name, "err", t.hide.InErr(err))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/discovery/launch"
 )
 
 const (
@@ -116,7 +115,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return &dialError{err: sess.hide.InErr(err), stderr: launch.Cause(s.stderr.Lines())}
+		return &dialError{err: sess.hide.InErr(err), said: s.dial.said()}
 	}
 	// Names of resources may be those of a person's documents.
 	complete := s.cfg.Credentials.OfPeople() || sess.offers(ctx, &l)

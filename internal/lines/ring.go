@@ -18,6 +18,7 @@ type Ring struct {
 	mu    sync.Mutex
 	lines []string
 	bytes int
+	cut   bool
 	hide  func(string) string // nil hides nothing
 }
 
@@ -60,6 +61,7 @@ func (r *Ring) Add(line []byte) {
 	r.lines = append(r.lines, s)
 	r.bytes += len(s)
 	for len(r.lines) > r.maxLines || (r.bytes > r.maxBytes && len(r.lines) > 1) {
+		r.cut = true
 		r.bytes -= len(r.lines[0])
 		r.lines[0] = "" // let go of the text, the array may live on
 		r.lines = r.lines[1:]
@@ -77,11 +79,18 @@ func (r *Ring) Lines() []string {
 	return append([]string(nil), r.lines...)
 }
 
+// Cut reports whether lines are missing at the beginning.
+func (r *Ring) Cut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut
+}
+
 // Reset forgets all lines.
 func (r *Ring) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines, r.bytes = nil, 0
+	r.lines, r.bytes, r.cut = nil, 0, false
 }
 
 // CopyFrom adds every line of src until it ends. Lines of any length are read.

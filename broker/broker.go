@@ -24,6 +24,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
 )
@@ -75,6 +76,7 @@ func New(o Options) (*Broker, error) {
 		Listings:          o.Listings,
 		Lists:             o.Lists,
 		PackageDir:        o.PackageDir,
+		Review:            func(l discovery.Listing) []discovery.Held { return b.catalog.Review(l) },
 		Expand:            o.Expand,
 		Environ:           o.Environ,
 		Folder:            o.Folder,

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -250,6 +252,19 @@ func (b *Broker) Status() []upstream.Status { return b.catalog.Status() }
 // upstream.Pool.Package.
 func (b *Broker) Package(ctx context.Context, server string) string {
 	return b.catalog.Pool.Package(ctx, server)
+}
+
+// HeldUpdate returns why the newer version of a server's package is not used, with the
+// command that uses it; "" if there is none.
+func (b *Broker) HeldUpdate(server string) string {
+	held := b.catalog.Pool.Held(server)
+	switch {
+	case held == nil:
+		return ""
+	case held.Unfit:
+		return fmt.Sprintf("version %s is not used: it %s", held.Version, held.Why)
+	}
+	return fmt.Sprintf("version %s is held back: %s; to use it: broker servers update %s", held.Version, held.Why, gate.Name(server))
 }
 
 // Skills is the registry that is in force, with the skills that servers serve;

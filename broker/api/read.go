@@ -105,6 +105,8 @@ type ServerRow struct {
 	FailedAt *time.Time `json:"failed_at,omitempty"`
 	Failures int        `json:"failures,omitempty"`
 	RetryAt  *time.Time `json:"retry_at,omitempty"`
+	// Update says why a newer version of the package is not used; empty if there is none.
+	Update string `json:"update,omitempty"`
 }
 
 // Servers is broker.ServersAnswer with such servers.
@@ -123,7 +125,7 @@ func (r *Reader) Servers(ctx context.Context, name string) Servers {
 	}
 	for _, i := range list.ServersAnswer.Servers {
 		st := byName[i.Name]
-		row := ServerRow{ServerInfo: i, Instances: st.Sharing, InstancesWhy: st.SharingWhy, MaxConcurrent: st.MaxConcurrent, Package: r.Broker.Package(ctx, i.Name)}
+		row := ServerRow{ServerInfo: i, Instances: st.Sharing, InstancesWhy: st.SharingWhy, MaxConcurrent: st.MaxConcurrent, Package: r.Broker.Package(ctx, i.Name), Update: r.Broker.HeldUpdate(i.Name)}
 		if !st.FailedAt.IsZero() {
 			at, again := st.FailedAt.UTC(), st.RetryAt.UTC()
 			row.FailedAt, row.Failures, row.RetryAt = &at, st.Failures, &again

@@ -55,6 +55,8 @@ type Options struct {
 type Pins interface {
 	// Filter returns listings without what is held, which they name.
 	Filter([]discovery.Listing) []discovery.Listing
+	// Peek is Filter without pinning anything.
+	Peek([]discovery.Listing) []discovery.Listing
 	// Version is another text once somebody has approved or blocked something.
 	Version() string
 }

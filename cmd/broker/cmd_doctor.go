@@ -252,6 +252,9 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Held) > 0 {
 		c.Detail += fmt.Sprintf("; %d held back: broker pins diff %s", len(srv.Held), gate.Name(st.Name))
 	}
+	if held := s.broker.HeldUpdate(st.Name); held != "" {
+		c.Detail += "; " + held
+	}
 	if note := pathNote(command, runtime.GOOS, exec.LookPath); note != "" {
 		c.Detail += "; " + note
 	}

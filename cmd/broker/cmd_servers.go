@@ -14,7 +14,7 @@ import (
 func (a *app) serversCommand() *cobra.Command {
 	return group("servers", "Manage the configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
 		a.serversSwitchCommand("enable", "Enable a server", false), a.serversSwitchCommand("disable", "Disable a server without removing it", true),
-		a.serversPinCommand(), a.serversTestCommand(), a.serversLogsCommand())
+		a.serversPinCommand(), a.serversUpdateCommand(), a.serversTestCommand(), a.serversLogsCommand())
 }
 
 func (a *app) serversListCommand() *cobra.Command {
@@ -45,7 +45,7 @@ func (a *app) serversListCommand() *cobra.Command {
 				return a.printJSON(rows)
 			}
 			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), i.Description), 100)}
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), i.Held, i.Update, i.Description), 100)}
 			}}.print(a.stdout, rows.Servers)
 			if err != nil {
 				return err

@@ -14,7 +14,7 @@ func (a *app) serversPinCommand() *cobra.Command {
 		Use:   "pin NAME",
 		Short: "Write the version of a server's package into servers.json",
 		Long: "Write the version of a server's package that runs now into servers.json, so that it stays. Without it, a newer version is\n" +
-			"looked for once a day and used from the next start on.",
+			"looked for once a day and used from the next start on, unless the pins would hold back some of it: \"broker servers update\".",
 		Args: oneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, state, err := a.loadWithState()

@@ -150,7 +150,7 @@ func (a *app) pool(servers []upstream.Config, st *stores) *upstream.Pool {
 	shared, _ := st.listings()
 	return upstream.NewPool(servers, &upstream.Options{
 		Listings: shared,
-		Logger:   st.log, CacheDir: catalogueDir(st.dir), PackageDir: st.dir, Expand: expand, Guard: true, Capabilities: surface.Promises(),
+		Logger:   st.log, CacheDir: catalogueDir(st.dir), PackageDir: st.dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
 		OAuth: signer(st.signIns(), expand),
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,23 +82,6 @@ func (n *npm) install(ctx context.Context, dir, version string) error {
 	_, err := output(ctx, n.c, dir, append(n.npm, "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-update-notifier",
 		"--prefer-offline", "--loglevel=error", n.spec.asked(version)))
 	return err
-}
-
-func (n *npm) newest(ctx context.Context) (string, error) {
-	out, err := output(ctx, n.c, n.root, append(n.npm, "view", "--prefix", n.root, "--json", "--prefer-online", "--no-update-notifier", "--loglevel=error",
-		n.spec.asked(n.spec.Version), "version"))
-	if err != nil {
-		return "", err
-	}
-	var one string
-	if json.Unmarshal([]byte(out), &one) == nil {
-		return one, nil
-	}
-	var all []string // of a range, the newest last
-	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) == 0 {
-		return "", errors.New("npm view names no version")
-	}
-	return all[len(all)-1], nil
 }
 
 // A manifest is what counts in a package.json.

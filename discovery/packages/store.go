@@ -52,7 +52,8 @@ type Store struct {
 	wg       sync.WaitGroup
 	installs map[string]*install
 	failed   map[string]failure
-	planned  map[string]bool // see later
+	planned  map[string]bool              // see later
+	reviews  map[string]map[string]Review // by package and server
 }
 
 // An install is under way; all who want the package wait for the same one.
@@ -74,7 +75,7 @@ func Open(dir string, log *slog.Logger) *Store {
 	}
 	s := &Store{
 		dir: dir, log: log, places: make(chan struct{}, runtime.GOMAXPROCS(0)), idle: make(chan struct{}, 1), delay: idleDelay,
-		installs: make(map[string]*install), failed: make(map[string]failure), planned: make(map[string]bool),
+		installs: make(map[string]*install), failed: make(map[string]failure), planned: make(map[string]bool), reviews: make(map[string]map[string]Review),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -109,8 +110,9 @@ type manager interface {
 	install(ctx context.Context, dir, version string) error
 	// installed is the version that is installed in dir.
 	installed(dir string) (string, error)
-	// newest asks the registry for the version that is meant.
-	newest(ctx context.Context) (string, error)
+	// newest asks the registry for the version that is meant and that runs here, "" if
+	// none does; known is the one in use, or "". It returns why another is skipped.
+	newest(ctx context.Context, known string) (version, skipped string, err error)
 	// command starts the program in dir; an error means that it is not whole.
 	command(dir string) (launch.Command, error)
 	// elsewhere is the folder of a whole installation of somebody else, "" if there
@@ -131,6 +133,13 @@ type request struct {
 // from there until it is installed. An error says why the command is c, more or less
 // as it is written: ErrNotPlain, or what failed.
 func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, error) {
+	return s.ReviewedCommand(ctx, c, "", func(context.Context, Update) error { return nil })
+}
+
+// ReviewedCommand is Command for a server. Before a newer version of its package is used,
+// review must agree, and so must those of all servers that use the package. With a nil
+// review, no newer version is looked for.
+func (s *Store) ReviewedCommand(ctx context.Context, c launch.Command, server string, review Review) (launch.Command, error) {
 	spec, err := Parse(c.Program, c.Args)
 	if err != nil {
 		return c, err
@@ -140,13 +149,18 @@ func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, 
 	if err != nil {
 		return c, err
 	}
+	if review != nil {
+		s.addReview(r, server, review)
+	}
 	version := s.Version(r.Spec)
 	for range 2 {
 		if dir := r.dir(version); version != "" {
 			if direct, err := r.command(dir); err == nil {
 				now := time.Now()
 				_ = os.Chtimes(dir, now, now) // in use: see prune
-				s.checkLater(r)
+				if review != nil {
+					s.checkLater(r)
+				}
 				return direct, nil
 			}
 		}
@@ -255,7 +269,8 @@ func (s *Store) install(r request, version string) error {
 	}
 	defer unlock()
 	version = cmp.Or(version, s.Version(r.Spec))
-	if version != "" {
+	first := version == ""
+	if !first {
 		if _, err := r.command(r.dir(version)); err == nil {
 			return nil
 		}
@@ -266,10 +281,10 @@ func (s *Store) install(r request, version string) error {
 	}
 	s.log.Info("installed", "package", r.asked(version), "took", time.Since(start))
 	s.prune(r.root)
-	if r.Exact() {
-		return nil
+	if r.Exact() || !first {
+		return nil // who has asked for a version notes it
 	}
-	return s.note(r.Spec, r.root, known{Version: version})
+	return s.note(r.Spec, r.root, known{Version: version, Checked: time.Now()})
 }
 
 // stage installs a version in a temporary folder and renames that. The lock of

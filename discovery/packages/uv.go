@@ -78,26 +78,28 @@ func (u *uv) installed(dir string) (string, error) {
 	return "", fmt.Errorf("uv has not installed %s", u.spec.Name)
 }
 
-func (u *uv) newest(ctx context.Context) (string, error) {
+// newest returns what uv takes for its Python, by "requires-python" and the wheels that
+// are there.
+func (u *uv) newest(ctx context.Context, _ string) (version, skipped string, err error) {
 	dir, err := os.MkdirTemp("", "broker-uv-*")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer os.RemoveAll(dir)
 	wanted := filepath.Join(dir, "wanted.txt")
 	if err := os.WriteFile(wanted, []byte(u.spec.Name+"\n"), 0o600); err != nil {
-		return "", err
+		return "", "", err
 	}
 	out, err := output(ctx, u.c, dir, []string{u.uv, "pip", "compile", "--quiet", "--no-deps", "--no-header", "--no-annotate",
 		"--refresh-package", u.bare(), wanted})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	_, version, ok := strings.Cut(strings.TrimSpace(out), "==")
 	if !ok {
-		return "", errors.New("uv pip compile names no version")
+		return "", "", errors.New("uv pip compile names no version")
 	}
-	return version, nil
+	return version, "", nil
 }
 
 // elsewhere is none: uv keeps what it runs where it may remove it.

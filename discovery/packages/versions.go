@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -16,7 +15,8 @@ import (
 // A known version is what a package without an exact one was last.
 type known struct {
 	Version string    `json:"version"`
-	Checked time.Time `json:"checked"` // at the registry; zero if it is not known how new it is
+	Checked time.Time `json:"checked"` // when the registry was asked
+	Held    *Held     `json:"held,omitempty"`
 }
 
 // Version is the version that a start uses: the one that spec names, or the last
@@ -28,9 +28,13 @@ func (s *Store) Version(spec Spec) string {
 	return s.known(spec).Version
 }
 
+// root is the folder of all packages of a kind.
+func (s *Store) root(spec Spec) string {
+	return filepath.Join(s.dir, map[string]string{"npx": "npm", "uvx": "uv"}[spec.Runner])
+}
+
 func (s *Store) versionsFile(spec Spec) string {
-	kind := map[string]string{"npx": "npm", "uvx": "uv"}[spec.Runner]
-	return filepath.Join(s.dir, kind, "."+spec.folder()+".json")
+	return filepath.Join(s.root(spec), "."+spec.folder()+".json")
 }
 
 func (s *Store) versions(spec Spec) map[string]known {
@@ -67,7 +71,7 @@ func (s *Store) note(spec Spec, root string, k known) error {
 }
 
 // checkLater asks the registry for the newest version, at most once a day and in
-// the background, and installs it for the next start.
+// the background, and installs it for the next start: see check.
 func (s *Store) checkLater(r request) {
 	if r.Exact() || time.Since(s.known(r.Spec).Checked) < checkEvery {
 		return
@@ -110,38 +114,6 @@ func (s *Store) whenIdle(f func() error) error {
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
-}
-
-func (s *Store) check(r request) error {
-	version, err := s.newest(s.ctx, r)
-	if err != nil {
-		return err
-	}
-	if old := s.Version(r.Spec); old != version {
-		s.log.Info("a newer version is used from the next start on", "package", r.Name, "old", old, "new", version)
-	}
-	err = s.ensure(s.ctx, r, version)
-	if err != nil && s.ctx.Err() == nil {
-		version = s.Version(r.Spec) // which does for another day
-	}
-	return errors.Join(err, s.note(r.Spec, r.root, known{version, time.Now()}))
-}
-
-// newest asks the registry, when no installation wants the processor.
-func (s *Store) newest(ctx context.Context, r request) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-	version, err := r.newest(ctx)
-	if err == nil && !(Spec{Runner: r.Runner, Version: version}).Exact() {
-		err = errors.New("the registry names no version")
-	}
-	return version, err
 }
 
 // globQuote makes text match itself only in a pattern of filepath.Glob.

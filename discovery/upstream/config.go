@@ -148,6 +148,13 @@ type Options struct {
 	// or uvx, so that it is run without these; several pools may share it. Empty
 	// leaves every Command as it is written.
 	PackageDir string
+	// KeepPackages starts packages at the version that is installed, and looks for no
+	// newer one.
+	KeepPackages bool
+	// Review returns what would be held back of what a newer version of a server's
+	// package lists, and is not held back of the one in use. Such a version waits for a
+	// person. Nil holds nothing.
+	Review func(discovery.Listing) []discovery.Held
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.
 	Expand func(string) (string, error)

@@ -56,11 +56,13 @@ type dialer struct {
 	// pipes replaces the process in tests.
 	pipes func() (*transport.Stdio, error)
 
-	limit  time.Duration  // of a process, once its package is installed
-	direct bool           // the attempt is without a package runner
-	doing  func(Activity) // says what the attempt does
-	began  time.Time      // when the last process, or the request, was started
-	failed error          // of the installation of the package; nil if there was none
+	limit   time.Duration   // of a process, once its package is installed
+	direct  bool            // the attempt is without a package runner
+	version string          // of the package to start, if that is not the one in use
+	review  packages.Review // of newer versions; nil looks for none
+	doing   func(Activity)  // says what the attempt does
+	began   time.Time       // when the last process, or the request, was started
+	failed  error           // of the installation of the package; nil if there was none
 }
 
 // dial opens a session. A process has d.cfg.StartTimeout from when its package is

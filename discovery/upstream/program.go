@@ -16,9 +16,14 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 	if t.Program == "" {
 		return nil
 	}
+	if d.version != "" {
+		c, err := d.packages.CommandAt(ctx, t.Command, d.version)
+		t.Command, d.direct = c, err == nil
+		return err
+	}
 	if d.packages != nil && d.cfg.direct() {
 		d.doing(ActivityInstalling)
-		c, err := d.packages.Command(ctx, t.Command)
+		c, err := d.packages.ReviewedCommand(ctx, t.Command, d.cfg.Name, d.review)
 		t.Command, d.direct = c, err == nil
 		switch {
 		case err == nil || ctx.Err() != nil:

@@ -118,6 +118,9 @@ func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, runners: p.runners, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked, doing: s.setActivity}
+	if !p.opts.KeepPackages {
+		s.dial.review = s.review
+	}
 	if s.kind == "" {
 		s.kind = "http"
 	}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
+)
+
+// An updated is what "broker servers update" prints as JSON.
+type updated struct {
+	Server  string `json:"server"`
+	Package string `json:"package"`
+	Old     string `json:"old"`
+	New     string `json:"new"`
+}
+
+func (a *app) serversUpdateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "update NAME",
+		Short: "Use the newer version of a server's package that is held back",
+		Long: "Use the newer version of a server's package that is held back, from its next start on. The broker looks for newer versions\n" +
+			"once a day, and starts each beside the one in use to compare its tools with the pins. One that the pins would hold back, or\n" +
+			"that does not start, waits for this command; \"broker servers list\" and \"broker doctor\" show it.",
+		Args: oneArg("the name of a server"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg, state, err := a.loadWithState()
+			if err != nil {
+				return err
+			}
+			s, err := knownServer(cfg, args[0], "update")
+			if err != nil {
+				return err
+			}
+			spec, err := packages.Parse(s.Command, s.Args)
+			switch {
+			case errors.Is(err, packages.ErrNotPlain):
+				return usage("server %q has no package to update: it %w", s.Name, err)
+			case err != nil:
+				return err
+			case spec.Exact():
+				return usage("server %q has its version in the config: %s", s.Name, spec.Version)
+			}
+			store := packages.Open(state, nil)
+			defer store.Close()
+			u := updated{Server: s.Name, Package: spec.Name, Old: store.Version(spec)}
+			if u.New, err = store.Accept(spec); err != nil {
+				return usage("server %q is not updated: %w", s.Name, err)
+			}
+			if a.json {
+				return a.printJSON(u)
+			}
+			say(a.stdout, "%s: %s %s is used from its next start on, in place of %s\n", u.Server, u.Package, u.New, u.Old)
+			say(a.stdout, "what the pins hold back then: broker pins diff %s\n", u.Server)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lines"
+)
+
+// review starts a newer version of the package of s beside the one in use, lists its
+// tools and ends it. It reports an error if the version does not start, or if something
+// of it would be held back.
+func (s *server) review(ctx context.Context, u packages.Update) error {
+	if s.pool.opts.Review == nil || s.ctx.Err() != nil || s.cfg.Credentials.OfPeople() {
+		return nil // calls of it still pass the pins
+	}
+	d := &dialer{
+		cfg: s.cfg, opts: &s.pool.opts, guard: s.pool.guard, packages: s.pool.packages, runners: s.pool.runners, version: u.New,
+		stderr: lines.NewRing(), dropped: lines.NewRing(), changed: func(*session) {},
+	}
+	sess, err := d.dial(ctx)
+	if err != nil {
+		return fmt.Errorf("it does not start: %w", err)
+	}
+	defer sess.shut()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartTimeout, fmt.Errorf("no answer to tools/list for %s", seconds(s.cfg.StartTimeout)))
+	defer cancel()
+	l, _, err := sess.list(ctx, s.cfg.Name)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("its tools cannot be listed: %w", sess.hide.InErr(err))
+	}
+	sess.offers(ctx, &l)
+	l.Origin = s.origin(&l)
+	l.Origin.Package = u.New
+	sess.hide.Listing(&l)
+	return heldBack(s.pool.opts.Review(s.cfg.described(l)))
+}
+
+// heldBack returns the error of an update of which something would be held back.
+func heldBack(held []discovery.Held) error {
+	const most = 5
+	var names []string
+	for _, h := range held[:min(len(held), most)] {
+		name := gate.Name(h.Name)
+		if h.Kind != "tool" {
+			name = strings.TrimSpace(h.Kind + " " + name)
+		}
+		names = append(names, name+" ("+h.State+")")
+	}
+	switch {
+	case len(held) == 0:
+		return nil
+	case len(held) > most:
+		names = append(names, fmt.Sprintf("and %d more", len(held)-most))
+	}
+	return fmt.Errorf("the pins would hold back %s", strings.Join(names, ", "))
+}
+
+// Held returns the newer version of a server's package that is not used, or nil.
+func (p *Pool) Held(server string) *packages.Held {
+	s := p.roster.Load().byName[server]
+	if s == nil || p.packages == nil || !s.cfg.direct() {
+		return nil
+	}
+	spec, err := packages.Parse(s.cfg.Command, s.cfg.Args)
+	if err != nil {
+		return nil
+	}
+	return p.packages.Held(spec)
+}

@@ -27,7 +27,8 @@ const (
 func (s *search) unsearched(whole bool) []string {
 	var names []string
 	left := 0
-	for _, st := range s.f.catalog.Status() {
+	s.status = s.f.catalog.Status()
+	for _, st := range s.status {
 		if s.server != "" && st.Name != s.server || !s.f.catalog.Unlisted(st.Name) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -161,6 +162,7 @@ type search struct {
 	text     string // what is searched for; empty to browse
 	server   string // config key, or empty for all
 	hidden   bool   // the text is the name of a tool that cannot be called
+	status   []upstream.Status
 	answer   SearchAnswer
 }
 
@@ -186,6 +188,10 @@ func (s *search) readQuery() {
 	}
 	if server, ok := s.scope.FindServer(name); ok {
 		s.server = server.Listing.Server
+		return
+	}
+	if slices.Contains(s.f.catalog.Disabled(), name) {
+		s.note("server %s is disabled: broker servers enable %s", gate.Name(name), gate.Name(name))
 		return
 	}
 	s.text = s.words(name + " " + s.text)
@@ -261,6 +267,7 @@ func (s *search) find(ctx context.Context) error {
 	} else {
 		s.explainWords(found)
 	}
+	s.explainAbsent(results)
 	switch {
 	case len(results) > 0:
 	case s.answer.MatchCount > 0:

@@ -2,6 +2,7 @@ package find
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type ServerInfo struct {
 type ServersAnswer struct {
 	Servers    []ServerInfo `json:"servers"`
 	TotalTools int          `json:"total_tools"`
+	// Disabled are the names of the servers that are configured and not used.
+	Disabled []string `json:"disabled,omitempty"`
 	// Skills are how many skills there are, by origin, but for those of servers.
 	Skills map[string]int `json:"skills,omitempty"`
 	Note   string         `json:"note,omitempty"`
@@ -58,14 +61,18 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 	}
 	only, found := scope.FindServer(server)
 	if !found || server == "" {
-		a.Skills = others
+		a.Skills, a.Disabled = others, f.catalog.Disabled()
 	}
 	if server != "" && !found {
 		var names []string
 		for _, s := range scope.Servers() {
 			names = append(names, s.Listing.Server)
 		}
-		a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q", gate.Cut(server, 60)))
+		if slices.Contains(a.Disabled, server) {
+			a.Note = joinNotes(a.Note, fmt.Sprintf("server %s is disabled: broker servers enable %s", gate.Name(server), gate.Name(server)))
+		} else {
+			a.Note = joinNotes(a.Note, fmt.Sprintf("no server is called %q", gate.Cut(server, 60)))
+		}
 		if near := nearest.Names(server, names, 3); len(near) > 0 {
 			a.Note += "; did you mean " + strings.Join(near, ", ") + "?"
 		}

@@ -96,15 +96,10 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 }
 
 func checkConfig(s *session) check {
-	disabled := 0
-	for _, srv := range s.config.Servers {
-		if srv.Disabled {
-			disabled++
-		}
-	}
+	off := disabled(s.config)
 	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.config.Path, counted(len(s.config.Servers), "server"))}
-	if disabled > 0 {
-		c.Detail += fmt.Sprintf(", %d of them disabled", disabled)
+	if len(off) > 0 {
+		c.Detail += fmt.Sprintf(", %d of them disabled: %s", len(off), gate.Line(strings.Join(off, ", ")))
 	}
 	if len(s.config.Servers) == 0 {
 		c.Hint = "add servers under \"mcpServers\""

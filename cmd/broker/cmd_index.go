@@ -24,6 +24,9 @@ type indexReport struct {
 	TokensAfter  int        `json:"tokens_after"`
 }
 
+// statusDisabled is the status of a server that is configured and not used.
+const statusDisabled = "disabled"
+
 type indexRow struct {
 	Name     string   `json:"name"`
 	Status   string   `json:"status"`
@@ -33,6 +36,8 @@ type indexRow struct {
 	Error    string   `json:"error,omitempty"`
 	Hint     string   `json:"hint,omitempty"`
 	Problems []string `json:"problems,omitempty"`
+	// Held is how many of its tools and other offers are held back.
+	Held int `json:"held,omitempty"`
 }
 
 func (a *app) indexCommand() *cobra.Command {
@@ -62,6 +67,9 @@ func (a *app) indexCommand() *cobra.Command {
 				return errors.New("index: interrupted before every server was listed")
 			}
 			report, err := makeIndexReport(s.broker, status)
+			for _, name := range disabled(s.config) {
+				report.Servers = append(report.Servers, indexRow{Name: name, Status: statusDisabled})
+			}
 			if e := s.close(); err == nil {
 				err = e
 			}
@@ -118,6 +126,7 @@ func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, e
 				return r, err
 			}
 			row.Tools, row.Tokens, row.Problems = len(s.Tools), n, s.Problems
+			row.Held = len(s.Held)
 		}
 		r.Tools += row.Tools
 		r.TokensBefore += row.Tokens
@@ -136,6 +145,10 @@ func printIndex(w io.Writer, r indexReport) {
 			note = "not waited for"
 		case row.Error != "":
 			note = row.Status + ": " + oneLine(why(row.Error), 100)
+		case row.Status == statusDisabled:
+			note = "disabled: broker servers enable " + gate.Name(row.Name)
+		case row.Held > 0:
+			note = fmt.Sprintf("%d held back: broker pins diff %s", row.Held, gate.Name(row.Name))
 		case len(row.Problems) > 0:
 			note = fmt.Sprintf("%d repaired or left out: broker doctor", len(row.Problems))
 		}

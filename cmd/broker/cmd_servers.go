@@ -2,10 +2,12 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -44,9 +46,13 @@ func (a *app) serversListCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(rows)
 			}
+			shown := slices.Clone(rows.Servers)
+			for _, name := range rows.Disabled {
+				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: statusDisabled, Held: "broker servers enable " + gate.Name(name)}})
+			}
 			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
 				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), i.Held, i.Update, i.Description), 100)}
-			}}.print(a.stdout, rows.Servers)
+			}}.print(a.stdout, shown)
 			if err != nil {
 				return err
 			}

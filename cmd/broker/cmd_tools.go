@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/codegen"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -23,6 +24,8 @@ type toolRow struct {
 	Server      string `json:"server"`
 	ReadOnly    bool   `json:"read_only"`
 	Description string `json:"description,omitempty"`
+	// Held says why the tool cannot be called: it is held back until a person approves it.
+	Held string `json:"held,omitempty"`
 }
 
 func (a *app) toolsListCommand() *cobra.Command {
@@ -52,11 +55,14 @@ func (a *app) toolsListCommand() *cobra.Command {
 			rows := []toolRow{}
 			for _, t := range s.broker.Catalog().Tools() {
 				if !known || t.Server == server {
-					rows = append(rows, toolRow{t.ID, t.Server, t.ReadOnly(), t.Description})
+					rows = append(rows, toolRow{Name: t.ID, Server: t.Server, ReadOnly: t.ReadOnly(), Description: t.Description})
 				}
 			}
-			if err := a.printTools(rows); err != nil {
+			if err := a.printTools(append(rows, heldRows(s.broker.Catalog(), server)...)); err != nil {
 				return err
+			}
+			if off := disabled(s.config); len(off) > 0 && !known {
+				say(a.stderr, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 			}
 			if printMissing(a.stderr, s, server, "") > 0 {
 				return &codeError{code: exitServers}
@@ -76,8 +82,24 @@ const screenWidth = 80
 func (a *app) printTools(rows []toolRow) error {
 	room := screenWidth - len("  READ-ONLY  ") - longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
 	return printList(a, rows, "there are no tools", table[toolRow]{"TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
+		if r.Held != "" {
+			return []any{r.Name, "", r.Held}
+		}
 		return []any{r.Name, yes(r.ReadOnly), oneLine(codegen.FirstSentence(r.Description, max(room, 30)), max(room, 30))}
 	}})
+}
+
+// heldRows are the tools that are held back, of one server or of all. Nothing of them is
+// shown but the name.
+func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
+	for _, s := range c.Servers() {
+		for _, h := range s.Held {
+			if h.Kind == "tool" && (server == "" || s.Listing.Server == server) {
+				rows = append(rows, toolRow{Name: gate.Name(s.Prefix + "__" + h.Name), Server: s.Listing.Server, Held: "held back (" + h.State + "): broker pins diff " + gate.Name(s.Listing.Server)})
+			}
+		}
+	}
+	return rows
 }
 
 func yes(is bool) string {

@@ -33,7 +33,9 @@ func npmReport(lines []string) string {
 			path = word
 		}
 		for _, prefix := range []string{"404 ", "notarget ", "network ", "engine ", "notsup ", "enoent ", "eresolve "} {
-			rest = strings.TrimPrefix(rest, prefix)
+			if code != "" {
+				rest = strings.TrimPrefix(rest, prefix)
+			}
 		}
 		rest = strings.TrimSpace(rest)
 		switch {

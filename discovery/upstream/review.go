@@ -48,9 +48,11 @@ func heldBack(held []discovery.Held) error {
 	const most = 5
 	var names []string
 	for _, h := range held[:min(len(held), most)] {
-		name := gate.Name(h.Name)
-		if h.Kind != "tool" {
-			name = strings.TrimSpace(h.Kind + " " + name)
+		name := h.Kind
+		if h.Kind == "tool" {
+			name = gate.Name(h.Name)
+		} else if h.Name != "" {
+			name += " " + gate.Name(h.Name)
 		}
 		names = append(names, name+" ("+h.State+")")
 	}

@@ -264,7 +264,7 @@ func (b *Broker) HeldUpdate(server string) string {
 	case held.Unfit:
 		return fmt.Sprintf("version %s is not used: it %s", held.Version, held.Why)
 	}
-	return fmt.Sprintf("version %s is held back: %s; to use it: broker servers update %s", held.Version, held.Why, gate.Name(server))
+	return fmt.Sprintf("version %s is held back (broker servers update %s uses it): %s", held.Version, gate.Name(server), held.Why)
 }
 
 // Skills is the registry that is in force, with the skills that servers serve;

@@ -214,7 +214,7 @@ func nodeText(text string, rest []string) string {
 	}
 	for _, l := range rest {
 		if version, ok := strings.CutPrefix(l, "Node.js v"); ok && versionTrouble.MatchString(text) {
-			text += " (Node.js " + version + ")"
+			text += ", in Node.js " + version
 		}
 	}
 	return text

@@ -46,7 +46,7 @@ func TestNewVersionIsListedBeforeItIsUsed(t *testing.T) {
 	}{
 		"the same":          {fakeupstream.Good, nil, ""},
 		"other tools":       {fakeupstream.OddSchemas, []discovery.Held{{Kind: "tool", Name: "echo", State: "changed"}}, "the pins would hold back echo (changed)"},
-		"instructions":     {fakeupstream.Legacy, []discovery.Held{{Kind: "instructions", State: "changed"}, {Kind: "prompt", Name: "p", State: "new"}}, "the pins would hold back instructions (changed), prompt p (new)"},
+		"instructions":      {fakeupstream.Legacy, []discovery.Held{{Kind: "instructions", State: "changed"}, {Kind: "prompt", Name: "p", State: "new"}}, "the pins would hold back instructions (changed), prompt p (new)"},
 		"many":              {fakeupstream.Pages, make([]discovery.Held, 7), "and 2 more"},
 		"it does not start": {fakeupstream.Exits, nil, "it does not start: "},
 		"no list":           {fakeupstream.SilentList, nil, "its tools cannot be listed: no answer to tools/list"},

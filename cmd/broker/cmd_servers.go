@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func (a *app) serversListCommand() *cobra.Command {
 				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: statusDisabled, Held: "broker servers enable " + gate.Name(name)}})
 			}
 			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), i.Held, i.Update, i.Description), 100)}
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), strings.Trim(i.Held+"; "+i.Update, "; "), i.Description), 100)}
 			}}.print(a.stdout, shown)
 			if err != nil {
 				return err

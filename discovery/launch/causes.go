@@ -327,14 +327,15 @@ func programError(lines []string) string {
 		}
 		text := strings.TrimSpace(lines[i])
 		var more []string
+		causes := []string{text}
 		for _, l := range lines[i+1:] {
 			if why, ok := strings.CutPrefix(strings.TrimSpace(l), "Caused by: "); ok {
-				text += ": " + why
+				causes = append(causes, why)
 			} else if strings.HasSuffix(text, ":") && strings.HasPrefix(l, "  ") && len(more) < 3 {
 				more = append(more, l)
 			}
 		}
-		return together(append([]string{text}, more...))
+		return together(append([]string{strings.Join(causes, ": ")}, more...))
 	}
 	return ""
 }

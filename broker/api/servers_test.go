@@ -152,7 +152,9 @@ func TestServersAreDescribed(t *testing.T) {
 	v := newView(t)
 	v.read.Broker = b
 	_, text := v.ask(http.MethodGet, "/api/servers", "")
-	var got struct{ Servers []struct{ Name, Description string } }
+	var got struct {
+		Servers []struct{ Name, Description string }
+	}
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,7 +170,7 @@ func (p importPlan) added() []string {
 	added := []string{}
 	for _, o := range p.outcomes {
 		if o.Action == clients.Added || o.Action == clients.Replaced {
-			added = append(added, o.Name)
+			added = append(added, o.Server())
 		}
 	}
 	return added
@@ -225,7 +226,11 @@ func unset(outcomes []clients.Outcome) []string {
 }
 
 func printImport(w io.Writer, r importReport) {
-	printOutcomes(w, r.Servers)
+	if r.DryRun {
+		printPlan(w, r.Servers)
+	} else {
+		printOutcomes(w, r.Servers)
+	}
 	counts := map[clients.Action]int{}
 	for _, o := range r.Servers {
 		counts[o.Action]++
@@ -259,20 +264,39 @@ func printWithheld(w io.Writer, names []string) {
 	}
 }
 
+// planned are the words for outcomes that are still to come.
+var planned = map[clients.Action]string{
+	clients.Added: "will add", clients.Replaced: "will replace", clients.Same: "is there", clients.Conflict: "will leave out",
+	clients.Skipped: "will leave out", clients.Self: "will leave out",
+}
+
+// printPlan prints outcomes of what was not done yet.
+func printPlan(w io.Writer, outcomes []clients.Outcome) {
+	list := slices.Clone(outcomes)
+	for n := range list {
+		list[n].Action = clients.Action(cmp.Or(planned[list[n].Action], string(list[n].Action)))
+	}
+	printOutcomes(w, list)
+}
+
 func printOutcomes(w io.Writer, outcomes []clients.Outcome) {
+	width := 0
+	for _, o := range outcomes {
+		width = max(width, len(o.Action))
+	}
 	from := ""
 	for _, o := range outcomes {
 		if o.From != from {
 			from = o.From
 			sayln(w, homely(from))
 		}
-		line := fmt.Sprintf("  %-8s  %s", o.Action, o.Name)
+		line := fmt.Sprintf("  %-*s  %s", max(width, 8), o.Action, o.Name)
 		if o.Detail != "" {
 			line += ": " + o.Detail
 		}
 		sayln(w, line)
 		for _, n := range o.Notes {
-			sayln(w, "            "+n)
+			sayln(w, strings.Repeat(" ", max(width, 8)+4)+n)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (a *app) initCommand() *cobra.Command {
 	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
 	flags.BoolVar(&f.take, "import", false, "take the servers over into servers.json")
 	flags.BoolVar(&f.leave, "no-import", false, "leave the servers with the clients")
-	flags.StringSliceVar(&f.clients, "client", nil, "connect these clients, such as cursor,vscode; none connects none")
+	flags.StringSliceVar(&f.clients, "client", nil, "take over the servers of these clients only, such as cursor,vscode, and connect them; none connects none")
 	flags.BoolVar(&f.all, "all", false, "connect all clients found")
 	flags.BoolVar(&f.console, "console", false, "open the console at the end without asking, on a terminal")
 	flags.BoolVar(&f.noConsole, "no-console", false, "do not offer to open the console")
@@ -167,7 +167,9 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 	}
 	p, err := i.a.planImport(ctx, func(keyring bool) (all []clients.Source, _ error) {
 		for _, c := range i.found {
-			all = append(all, i.sources(c, keyring)...)
+			if len(i.clients) == 0 || slices.Contains(i.clients, c.ID) {
+				all = append(all, i.sources(c, keyring)...)
+			}
 		}
 		return all, nil
 	}, i.secrets, false, false)
@@ -180,8 +182,8 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 	r := importReport{Config: p.path, Servers: p.outcomes, Needs: unset(p.outcomes), Errors: p.errors}
 	added := p.added()
 	if len(added) > 0 {
-		say(i.out, "\nWhat %s would get:\n", homely(p.path))
-		printOutcomes(i.out, p.outcomes)
+		say(i.out, "\nWhat %s will get:\n", homely(p.path))
+		printPlan(i.out, p.outcomes)
 		if !i.take {
 			if i.take, err = i.a.person().agrees(ctx, "Take "+counted(len(added), "server")+" over?", true); err != nil || !i.take {
 				return false, err
@@ -249,11 +251,6 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 	}
 	r.Options.Keyring, r.Store, r.DryRun = i.secrets == secretsKeyring, storeSecret, true
 	res, err := clients.Install(r)
-	if conflict, ok := errors.AsType[*clients.ConflictError](err); ok {
-		say(i.out, "%s keeps its servers: servers.json has others called %s\n", c.Title, strings.Join(conflict.Names, ", "))
-		r.Move = false
-		res, err = clients.Install(r)
-	}
 	switch {
 	case err != nil:
 		return res, err
@@ -261,7 +258,7 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 		say(i.out, "%s: %s has the broker already\n", c.ID, homely(res.Path))
 		return res, nil
 	}
-	say(i.out, "%s: %s would get the entry %q", c.ID, homely(res.Path), res.Name)
+	say(i.out, "%s: %s will get the entry %q", c.ID, homely(res.Path), res.Name)
 	between := " in place of "
 	for _, o := range res.Moved {
 		if o.Action == clients.Same || o.Action == clients.Added {

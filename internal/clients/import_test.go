@@ -1,10 +1,12 @@
 package clients
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -345,4 +347,91 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 	})
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func TestServersOfOneNameFromSeveralClients(t *testing.T) {
+	server := func(command string, more ...config.Field) Entry {
+		return Entry{Name: "fs", Config: append(config.Object{{Key: "command", Value: command}}, more...)}
+	}
+	off := config.Field{Key: "disabled", Value: true}
+	from := func(client string, e Entry) Source {
+		return Source{Client: client, Path: "/" + client, Servers: []Entry{e}}
+	}
+	for name, c := range map[string]struct {
+		config  string
+		sources []Source
+		want    string
+	}{
+		"two clients": {"", []Source{from("claude-code", server("a")), from("cursor", server("b"))},
+			`{"fs":{"command":"a"},"fs-cursor":{"command":"b"}}`},
+		"two clients with the same": {"", []Source{from("claude-code", server("a")), from("cursor", server("a"))},
+			`{"fs":{"command":"a"}}`},
+		"three clients": {"", []Source{from("claude-code", server("a")), from("cursor", server("b")), from("zed", server("c"))},
+			`{"fs":{"command":"a"},"fs-cursor":{"command":"b"},"fs-zed":{"command":"c"}}`},
+		"the config has another": {`{"mcpServers":{"fs":{"command":"z"}}}`, []Source{from("cursor", server("b"))},
+			`{"fs":{"command":"z"},"fs-cursor":{"command":"b"}}`},
+		"the config has it under its other name": {`{"mcpServers":{"fs":{"command":"z"},"fs-cursor":{"command":"b"}}}`, []Source{from("cursor", server("b"))},
+			`{"fs":{"command":"z"},"fs-cursor":{"command":"b"}}`},
+		"both names are taken": {`{"mcpServers":{"fs":{"command":"z"},"fs-cursor":{"command":"y"}}}`, []Source{from("cursor", server("b"))},
+			`{"fs":{"command":"z"},"fs-cursor":{"command":"y"},"fs-cursor-2":{"command":"b"}}`},
+		"one client does not use it": {"", []Source{from("claude-code", server("a")), from("cursor", server("b", off))},
+			`{"fs":{"command":"a"}}`},
+		"the first client does not use it": {"", []Source{from("claude-code", server("a", off)), from("cursor", server("a"))},
+			`{"fs":{"command":"a"}}`},
+		"the same client, twice": {"", []Source{from("cursor", server("a")), from("cursor", server("b"))},
+			`{"fs":{"command":"a"}}`},
+		"it was disabled here": {`{"mcpServers":{"fs":{"command":"a","disabled":true}}}`, []Source{from("cursor", server("a"))},
+			`{"fs":{"command":"a","disabled":true}}`},
+		"a file that is no client's": {`{"mcpServers":{"fs":{"command":"z"}}}`, []Source{from("", server("b"))},
+			`{"fs":{"command":"z"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := orText(c.config, `{"mcpServers":{}}`)
+			text, outcomes, err := Merge("servers.json", []byte(before), c.sources, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				MCPServers json.RawMessage `json:"mcpServers"`
+			}
+			if err := json.Unmarshal(text, &got); err != nil {
+				t.Fatal(err)
+			}
+			var flat bytes.Buffer
+			if err := json.Compact(&flat, got.MCPServers); err != nil || flat.String() != c.want {
+				t.Errorf("%v\n got %s\nwant %s\n%+v", err, flat.String(), c.want, outcomes)
+			}
+			if _, again, err := Merge("servers.json", text, c.sources, false); err != nil || slices.ContainsFunc(again, func(o Outcome) bool { return o.Action == Added }) {
+				t.Errorf("a second time: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestVariablesThatAreNotSet(t *testing.T) {
+	for _, c := range []struct{ client, value, want string }{
+		{"opencode", "{env:UNSET}", "${UNSET:-}"},
+		{"opencode", "Bearer {env:SET}", "Bearer ${SET}"},
+		{"cursor", "${env:UNSET}", "${UNSET:-}"},
+		{"vscode", "${env:UNSET}/x", "${UNSET:-}/x"},
+		{"cursor", "${env:SET}", "${SET}"},
+		{"claude-code", "${UNSET}", "${UNSET}"}, // it does not start such a server
+		{"claude-code", "${UNSET:-text}", "${UNSET:-text}"},
+	} {
+		env := Env{Home: "/home", Dir: "/dir", Getenv: func(name string) string { return map[string]string{"SET": "x"}[name] }}
+		conv := converter{client: Lookup(c.client), env: env, dir: "/dir"}
+		if got := conv.refs(c.value); got != c.want {
+			t.Errorf("%s: %s becomes %s, want %s", c.client, c.value, got, c.want)
+		}
+		if unset := c.want == "${UNSET}"; slices.Contains(conv.out.Needs, "UNSET") != unset {
+			t.Errorf("%s: %s needs %q", c.client, c.value, conv.out.Needs)
+		}
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -57,18 +56,6 @@ type InstallResult struct {
 	Moved []Outcome `json:"moved,omitempty"`
 	// Others are servers that the client keeps beside the broker in this file.
 	Others []string `json:"others,omitempty"`
-}
-
-// A ConflictError means that a move would lose servers, because the config has
-// others of the same names. Nothing was written.
-type ConflictError struct {
-	Config string
-	Names  []string
-}
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s has other servers with the same names: %s: rename or remove them there first, or use install without --move",
-		e.Config, strings.Join(e.Names, ", "))
 }
 
 // target is the file of the client that is meant: the first one that is there,
@@ -285,7 +272,7 @@ func WriteConfig(path string, before, after []byte, secrets bool) error {
 	return config.Replace(path, before, after)
 }
 
-// planMove settles which servers move, and refuses when one would be lost.
+// planMove settles which servers move.
 func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*move, error) {
 	before, text, err := config.ReadText(r.Config)
 	if err != nil {
@@ -293,21 +280,14 @@ func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*mo
 	}
 	m := &move{path: r.Config, before: before}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Self })
-	after, outcomes, err := Merge(r.Config, text, []Source{{Path: path, Servers: entries}}, false)
+	after, outcomes, err := Merge(r.Config, text, []Source{{Client: r.Client.ID, Path: path, Servers: entries}}, false)
 	if err != nil {
 		return nil, err
 	}
-	var conflicts []string
 	for _, o := range outcomes {
-		switch o.Action {
-		case Conflict:
-			conflicts = append(conflicts, o.Name)
-		case Added, Same:
+		if o.Action == Added || o.Action == Same {
 			m.names = append(m.names, o.Name)
 		}
-	}
-	if len(conflicts) > 0 {
-		return nil, &ConflictError{r.Config, conflicts}
 	}
 	m.after, res.Moved = after, outcomes
 	m.secrets = slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Secret })

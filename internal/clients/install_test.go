@@ -312,19 +312,6 @@ func TestInstallRefuses(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a move with a conflict", func(t *testing.T) {
-		r, path := testRequest(t, "cursor")
-		r.Move = true
-		writeFile(t, path, samples["cursor"])
-		writeFile(t, r.Config, `{"mcpServers": {"fs": {"command": "other"}}}`)
-		_, err := Install(r)
-		if c, ok := errors.AsType[*ConflictError](err); !ok || !slices.Equal(c.Names, []string{"fs"}) {
-			t.Errorf("Install = %v", err)
-		}
-		if read(t, path) != samples["cursor"] || read(t, r.Config) != `{"mcpServers": {"fs": {"command": "other"}}}` {
-			t.Error("the refused move wrote something")
-		}
-	})
 	t.Run("toml inline table", func(t *testing.T) {
 		r, path := testRequest(t, "codex")
 		writeFile(t, path, "mcp_servers = { fs = { command = \"x\" } }\n")
@@ -439,5 +426,40 @@ func TestRenamedEntryReplacesTheOld(t *testing.T) {
 	mustUninstall(t, r)
 	if read(t, path) != samples["codex"] {
 		t.Error("the file is not what it was")
+	}
+}
+
+// A server whose name stands for another one in servers.json moves under a name of its own.
+func TestMovedServersAreRenamed(t *testing.T) {
+	for _, id := range []string{"cursor", "codex", "opencode"} {
+		t.Run(id, func(t *testing.T) {
+			r, path := testRequest(t, id)
+			r.Move = true
+			writeFile(t, path, samples[id])
+			writeFile(t, r.Config, `{"mcpServers": {"fs": {"command": "other"}}}`)
+			res, err := Install(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Others) > 0 {
+				t.Errorf("%q stay with the client", res.Others)
+			}
+			cfg, err := config.Load(r.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := cfg.Server("fs"); s == nil || s.Command != "other" {
+				t.Errorf("the server that was there is %+v", s)
+			}
+			if s := cfg.Server("fs-" + id); s == nil || s.Command == "other" {
+				t.Errorf("the server of the client is %+v", s)
+			}
+			if again, err := Install(r); err != nil || again.Changed {
+				t.Errorf("a second time: %+v, %v", again, err)
+			}
+			if _, err := Uninstall(r); err != nil || read(t, path) != samples[id] {
+				t.Errorf("after uninstalling (%v):\n%s", err, read(t, path))
+			}
+		})
 	}
 }

@@ -1,8 +1,10 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -22,7 +24,9 @@ const (
 
 // An Outcome is what became of one entry, and why.
 type Outcome struct {
-	Name   string   `json:"name"`
+	Name string `json:"name"`
+	// As is its name in servers.json, if that is another one.
+	As     string   `json:"as,omitempty"`
 	From   string   `json:"from"`
 	Action Action   `json:"action"`
 	Detail string   `json:"detail,omitempty"`
@@ -34,29 +38,36 @@ type Outcome struct {
 	Secrets map[string]string `json:"-"`
 }
 
+// Server returns the name of the server in servers.json.
+func (o *Outcome) Server() string { return cmp.Or(o.As, o.Name) }
+
 // Merge adds the servers of sources to the text of the configuration at path,
 // and says what became of each. What is there already stays unless force is
-// set; of two sources with a server of the same name the first one counts. The
-// error is a *config.Report when the configuration itself is wrong.
+// set. A client's server whose name stands for another one there gets the name of the
+// client behind its own, as in filesystem-cursor; of two files that are no client's, the
+// first one counts. The error is a *config.Report when the configuration itself is wrong.
 func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Outcome, error) {
 	cfg, err := config.Parse(path, data)
 	if err != nil {
 		return nil, nil, err
 	}
 	outcomes := []Outcome{}
-	taken := map[string]string{} // names that came from a source of this call
+	taken := map[string]claim{}
 	for _, s := range sources {
 		for _, e := range s.Servers {
 			o := Outcome{Name: e.Name, From: s.Path}
-			if o.decide(cfg, e, taken, force) {
-				if data, err = config.AddServer(data, e.Name, e.Config); err != nil {
+			if o.decide(cfg, e, taken, s.Client, force) {
+				if data, err = config.AddServer(data, o.Server(), e.Config); err != nil {
 					return nil, nil, err
 				}
 				if cfg, err = config.Parse(path, data); err != nil {
 					return nil, nil, err
 				}
-				taken[e.Name] = s.Path
+				taken[o.Server()] = claim{s, true}
 				o.Notes, o.Needs, o.Secret, o.Secrets = e.Notes, e.Needs, e.Secret, e.Secrets
+			}
+			if _, again := taken[e.Name]; !again && o.Action == Same {
+				taken[e.Name] = claim{s, false}
 			}
 			outcomes = append(outcomes, o)
 		}
@@ -64,8 +75,16 @@ func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Ou
 	return data, outcomes, nil
 }
 
-// decide settles what becomes of e, and reports whether it is to be written.
-func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]string, force bool) bool {
+// A claim is the first source of a call that has a server of a name, and whether it was
+// written.
+type claim struct {
+	Source
+	written bool
+}
+
+// decide settles what becomes of e, which a client has or, if that is empty, a file, and
+// reports whether it is to be written.
+func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, client string, force bool) bool {
 	old := cfg.Server(e.Name)
 	first, again := taken[e.Name]
 	switch {
@@ -78,15 +97,59 @@ func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]string, f
 		return true
 	case sameServer(*old, e):
 		o.Action = Same
-	case again:
-		o.Action, o.Detail = Conflict, fmt.Sprintf("another server of this name came from %s", first)
-	case force:
+	case sameButDisabled(*old, e):
+		o.Action = Same
+		if first.written && !e.disabled() { // one client uses it, and another does not
+			o.Action = Replaced
+			return true
+		}
+	case e.disabled():
+		o.Action, o.Detail = Skipped, "it is disabled there, and the config has a server of this name"
+	case force && !again:
 		o.Action = Replaced
 		return true
+	case again && first.Client == client: // of a client's files, the nearest one counts
+		o.Action, o.Detail = Conflict, fmt.Sprintf("another server of this name came from %s", first.Path)
+	case client != "":
+		return o.rename(cfg, e, client, first.Path)
 	default:
 		o.Action, o.Detail = Conflict, "the config has another server of this name, which stays; --force replaces it"
 	}
 	return false
+}
+
+// rename finds a name for a client's server whose own name stands for another one.
+func (o *Outcome) rename(cfg *config.Config, e Entry, client, first string) bool {
+	o.Action = Added
+	for n := 1; ; n++ {
+		o.As = e.Name + "-" + client
+		if n > 1 {
+			o.As += fmt.Sprintf("-%d", n)
+		}
+		old := cfg.Server(o.As)
+		if old != nil && sameServer(*old, Entry{Name: o.As, Config: e.Config}) {
+			o.Action, o.Detail = Same, "as "+o.As
+			return false
+		}
+		if old != nil {
+			continue
+		}
+		o.Detail = fmt.Sprintf("as %s, since the config has another server %s", o.As, e.Name)
+		if first != "" {
+			o.Detail = fmt.Sprintf("as %s, since another server %s came from %s", o.As, e.Name, first)
+		}
+		return true
+	}
+}
+
+// disabled reports whether the client does not use the entry.
+func (e *Entry) disabled() bool { return e.Config.Get("disabled") == true }
+
+// sameButDisabled is sameServer for a server that one of both does not use.
+func sameButDisabled(old config.Server, e Entry) bool {
+	e.Config = slices.DeleteFunc(slices.Clone(e.Config), func(f config.Field) bool { return f.Key == "disabled" })
+	old.Disabled = false
+	return sameServer(old, e)
 }
 
 // sameServer reports whether both mean the same, however they are written.

@@ -18,6 +18,8 @@ const maxFileBytes = 16 << 20
 
 // A Source is one place where a client has servers.
 type Source struct {
+	// Client is the ID of the client; empty for a file that was named.
+	Client string
 	// Path is the file.
 	Path string
 	// Scope is "project", "user", "local" (of one user in one project), or
@@ -162,6 +164,9 @@ func (r reader) read(path, scope string) []Source {
 	var out []Source
 	for _, p := range r.places(data, scope) {
 		s := Source{Path: path, Scope: p.scope}
+		if scope != "file" {
+			s.Client = r.client.ID
+		}
 		s.Servers, s.Err = r.entries(data, path, p)
 		if s.Servers != nil || s.Err != nil {
 			out = append(out, s)

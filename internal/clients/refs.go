@@ -56,7 +56,7 @@ func (c *converter) refs(s string) string {
 			b.WriteString(c.reference(rest[2:end]))
 			i += end + 1
 		case c.client.dialect.braces && end > 0 && strings.HasPrefix(rest, "{env:") && isVarName(rest[5:end]):
-			b.WriteString(c.need(rest[5:end], ""))
+			b.WriteString(c.optional(rest[5:end]))
 			i += end + 1
 		case c.client.dialect.braces && end > 0 && strings.HasPrefix(rest, "{file:"):
 			c.note("%s is not read by the broker: put the content into a variable and write ${VAR}", rest[:end+1])
@@ -98,8 +98,11 @@ func (c *converter) reference(body string) string {
 	}
 	name, fallback, hasFallback := strings.Cut(strings.TrimPrefix(body, "env:"), ":-")
 	if isVarName(name) {
-		if hasFallback {
+		switch {
+		case hasFallback:
 			return c.need(name, ":-"+fallback)
+		case strings.HasPrefix(body, "env:"):
+			return c.optional(name)
 		}
 		return c.need(name, "")
 	}
@@ -115,6 +118,16 @@ func (c *converter) input(id string) string {
 		text = fmt.Sprintf("set %s in the broker's environment (was input %s: %s)", name, id, d)
 	}
 	c.note("%s", text)
+	return c.need(name, "")
+}
+
+// optional is need for a variable that is empty in the client if it is not set: it stays
+// empty then.
+func (c *converter) optional(name string) string {
+	if c.env.Getenv != nil && c.env.Getenv(name) == "" {
+		c.note("%s is not set here, so it is empty as it was for %s", name, c.client.Title)
+		return c.need(name, ":-")
+	}
 	return c.need(name, "")
 }
 

@@ -198,7 +198,7 @@ func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clie
 		}
 	}
 	r := importReport{Config: p.path, DryRun: dryRun, Servers: p.outcomes, Needs: unset(p.outcomes), Withheld: p.withheld(), Errors: p.errors}
-	err = a.thenIndex(ctx, noIndex || dryRun, p.added(), func(report *indexReport) error {
+	_, err = a.thenIndex(ctx, noIndex || dryRun, p.added(), func(report *indexReport) error {
 		r.Index = report
 		if a.json {
 			return a.printJSON(r)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // initFlags answer the questions of broker init beforehand.
@@ -81,14 +83,17 @@ type initRun struct {
 	env   clients.Env
 	found []*clients.Client
 	seen  initReport
+	todo  []string // for people
 }
 
 // An initReport is what "broker init --json" prints.
 type initReport struct {
-	Found     []clientRow             `json:"found"`
-	Import    *importReport           `json:"import,omitempty"`
-	Installed []clients.InstallResult `json:"installed"`
-	Undo      []string                `json:"undo"`
+	Found []clientRow `json:"found"`
+	// Projects are folders for which Claude Code has servers that only it starts.
+	Projects  []clients.ProjectServers `json:"projects,omitempty"`
+	Import    *importReport            `json:"import,omitempty"`
+	Installed []clients.InstallResult  `json:"installed"`
+	Undo      []string                 `json:"undo"`
 }
 
 func (a *app) initialize(ctx context.Context, f initFlags) error {
@@ -149,7 +154,21 @@ func (i *initRun) find() error {
 	if len(i.found) == 0 && len(i.clients) == 0 {
 		return hinted("no client was found\nhint: broker import FILE or broker servers add adds servers, broker install CLIENT connects a client: %s", strings.Join(clients.IDs(), ", "))
 	}
-	return clientTable.print(i.out, i.seen.Found)
+	if err := clientTable.print(i.out, i.seen.Found); err != nil {
+		return err
+	}
+	for _, c := range i.found {
+		i.seen.Projects = append(i.seen.Projects, clients.OtherProjects(c, i.env)...)
+	}
+	if len(i.seen.Projects) > 0 && !i.leave {
+		sayln(i.out, "Claude Code has servers for single projects; in such a folder, broker import claude-code takes them over:")
+	}
+	for _, p := range i.seen.Projects {
+		if !i.leave {
+			say(i.out, "  %s: %s\n", homely(p.Dir), oneLine(strings.Join(p.Servers, ", "), 100))
+		}
+	}
+	return nil
 }
 
 // sources are what a client of this user has, but for what belongs to the project: that
@@ -194,7 +213,7 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 		}
 	}
 	i.seen.Import = &r
-	return true, i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
+	index, err := i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
 		r.Index = report
 		say(i.out, "%s: %d added\n", homely(r.Config), len(added))
 		printNeeds(i.out, r.Needs)
@@ -203,6 +222,40 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 		}
 		return nil
 	})
+	i.todo = todo(index, p.outcomes)
+	return true, err
+}
+
+// todo returns what is left to do for the servers that were taken over, with the command
+// for each.
+func todo(index *indexReport, outcomes []clients.Outcome) []string {
+	var list []string
+	for _, o := range outcomes {
+		if o.Action != clients.Added && o.Action != clients.Replaced {
+			continue
+		}
+		name := gate.Name(o.Server())
+		for _, variable := range unset([]clients.Outcome{o}) {
+			list = append(list, fmt.Sprintf("%s needs %s: set it in the environment of the broker; then broker servers test %s", name, variable, name))
+		}
+	}
+	if index == nil {
+		return list
+	}
+	for _, row := range index.Servers {
+		name := gate.Name(row.Name)
+		switch {
+		case row.Status == string(upstream.StateNeedsSignIn):
+			list = append(list, fmt.Sprintf("%s needs a sign-in: broker auth login %s", name, name))
+		case row.Error != "":
+			list = append(list, fmt.Sprintf("%s does not work: %s; try it again: broker servers test %s", name, oneLine(why(row.Error), 100), name))
+		case row.Status == string(upstream.StateStarting):
+			list = append(list, fmt.Sprintf("%s was still starting: a client that starts the broker waits for it, or broker index", name))
+		case row.Held > 0:
+			list = append(list, fmt.Sprintf("%d tools of %s wait for you: broker pins diff %s", row.Held, name, name))
+		}
+	}
+	return list
 }
 
 // connect installs the broker in the clients that are chosen.
@@ -283,10 +336,23 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 func (i *initRun) wayBack() {
 	if len(i.seen.Installed) == 0 {
 		sayln(i.out, "\nno client was connected; broker init does it later")
+		i.printTodo()
 		return
 	}
 	say(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	for _, command := range i.seen.Undo {
 		sayln(i.out, "  "+command)
+	}
+	i.printTodo()
+}
+
+// printTodo prints what is left to do, server by server.
+func (i *initRun) printTodo() {
+	if len(i.todo) == 0 {
+		return
+	}
+	sayln(i.out, "what is left to do:")
+	for _, line := range i.todo {
+		sayln(i.out, "  "+line)
 	}
 }

@@ -20,34 +20,48 @@ import (
 
 func (a *app) installCommand() *cobra.Command {
 	var r clients.Request
-	noIndex, link := false, false
+	noIndex, link, all := false, false, false
 	var secrets string
 	c := &cobra.Command{
-		Use:   "install CLIENT",
+		Use:   "install CLIENT|--all",
 		Short: "Add the broker to a client's config",
 		Long: "Add the broker to the config of a client, as one entry; with --profile, the client uses that profile. Everything else in\n" +
 			"the file stays as it is; the file is backed up, and broker uninstall restores it, byte for byte. With --move the\n" +
 			"client's other servers become the broker's. Installing again brings the entry up to date. Then connect to the servers\n" +
-			"that were never listed and say what their tools cost.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask before they install.\n\n" +
+			"that were never listed and say what their tools cost. With --all, every client found gets the entry.\n\nWith --link nothing is written: it prints links for VS Code and Cursor, which ask before they install.\n\n" +
 			"Clients: " + strings.Join(clients.IDs(), ", "),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if link {
 				return someArgs(0, 1, "at most one client")(cmd, args)
 			}
-			return oneArg("a client")(cmd, args)
+			return clientOrAll(all)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if link {
 				return a.printLinks(r, args)
 			}
-			if err := a.aim(&r, args[0]); err != nil {
-				return err
-			}
 			if err := checkSecrets(secrets); err != nil {
 				return err
 			}
-			r.Options.Keyring, r.Store = secrets == secretsKeyring, storeSecret
-			return a.install(cmd.Context(), r, secrets, noIndex)
+			install := func(id string, noIndex bool) error {
+				r := r
+				if err := a.aim(&r, id); err != nil {
+					return err
+				}
+				r.Options.Keyring, r.Store = secrets == secretsKeyring, storeSecret
+				return a.install(cmd.Context(), r, secrets, noIndex)
+			}
+			if !all {
+				return install(args[0], noIndex)
+			}
+			list, err := found()
+			if err == nil && len(list) == 0 {
+				err = hinted("no client was found\nhint: broker install CLIENT writes the file of one: %s", strings.Join(clients.IDs(), ", "))
+			}
+			if err != nil {
+				return err
+			}
+			return forEach(list, func(n int, id string) error { return install(id, noIndex || n < len(list)-1) })
 		},
 	}
 	noIndexFlag(c, &noIndex)
@@ -56,6 +70,7 @@ func (a *app) installCommand() *cobra.Command {
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
 	c.Flags().BoolVar(&r.Move, "move", false, "move the other servers of the file into servers.json")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "report what would change and write nothing")
+	c.Flags().BoolVar(&all, "all", false, "every client found")
 	c.Flags().BoolVar(&link, "link", false, "print links that install the broker when they are opened")
 	return c
 }
@@ -91,29 +106,99 @@ func (a *app) printLinks(r clients.Request, args []string) error {
 	return nil
 }
 
+// clientOrAll accepts one client or, with --all, no argument.
+func clientOrAll(all bool) cobra.PositionalArgs {
+	if all {
+		return noArgs
+	}
+	return oneArg("a client, or --all")
+}
+
+// found returns the IDs of the clients of this user.
+func found() ([]string, error) {
+	env, err := clients.CurrentEnv()
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, c := range clients.All() {
+		if _, ok := clients.Found(c, env); ok {
+			list = append(list, c.ID)
+		}
+	}
+	return list, nil
+}
+
+// installed returns the IDs of the clients that have the broker in the file of the user
+// or, with project, of the project.
+func (a *app) installed(project bool) ([]string, error) {
+	var list []string
+	for _, c := range clients.All() {
+		if project && !c.HasProject() {
+			continue
+		}
+		r := clients.Request{Project: project, DryRun: true}
+		if err := a.aim(&r, c.ID); err != nil {
+			return nil, err
+		}
+		if _, err := clients.Uninstall(r); !errors.Is(err, clients.ErrNotInstalled) {
+			list = append(list, c.ID) // what is wrong with its file is said by uninstalling
+		}
+	}
+	return list, nil
+}
+
+// forEach does f for each client, and returns all errors.
+func forEach(list []string, f func(n int, id string) error) error {
+	var failed []error
+	for n, id := range list {
+		if err := f(n, id); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", id, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 func (a *app) uninstallCommand() *cobra.Command {
 	var r clients.Request
+	var all bool
 	c := &cobra.Command{
-		Use:   "uninstall CLIENT",
+		Use:   "uninstall CLIENT|--all",
 		Short: "Remove the broker from a client's config",
 		Long: "Restore the file of a client to what it was before broker install, byte for byte. If it was edited since then, only\n" +
-			"the broker's entry is removed and moved servers return to their places; your edits stay.",
-		Args: oneArg("a client"),
+			"the broker's entry is removed and moved servers return to their places; your edits stay. With --all, every client that\n" +
+			"has the broker.",
+		Args: func(cmd *cobra.Command, args []string) error { return clientOrAll(all)(cmd, args) },
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.aim(&r, args[0]); err != nil {
-				return err
+			uninstall := func(id string) error {
+				r := r
+				if err := a.aim(&r, id); err != nil {
+					return err
+				}
+				res, err := clients.Uninstall(r)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(res)
+				}
+				printUninstall(a.stdout, res, r.DryRun)
+				return nil
 			}
-			res, err := clients.Uninstall(r)
+			if !all {
+				return uninstall(args[0])
+			}
+			list, err := a.installed(r.Project)
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(res)
+			if len(list) == 0 && !a.json {
+				sayln(a.stdout, "no client has the broker")
 			}
-			printUninstall(a.stdout, res, r.DryRun)
-			return nil
+			return forEach(list, func(_ int, id string) error { return uninstall(id) })
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "every client that has the broker")
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "report what would change and write nothing")
 	return c
@@ -202,7 +287,7 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 	if err != nil {
 		return err
 	}
-	return a.thenIndex(ctx, noIndex || r.DryRun, nil, func(report *indexReport) error {
+	_, err = a.thenIndex(ctx, noIndex || r.DryRun, nil, func(report *indexReport) error {
 		if a.json {
 			return a.printJSON(struct {
 				clients.InstallResult
@@ -212,6 +297,7 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 		printInstall(a.stdout, r, res)
 		return nil
 	})
+	return err
 }
 
 // duringGoRun is what the path of a program looks like that go run has built.
@@ -252,7 +338,7 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 func printEntry(w io.Writer, dryRun bool, res clients.InstallResult) {
 	switch {
 	case dryRun:
-		say(w, "%s would get the entry %q\n", homely(res.Path), res.Name)
+		say(w, "%s will get the entry %q\n", homely(res.Path), res.Name)
 	case res.Created:
 		say(w, "%s was made, with the entry %q\n", homely(res.Path), res.Name)
 	default:

@@ -156,9 +156,10 @@ func (a *app) addServer(ctx context.Context, name string, n newServer) error {
 	if err != nil {
 		return err
 	}
-	return a.thenIndex(ctx, n.noIndex || n.disabled, []string{name}, func(report *indexReport) error {
+	_, err = a.thenIndex(ctx, n.noIndex || n.disabled, []string{name}, func(report *indexReport) error {
 		return a.printEdit(serverEdit{path, name, "added", clientOptions().SecretNotes(name, entry), report})
 	})
+	return err
 }
 
 // checkEntry says what is wrong with a new server, before it has a place in a

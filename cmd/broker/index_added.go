@@ -17,17 +17,21 @@ func noIndexFlag(c *cobra.Command, skip *bool) {
 	c.Flags().BoolVar(skip, "no-index", false, "do not connect to the servers that were added")
 }
 
+// addedTime bounds how long a command that adds servers waits for them. The broker lists
+// the rest when it serves.
+const addedTime = 45 * time.Second
+
 // thenIndex ends a command that has added servers, nil for those of the config that
 // were never listed: it prints what the command did, connects to the servers, and says
 // what they cost without and with the broker. With --json the report is part of
 // what is printed.
-func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*indexReport) error) error {
+func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*indexReport) error) (*indexReport, error) {
 	if skip || added != nil && len(added) == 0 {
-		return print(nil)
+		return nil, print(nil)
 	}
 	if !a.json {
 		if err := print(nil); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	report, err := a.indexAdded(ctx, added)
@@ -36,12 +40,12 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 	}
 	switch {
 	case a.json:
-		return print(report)
+		return report, print(report)
 	case report != nil:
 		sayln(a.stdout)
 		printIndex(a.stdout, *report)
 	}
-	return nil
+	return report, nil
 }
 
 func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, error) {
@@ -63,7 +67,9 @@ func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, err
 		return nil, nil
 	}
 	say(a.stderr, "connecting to %s; --no-index skips this\n", oneLine(strings.Join(names, ", "), 100))
-	status := a.refreshEach(ctx, s, names)
+	waiting, cancel := context.WithTimeout(ctx, addedTime)
+	defer cancel()
+	status := a.refreshEach(waiting, s, names)
 	if ctx.Err() != nil {
 		return nil, hinted("interrupted before every server was listed\nhint: broker index")
 	}

@@ -61,7 +61,7 @@ func TestInitAtTheTerminalAndBack(t *testing.T) {
 		}
 		return seen
 	}
-	answer("Take 2 servers over?", "")
+	answer("Take 3 servers over?", "")
 	seen := readUntil(t, person, "Connect Cursor?")
 	same("before the question")
 	if _, err := person.WriteString("yes\n"); err != nil || !strings.Contains(seen, "shelf: ready, 2 tools, ") || !strings.Contains(seen, "diary: ready, 1 tool, ") {
@@ -77,8 +77,9 @@ func TestInitAtTheTerminalAndBack(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &stdout)
 	}
 	for _, want := range []string{
-		"conflict  shelf", "2 added", " tokens in every turn before, ", "Codex keeps its servers",
-		`cursor: ~/.cursor/mcp.json would get the entry "broker" in place of shelf`, "  broker uninstall vscode\n",
+		"will add  shelf: as shelf-codex, since another server shelf came from", "3 added", " tokens in every turn before, ",
+		`codex: ~/.codex/config.toml will get the entry "broker" in place of shelf`,
+		`cursor: ~/.cursor/mcp.json will get the entry "broker" in place of shelf`, "  broker uninstall vscode\n",
 	} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, &stdout)
@@ -103,7 +104,7 @@ func TestInitDeclined(t *testing.T) {
 	home, _ := clientHome(t)
 	var stdout bytes.Buffer
 	person, cmd := atTerminal(t, &stdout, "init", "--no-console")
-	readUntil(t, person, "Take 2 servers over?")
+	readUntil(t, person, "Take 3 servers over?")
 	if _, err := person.WriteString("n\n"); err != nil {
 		t.Fatal(err)
 	}

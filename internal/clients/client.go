@@ -109,6 +109,9 @@ type Client struct {
 // All are the clients that are known, in the order in which they are listed.
 func All() []*Client { return slices.Clone(all) }
 
+// HasProject reports whether the client has a file for a project.
+func (c *Client) HasProject() bool { return c.project != nil }
+
 // Lookup returns the client of that ID, or nil.
 func Lookup(id string) *Client {
 	for _, c := range all {

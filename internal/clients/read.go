@@ -365,3 +365,45 @@ func readAll(path string) ([]byte, error) {
 	}
 	return data, err
 }
+
+// A ProjectServers are the servers that Claude Code has for one project of its user
+// alone, which is its default scope.
+type ProjectServers struct {
+	Dir     string   `json:"dir"`
+	Servers []string `json:"servers"`
+}
+
+// maxProjects bounds the projects that OtherProjects returns.
+const maxProjects = 50
+
+// OtherProjects returns the servers that a client has for single projects beside the one
+// of e, sorted by folder. Folders that are gone are left out.
+func OtherProjects(c *Client, e Env) []ProjectServers {
+	if c.ID != "claude-code" {
+		return nil
+	}
+	r := reader{client: c, env: e}
+	own := r.projectKeys()
+	var list []ProjectServers
+	for _, path := range c.user(e) {
+		data, err := readAll(path)
+		if err != nil {
+			continue
+		}
+		v, ok, err := config.LookupKey(data, []string{"projects"})
+		if !ok || err != nil {
+			continue
+		}
+		for _, f := range object(config.Value(v)) {
+			var names []string
+			for _, s := range object(object(f.Value).Get("mcpServers")) {
+				names = append(names, s.Key)
+			}
+			if info, err := os.Stat(f.Key); len(names) > 0 && len(list) < maxProjects && !slices.Contains(own, f.Key) && err == nil && info.IsDir() {
+				list = append(list, ProjectServers{f.Key, names})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b ProjectServers) int { return strings.Compare(a.Dir, b.Dir) })
+	return list
+}

@@ -140,14 +140,15 @@ func matchesTool(pattern string, tools []*discovery.Tool) error {
 	if len(mistakes) > 0 {
 		return usage("%s", mistakes[0].Text)
 	}
-	for _, f := range rules.Check(tools) {
-		hint := "broker tools list"
-		if len(f.Near) > 0 {
-			hint = "did you mean " + strings.Join(f.Near, " or ") + "?"
-		}
-		return usage("%q matches no known tool\nhint: %s", pattern, hint)
+	found := rules.Check(tools)
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	hint := "broker tools list"
+	if near := found[0].Near; len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("%q matches no known tool\nhint: %s", pattern, hint)
 }
 
 // editRule changes the config.

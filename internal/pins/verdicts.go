@@ -134,8 +134,8 @@ func write(h hash.Hash, v reflect.Value) {
 			write(h, v.MapIndex(k))
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			write(h, v.Field(i))
+		for _, field := range v.Fields() {
+			write(h, field)
 		}
 	default:
 		panic("pins: a listing has a field of type " + v.Type().String())

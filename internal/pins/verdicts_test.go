@@ -140,8 +140,8 @@ func TestKeyChangesWithEachField(t *testing.T) {
 		case reflect.Bool:
 			v.SetBool(!v.Bool())
 		case reflect.Struct:
-			for i := range v.NumField() {
-				change(v.Field(i), check)
+			for _, field := range v.Fields() {
+				change(field, check)
 			}
 			return
 		case reflect.Pointer:

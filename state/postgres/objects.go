@@ -123,7 +123,7 @@ func (k *Kept) rekeyNext(ctx context.Context, in *state.SealedObjects, after str
 	if err != nil {
 		return "", 0, k.d.failed("seal results again in", err)
 	}
-	defer tx.Rollback() // nothing was changed
+	defer tx.Rollback()                                       // nothing was changed
 	if _, err := tx.ExecContext(ctx, unlimited); err != nil { // objects are read and written meanwhile
 		return "", 0, k.d.failed("seal results again in", err)
 	}

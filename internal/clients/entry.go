@@ -14,6 +14,10 @@ type Launch struct {
 	// CallTimeout is how long a client should wait for an answer. Zero means
 	// 130 s, which is longer than the broker lets a script run.
 	CallTimeout time.Duration
+
+	// variables are those that servers.json names, sorted; set of these, those that are
+	// set here.
+	variables, set []string
 }
 
 // startTimeout is far more than the broker needs, since it answers at once;
@@ -43,14 +47,29 @@ func claudeCodeEntry(l Launch) entryFields {
 	return append(typedEntry(l), config.Field{Key: "alwaysLoad", Value: true})
 }
 
+// codexEntry names the variables that Codex passes on: it starts servers with few.
 func codexEntry(l Launch) entryFields {
-	return append(plainEntry(l),
+	fields := append(plainEntry(l),
 		config.Field{Key: "startup_timeout_sec", Value: int(startTimeout.Seconds())},
 		config.Field{Key: "tool_timeout_sec", Value: int(l.callTimeout().Seconds())})
+	if len(l.variables) > 0 {
+		fields = append(fields, config.Field{Key: "env_vars", Value: l.variables})
+	}
+	return fields
 }
 
+// geminiEntry names the variables that Gemini CLI passes on: it leaves out those whose
+// names or values look like secrets. One that is not set would be passed as "$NAME".
 func geminiEntry(l Launch) entryFields {
-	return append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
+	fields := append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
+	if len(l.set) > 0 {
+		env := config.Object{}
+		for _, name := range l.set {
+			env = append(env, config.Field{Key: name, Value: "$" + name})
+		}
+		fields = append(fields, config.Field{Key: "env", Value: env})
+	}
+	return fields
 }
 
 func zedEntry(l Launch) entryFields {

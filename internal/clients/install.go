@@ -114,6 +114,7 @@ func Install(r Request) (InstallResult, error) {
 			return res, err
 		}
 	}
+	r.nameVariables(mv)
 	text, err := r.edit(before, old, mv)
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", path, err)
@@ -141,6 +142,22 @@ func Install(r Request) (InstallResult, error) {
 		}
 	}
 	return r.commit(j, old, before, text, mv, res)
+}
+
+// nameVariables sets which variables the broker needs from the client.
+func (r *Request) nameVariables(mv *move) {
+	text := []byte(nil)
+	if mv != nil {
+		text = mv.after
+	} else if data, err := os.ReadFile(r.Config); err == nil { // else there is none yet
+		text = data
+	}
+	r.Launch.variables, r.Launch.set = config.Variables(text), nil
+	for _, name := range r.Launch.variables {
+		if r.Env.Getenv != nil && r.Env.Getenv(name) != "" {
+			r.Launch.set = append(r.Launch.set, name)
+		}
+	}
 }
 
 // edit returns text with the entry of the broker, without one that it had under

@@ -463,3 +463,46 @@ func TestMovedServersAreRenamed(t *testing.T) {
 		})
 	}
 }
+
+// Codex and Gemini CLI start servers with few variables: the entry names those of the
+// config.
+func TestVariablesArePassedOn(t *testing.T) {
+	for id, want := range map[string]string{
+		"codex":       `env_vars = ["API_KEY", "UNSET"]`,
+		"gemini":      `"env": { "API_KEY": "$API_KEY" }`,
+		"cursor":      "",
+		"claude-code": "",
+	} {
+		t.Run(id, func(t *testing.T) {
+			r, path := testRequest(t, id)
+			r.Env.Getenv = func(name string) string { return map[string]string{"API_KEY": "x"}[name] }
+			writeFile(t, r.Config, `{"mcpServers": {"a": {"command": "a", "env": {"K": "${API_KEY}", "U": "${UNSET:-}", "D": "${workspaceFolder}", "S": "${keyring:TOKEN}"}}}}`)
+			if _, err := Install(r); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(strings.Fields(read(t, path)), " ")
+			if want != "" && !strings.Contains(got, want) {
+				t.Errorf("no %s in %s", want, got)
+			}
+			if want == "" && strings.Contains(got, "API_KEY") {
+				t.Errorf("%s names variables: %s", id, got)
+			}
+			if again, err := Install(r); err != nil || again.Changed {
+				t.Errorf("a second time: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// The servers that move with it count as well.
+func TestVariablesOfMovedServersArePassedOn(t *testing.T) {
+	r, path := testRequest(t, "codex")
+	r.Move = true
+	writeFile(t, path, "[mcp_servers.gh]\ncommand = \"gh\"\nenv_vars = [\"GH_TOKEN\"]\n")
+	if _, err := Install(r); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, path); !strings.Contains(got, `env_vars = ["GH_TOKEN"]`) || strings.Contains(got, "mcp_servers.gh") {
+		t.Errorf("the file is\n%s", got)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +36,31 @@ func TestListings(t *testing.T) {
 	}
 	t.Run("server.json", func(t *testing.T) { r.testServerJSON(t, sums) })
 	t.Run("formula", func(t *testing.T) { r.testFormula(t, sums) })
+	t.Run("docs/install.md", func(t *testing.T) { r.testInstallPage(t, sums) })
+}
+
+// testInstallPage: the files that the page names are those of the release, with V in
+// place of the version, and each of them is named there.
+func (r *release) testInstallPage(t *testing.T, sums map[string]string) {
+	page := read(t, filepath.Join(r.root, "docs/install.md"))
+	page, _, _ = strings.Cut(page, "\n## Verify")
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`((?:broker_|mcpbroker[-_.])[^` ]+)`").FindAllStringSubmatch(page, -1) {
+		named[m[1]] = true
+		made := slices.ContainsFunc([]string{r.version, "1.2.3~rc.1", "1.2.3_rc1"}, func(v string) bool {
+			_, ok := sums[r.download(strings.Replace(strings.Replace(m[1], "_V", "_"+v, 1), "-V", "-"+v, 1))]
+			return ok
+		})
+		if !made && m[1] != "mcpbroker.rb" {
+			t.Errorf("the release has no %s", m[1])
+		}
+	}
+	for address := range sums {
+		name := strings.NewReplacer(r.version, "V", "1.2.3~rc.1", "V", "1.2.3_rc1", "V").Replace(path.Base(address))
+		if !named[name] && path.Ext(name) != ".mcpb" && name != "server.json" {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
 }
 
 // testdata/registry has the schema and the license of

@@ -77,3 +77,53 @@ func TestDependenciesHaveAReason(t *testing.T) {
 		t.Errorf("go.mod requires %q\nand the table explains %q", required, explained)
 	}
 }
+
+// What strangers ask first has its answer one click from the README: the section of the
+// link has the command or the key that it is about.
+func TestQuestionsHaveAnswers(t *testing.T) {
+	_, table, _ := strings.Cut(readme(t), "Often asked:\n")
+	rows := regexp.MustCompile(`(?m)^\| (.+\?) \| \[[^\]]+\]\(([^)#]+)(?:#([^)]+))?\)`).FindAllStringSubmatch(table, -1)
+	answers := map[string]string{
+		"OAuth": "broker auth login", "forbid deletes": `"effect": "deny"`, "yesterday": "broker audit yesterday",
+		"team": "systemctl enable --now broker", "back it up": "To back up the state", "all pages": "next_cursor", "embed": "broker.New(",
+	}
+	for about, want := range answers {
+		i := slices.IndexFunc(rows, func(row []string) bool { return strings.Contains(row[1], about) })
+		if i < 0 {
+			t.Errorf("the README does not ask about %s", about)
+			continue
+		}
+		page, err := os.ReadFile(rows[i][2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if section := sectionOf(string(page), rows[i][3]); !strings.Contains(section, want) {
+			t.Errorf("%s: %s#%s has no %s", rows[i][1], rows[i][2], rows[i][3], want)
+		}
+	}
+	if len(rows) != len(answers) {
+		t.Errorf("%d questions, %d of them checked", len(rows), len(answers))
+	}
+}
+
+// sectionOf is the part of a page below the heading with an anchor, with what is below
+// its smaller headings, or all of it.
+func sectionOf(page, anchor string) string {
+	if anchor == "" {
+		return page
+	}
+	level, section := 0, ""
+	for line := range strings.Lines(page) {
+		n := len(line) - len(strings.TrimLeft(line, "#"))
+		switch found := n > 0 && slices.Contains(headings(line), anchor); {
+		case found:
+			level = n
+		case level > 0 && n > 0 && n <= level && strings.HasPrefix(line[n:], " "):
+			return section
+		}
+		if level > 0 {
+			section += line
+		}
+	}
+	return section
+}

@@ -68,6 +68,10 @@ func TestWhoMayUseTheEndpoint(t *testing.T) {
 		{"no token", closed, nil, 401},
 		{"a wrong token", closed, map[string]string{"Authorization": "Bearer secret-c"}, 401},
 		{"a token", closed, map[string]string{"Authorization": "Bearer secret-a"}, 200},
+		{"a proxy on this machine", closed, map[string]string{"Authorization": "Bearer secret-a", "Host": "broker.example.com"}, 200},
+		{"its own page", closed, map[string]string{"Authorization": "Bearer secret-a", "Host": "broker.example.com", "Origin": "https://broker.example.com"}, 200},
+		{"a page of another origin through it", closed, map[string]string{"Authorization": "Bearer secret-a", "Host": "broker.example.com", "Origin": "https://evil.example"}, 403},
+		{"a name that resolves to here, without a token", closed, map[string]string{"Host": "evil.example"}, 401},
 		{"a scheme in small letters", closed, map[string]string{"Authorization": "bearer secret-b"}, 200},
 	} {
 		if status, _, answer := post(t, t.Context(), c.url, initialize, c.headers); status != c.want {

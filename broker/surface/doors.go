@@ -89,15 +89,16 @@ func (s *Surface) endpoint(o HTTPOptions, all *httpSessions) http.Handler {
 	}))
 }
 
-// sessions answers clients of the older protocols, whose sessions it keeps.
+// sessions answers clients of the older protocols, whose sessions it keeps. The SDK's
+// protection of local addresses would refuse proxies on this machine; see checked.
 func (s *Surface) sessions(server func(*http.Request) *mcp.Server) http.Handler {
-	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout}))
+	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout, DisableLocalhostProtection: true}))
 }
 
 // stateless answers requests that stand alone.
 func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler {
 	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		Logger: s.log, Stateless: true, PropagateRequestCancellation: true,
+		Logger: s.log, Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true,
 	}))
 }
 

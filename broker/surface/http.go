@@ -212,7 +212,14 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 			open.ServeHTTP(w, r)
 		})
 	}
-	return ownPages(next, loopback, refusePlainly)
+	local, named := ownPages(next, loopback, refusePlainly), ownPages(next, false, refusePlainly)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.closed() { // a page does not know the token, and a proxy on this machine passes its own name on
+			named.ServeHTTP(w, r)
+			return
+		}
+		local.ServeHTTP(w, r)
+	})
 }
 
 // refusePlainly answers in plain text, for pages that people open and for MCP clients.

@@ -66,6 +66,7 @@ func TestLargeBodiesInFlightAreBounded(t *testing.T) {
 			t.Errorf("other clients and small requests wait: %v", running)
 		}
 		time.Sleep(largeWait + time.Second) // fake time
+		synctest.Wait()
 		refused := 0
 		for _, w := range answers {
 			if w.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") != "" {

@@ -60,9 +60,16 @@ type dialer struct {
 	direct  bool            // the attempt is without a package runner
 	version string          // of the package to start, if that is not the one in use
 	review  packages.Review // of newer versions; nil looks for none
-	doing   func(Activity)  // says what the attempt does
+	doing   func(Activity)  // says what the attempt does; may be nil
 	began   time.Time       // when the last process, or the request, was started
 	failed  error           // of the installation of the package; nil if there was none
+}
+
+// does says what the attempt does.
+func (d *dialer) does(a Activity) {
+	if d.doing != nil {
+		d.doing(a)
+	}
 }
 
 // dial opens a session. A process has d.cfg.StartTimeout from when its package is
@@ -95,7 +102,7 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	}
 	d.stderr.SetHide(t.hide.In)
 	d.dropped.SetHide(t.hide.In)
-	d.doing(ActivityStarting)
+	d.does(ActivityStarting)
 	var s *session
 	if d.cfg.kind() == "stdio" {
 		s, err = d.dialStdio(ctx, t)
@@ -229,7 +236,7 @@ func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	}
 	d.stderr.Reset() // the second attempt says the same again
 	d.dropped.Reset()
-	d.doing(ActivityRestarting)
+	d.does(ActivityRestarting)
 	limit := min(d.limit, defaultStartTimeout)
 	if !conn.InitializeAnswered() {
 		limit /= 2 // it may never answer

@@ -22,7 +22,7 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 		return err
 	}
 	if d.packages != nil && d.cfg.direct() {
-		d.doing(ActivityInstalling)
+		d.does(ActivityInstalling)
 		c, err := d.packages.ReviewedCommand(ctx, t.Command, d.cfg.Name, d.review)
 		t.Command, d.direct = c, err == nil
 		switch {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
@@ -80,7 +81,7 @@ func TestEventsBeforeASessionAreBounded(t *testing.T) {
 		"a name that does not end": {"event: ", chunk}, "a comment that does not end": {": ", chunk}, "lines of data": {"event: endpoint\n", "data: " + chunk + "\n"},
 		"ids": {"", "id: " + chunk + "\n"}, "an event after the address": {"event: endpoint\ndata: /messages\n\ndata: ", chunk},
 	} {
-		sent := 0
+		var sent atomic.Int64
 		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
 				w.WriteHeader(http.StatusAccepted)
@@ -88,7 +89,7 @@ func TestEventsBeforeASessionAreBounded(t *testing.T) {
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, err := io.WriteString(w, c.head)
-			for ; err == nil && sent < 100<<20; sent += len(c.more) {
+			for ; err == nil && sent.Load() < 100<<20; sent.Add(int64(len(c.more))) {
 				_, err = io.WriteString(w, c.more)
 			}
 		}))
@@ -97,8 +98,8 @@ func TestEventsBeforeASessionAreBounded(t *testing.T) {
 		p := newPool(t, nil, cfg)
 		st := p.Refresh(t.Context())[0]
 		p.Close()
-		if st.Err == nil || sent > 32<<20 {
-			t.Errorf("%s: %d MiB were sent, %v", name, sent>>20, st.Err)
+		if st.Err == nil || sent.Load() > 32<<20 {
+			t.Errorf("%s: %d MiB were sent, %v", name, sent.Load()>>20, st.Err)
 		}
 	}
 }

@@ -48,16 +48,18 @@ func serveHTTPAt(t *testing.T, config, addr string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
-	_, url, ok := strings.Cut(strings.TrimSpace(line), "serving MCP at ")
-	if !ok {
-		t.Fatalf("serve says %q", line)
+	var said strings.Builder
+	for lines := bufio.NewReader(stderr); ; { // it may have notes first
+		line, err := lines.ReadString('\n')
+		said.WriteString(line)
+		if err != nil {
+			t.Fatalf("serve says %q: %v", &said, err)
+		}
+		if _, url, ok := strings.Cut(strings.TrimSpace(line), "serving MCP at "); ok {
+			return url
+		}
 	}
-	return url
 }
 
 // A stdioClient speaks raw MCP to a broker process.

@@ -44,6 +44,7 @@ type Finder struct {
 	catalog *catalog.Catalog
 	index   *index.Index
 	library Library
+	lines   lineCache              // of tools that were shown
 	entries entries                // beside tools
 	notice  atomic.Pointer[string] // for list_servers; see SetNotice
 

@@ -68,6 +68,8 @@ func (r result) id() string {
 // A renderer writes hits for one answer.
 type renderer struct {
 	types     *codegen.Generator
+	lines     *lineCache         // of the tools of scope; nil keeps none
+	scope     *discovery.Catalog // that the tools are of
 	marks     marker
 	detail    Detail // empty means DetailDesc
 	callsOnly bool   // for a client that calls tools and writes no code

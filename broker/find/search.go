@@ -122,7 +122,8 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 	if err := f.Sync(); err != nil {
 		return SearchAnswer{}, err
 	}
-	s := &search{f: f, scope: f.catalog.Scope(), req: req, renderer: renderer{types: f.catalog.Types(), marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
+	scope := f.catalog.Scope()
+	s := &search{f: f, scope: scope, req: req, renderer: renderer{types: f.catalog.Types(), lines: &f.lines, scope: scope, marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
 	s.answer.Tools = []SearchHit{}
 	if req.Limit > maxHits {
 		s.req.Limit = maxHits

@@ -25,7 +25,7 @@ func withMore(signature string) string {
 // hit say already is left out: the namespace, unless it is another than the
 // server's name suggests, and for one who calls tools by id the function.
 func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
-	line := w.types.Line(s, t)
+	line := w.line(s, t)
 	call := "(" + line.Input + ")"
 	if !w.callsOnly && (s.Namespace != tsname.Func(t.Server) || t.Func != tsname.Func(t.Name)) {
 		call = s.Namespace + "." + t.Func + call

@@ -89,14 +89,56 @@ func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone,
 	return true, said.unsent
 }
 
-// probe asks for the first page of tools, and returns the error.
+// A probe is one check whether a session exists.
+type probe struct {
+	n    int           // probes of a session are counted from 1
+	done chan struct{} // closed when it has ended
+	err  error         // of tools/list, valid when done is closed
+}
+
+// probe asks for the first page of tools, and returns the error. Calls that are refused
+// at one time share a probe: each learns of one that began after its own refusal, or of
+// one that was refused.
 func (s *server) probe(ctx context.Context, sess *session) error {
+	s.mu.Lock()
+	before := 0
+	if sess.probe != nil {
+		before = sess.probe.n
+	}
+	for {
+		p := sess.probe
+		if p == nil || p.n <= before && closed(p.done) {
+			p = &probe{n: before + 1, done: make(chan struct{})}
+			if !s.pool.run(func(ctx context.Context) { s.runProbe(ctx, sess, p) }) {
+				s.mu.Unlock()
+				return ErrClosed
+			}
+			sess.probe = p
+		}
+		s.mu.Unlock()
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if _, refused := denialIn(p.err); refused || p.n > before {
+			return p.err
+		}
+		s.mu.Lock()
+	}
+}
+
+// runProbe makes the request of p.
+func (s *server) runProbe(ctx context.Context, sess *session, p *probe) {
 	ctx, cancel := context.WithTimeout(ctx, min(probeTime, s.cfg.CallTimeout))
 	defer cancel()
+	defer close(p.done)
 	var reader listing.Reader
 	var ttl time.Duration
-	_, _, err := sess.page(ctx, "", &reader, &ttl)
-	return err
+	p.err = sess.use("tools/list", func() error {
+		_, _, err := sess.page(ctx, "", &reader, &ttl)
+		return err
+	})
 }
 
 // retire ends a session that its server does not know any more. Running calls that are

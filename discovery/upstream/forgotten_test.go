@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -216,5 +221,61 @@ func TestForgottenSessionOverStdio(t *testing.T) {
 				t.Errorf("%d sessions, want 2", n)
 			}
 		})
+	}
+}
+
+// Calls that are refused at one time share the check whether their session exists, and
+// each learns what is so after its refusal.
+func TestRefusedCallsShareTheProbe(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		for _, code := range []int64{-32600, -32602, -32000} {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, Config{}, nil)
+				defer l.Close()
+				refusal := &jsonrpc.Error{Code: code, Message: "not this one"}
+				var refusing, forgotten atomic.Bool
+				var probes, opened atomic.Int32
+				probed := make(chan struct{})
+				l.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+						switch {
+						case method == "server/discover":
+							return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no"}
+						case method == "initialize":
+							opened.Add(1)
+							refusing.Store(false)
+							forgotten.Store(false)
+						case method == "tools/call" && refusing.Load():
+							return nil, refusal
+						case method == "tools/list" && refusing.Load():
+							probes.Add(1)
+							<-probed
+							if forgotten.Load() {
+								return nil, refusal
+							}
+						}
+						return next(ctx, method, req)
+					}
+				})
+				l.Refresh(t.Context())
+				refusing.Store(true)
+				forgotten.Store(gone)
+				var wg sync.WaitGroup
+				for range 12 { // fewer than the places for calls
+					wg.Go(func() { _, _ = l.Call(t.Context(), "s", "echo", nil, nil) })
+					synctest.Wait() // it is refused while the first probe runs
+				}
+				close(probed)
+				wg.Wait()
+				if n := probes.Load(); n > 2 || gone && n != 1 {
+					t.Errorf("gone %v, code %d: %d probes of 12 refused calls", gone, code, n)
+				}
+				refusing.Store(gone && opened.Load() == 1) // the next call opens the session
+				_, _ = l.Call(t.Context(), "s", "echo", nil, nil)
+				if n := opened.Load(); gone != (n == 2) {
+					t.Errorf("gone %v, code %d: %d sessions", gone, code, n)
+				}
+			})
+		}
 	}
 }

@@ -46,6 +46,7 @@ type session struct {
 	leaving  bool      // likewise: it ends when nothing is in flight
 	lists    bool      // likewise: it has answered tools/list
 	staleAt  time.Time // likewise: when the tools have to be listed again; zero for never
+	probe    *probe    // likewise: the last check whether the session exists, or nil
 
 	tokens atomic.Int64
 	mu     sync.Mutex

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/listing"
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -159,8 +160,8 @@ func (s *session) skills(ctx context.Context) (list []discovery.ListedSkill, pro
 	}
 }
 
-// useSession runs f with a session of a server, connecting to it if need be. The
-// server has its call timeout to answer.
+// useSession runs f, which makes one request, with a session of a server, connecting to
+// it if need be. The server has its call timeout to answer.
 func (p *Pool) useSession(ctx context.Context, name, what string, f func(context.Context, *server, *session) error) error {
 	s := p.roster.Load().byName[name]
 	if s == nil {
@@ -178,7 +179,15 @@ func (p *Pool) useSession(ctx context.Context, name, what string, f func(context
 			return err
 		}
 		limited, stop := context.WithTimeoutCause(ctx, s.cfg.CallTimeout, &TimeoutError{Server: name, Tool: what, After: s.cfg.CallTimeout})
-		err = sess.use(what, func() error { return f(limited, s, sess) })
+		kept := captureError()
+		err = sess.use(what, func() error {
+			err := f(transport.WithCapture(limited, kept), s, sess)
+			if err != nil {
+				err = answerError(kept, err) // the SDK takes codes of servers for its own
+			}
+			return err
+		})
+		kept.Release()
 		ended := context.Cause(limited)
 		stop()
 		s.release(sess)

@@ -227,3 +227,30 @@ func TestASkillIsAskedForByItsAddress(t *testing.T) {
 		t.Errorf("an unknown server: %v", err)
 	}
 }
+
+// An error for one skill or file, whatever its code, answers its request. The SDK has
+// some of these codes for connections that end.
+func TestErrorsForSkillsKeepTheSession(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		puppet := new(fakeupstream.Puppet)
+		p := newPuppet(t, wire, puppet)
+		p.Refresh(t.Context())
+		refusals := map[int64]string{-32001: "rejected by transport", -32003: "client is closing", -32004: "server is closing", -32005: "rejected by transport", -32602: "no such skill"}
+		for code, text := range refusals {
+			for _, method := range []string{"resources/read", "skills/get"} {
+				puppet.On(method, fakeupstream.Refusal(int(code), text))
+			}
+			_, read := p.ReadResource(t.Context(), "s", "skill://a/x")
+			_, got := p.Skill(t.Context(), "s", "skill://a/SKILL.md")
+			for method, err := range map[string]error{"resources/read": read, "skills/get": got} {
+				if e, ok := errors.AsType[*RPCError](err); !ok || e.Code != code || e.Message != text {
+					t.Errorf("%s: the error %d of %s became %T: %v", wire, code, method, err, err)
+				}
+			}
+		}
+		if n, reads := puppet.Seen("initialize"), puppet.Seen("resources/read"); n != 1 || reads != len(refusals) {
+			t.Errorf("%s: %d sessions and %d reads, want 1 and %d", wire, n, reads, len(refusals))
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
@@ -148,9 +149,8 @@ func TestSignInThatOnlyACallAsksFor(t *testing.T) {
 			if ce.Err.Error() != "needs sign-in for the tool closed" {
 				t.Errorf("err = %v", ce.Err)
 			}
-			if st := p.Status()[0]; st.State != upstream.StateReady {
-				t.Errorf("a server with open tools is %s", st.State)
-			}
+			// It is ready once it was listed, which calls do not wait for.
+			eventually.True(t, "a server with open tools is ready", func() bool { return p.Status()[0].State == upstream.StateReady })
 			if err := w.call(p, "free"); err != nil {
 				t.Errorf("an open tool after that: %v", err)
 			}

@@ -419,8 +419,8 @@ func TestVariablesThatAreNotSet(t *testing.T) {
 	for _, c := range []struct{ client, value, want string }{
 		{"opencode", "{env:UNSET}", "${UNSET:-}"},
 		{"opencode", "Bearer {env:SET}", "Bearer ${SET}"},
-		{"cursor", "${env:UNSET}", "${UNSET:-}"},
-		{"vscode", "${env:UNSET}/x", "${UNSET:-}/x"},
+		{"opencode", "{env:UNSET}/{env:SET}", "${UNSET:-}/${SET}"},
+		{"cursor", "${env:UNSET}", "${UNSET}"},
 		{"cursor", "${env:SET}", "${SET}"},
 		{"claude-code", "${UNSET}", "${UNSET}"}, // it does not start such a server
 		{"claude-code", "${UNSET:-text}", "${UNSET:-text}"},

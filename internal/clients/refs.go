@@ -98,11 +98,8 @@ func (c *converter) reference(body string) string {
 	}
 	name, fallback, hasFallback := strings.Cut(strings.TrimPrefix(body, "env:"), ":-")
 	if isVarName(name) {
-		switch {
-		case hasFallback:
+		if hasFallback {
 			return c.need(name, ":-"+fallback)
-		case strings.HasPrefix(body, "env:"):
-			return c.optional(name)
 		}
 		return c.need(name, "")
 	}

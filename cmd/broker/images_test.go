@@ -59,10 +59,20 @@ func makePython(t *testing.T) {
 	output(t, brokerCommand(t, "sandbox", "build", "python", "--rootfs", tar))
 }
 
-// A keeper runs the tests, and leaves the images of sandboxes as they were.
+// A keeper runs the tests, and leaves the images of sandboxes and the state of brokers
+// as they were. The state of other runs would be that of configs that have moved.
 type keeper struct{ *testing.M }
 
 func (k keeper) Run() int {
+	if os.Getenv("XDG_STATE_HOME") == "" {
+		state, err := os.MkdirTemp("", "state-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(state)
+		os.Setenv("XDG_STATE_HOME", state)
+	}
 	worker, err := putWorker()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -25,6 +25,8 @@ type Listing struct {
 	Version string `json:"version,omitempty"`
 	// Protocol is the negotiated protocol version, such as "2025-11-25".
 	Protocol string `json:"protocol,omitempty"`
+	// Unlisted means that the server never listed its tools.
+	Unlisted bool `json:"-"`
 	// Tools are in the order in which the server listed them.
 	Tools []ListedTool `json:"tools"`
 	// Prompts and Resources are what it offers beside them, as far as it was

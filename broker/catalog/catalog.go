@@ -269,7 +269,7 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	for _, s := range o.Servers {
 		l, ok := known[s.Name]
 		if !ok {
-			l = discovery.Listing{Server: s.Name, Description: s.Description}
+			l = discovery.Listing{Server: s.Name, Description: s.Description, Unlisted: true}
 		}
 		all = append(all, l)
 	}

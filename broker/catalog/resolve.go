@@ -42,8 +42,7 @@ func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err e
 	if t, ok := c.offerTool(scope, name); ok {
 		return t, "", nil
 	}
-	server, known := full.ServerOf(name)
-	if known && len(server.Tools) == 0 && c.Unlisted(server.Listing.Server) { // else it has none
+	if server, ok := full.ServerOf(name); ok && server.Listing.Unlisted { // when full was made
 		unlisted = server.Listing.Server
 	}
 	if e := held(full, name); e != nil {

@@ -43,7 +43,7 @@ func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code stri
 		names = append(names, codegen.ModulePath(s))
 		if imports(code, s) || hasWord(code, s.Namespace, nil) {
 			m := codegen.RunModule(s, namedTools(code, words, s))
-			if len(s.Tools) == 0 && e.catalog.Unlisted(s.Listing.Server) {
+			if s.Listing.Unlisted {
 				m = codegen.UnlistedModule(s, slices.Values(slices.Sorted(maps.Keys(words))))
 			}
 			modules = append(modules, sandbox.Module{Path: m.Path, Source: m.Source, Exports: m.Exports, Global: m.Global, Withheld: e.withheld(full, scope, s, words)})
@@ -95,7 +95,7 @@ func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sa
 		if usesPython(code, called[i]) {
 			source := types.PythonModule(s)
 			switch {
-			case len(s.Tools) == 0 && e.catalog.Unlisted(s.Listing.Server):
+			case s.Listing.Unlisted:
 				source = codegen.UnlistedPython(s)
 			case narrow: // a call says which tools are left out
 				source += codegen.PythonFallback(s)
@@ -122,11 +122,11 @@ func (e *Executor) awaitUsed(ctx context.Context, uses func(*discovery.Server) (
 	var failed error
 	for _, s := range scope.Servers() {
 		name := s.Listing.Server
-		if len(s.Tools) > 0 {
+		if !s.Listing.Unlisted {
 			continue
 		}
 		imported, used := uses(s)
-		if !used || !e.catalog.Unlisted(name) {
+		if !used {
 			continue
 		}
 		wg.Go(func() {
@@ -150,7 +150,7 @@ func (e *Executor) connectNamed(ctx context.Context, code string) {
 	_, scope := e.catalog.Both()
 	for _, s := range scope.Servers() {
 		name := s.Listing.Server
-		if e.catalog.Unlisted(name) && (hasWord(code, name, nil) || hasWord(code, s.Namespace, nil) || strings.Contains(code, s.Prefix+"__")) {
+		if s.Listing.Unlisted && (hasWord(code, name, nil) || hasWord(code, s.Namespace, nil) || strings.Contains(code, s.Prefix+"__")) {
 			e.catalog.Connect(ctx, name)
 		}
 	}

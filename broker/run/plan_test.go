@@ -125,13 +125,14 @@ func TestPlanAndNothingElse(t *testing.T) {
 // without repeating or losing a write.
 func TestPlanKilledAnywhere(t *testing.T) {
 	w, deaths, unknown := newWorld(t), 0, 0
-	for n := 1; n < 30; n++ {
+	for trial := 2; trial < 42; trial++ {
+		n, after := trial/2, trial%2 == 1
 		w.mu.Lock()
 		w.calls, w.n = map[string]int{}, 0
 		w.mu.Unlock()
 		a := w.execute(t, run.Request{Code: planned, Plan: true})
 		w.decide(t, a.RunID, state.Verdict{Approve: true})
-		b, died := w.resumeAndDie(t, a.RunID, n)
+		b, died := w.resumeAndDie(t, a.RunID, n, after)
 		deaths += map[bool]int{true: 1}[died]
 		for range 10 {
 			if !died && b.ExitCode != sandbox.ExitApproval {
@@ -165,9 +166,10 @@ func TestPlanKilledAnywhere(t *testing.T) {
 	t.Logf("%d deaths, %d unknown outcomes", deaths, unknown)
 }
 
-// resumeAndDie resumes a run in a process that dies at its nth record.
-func (w *world) resumeAndDie(t *testing.T, id string, n int) (run.Answer, bool) {
-	d := &dying{Runs: w.runs, left: n, after: n%2 == 0, die: func() {}}
+// resumeAndDie resumes a run in a process that dies at its nth record, before or after
+// it is kept.
+func (w *world) resumeAndDie(t *testing.T, id string, n int, after bool) (run.Answer, bool) {
+	d := &dying{Runs: w.runs, left: n, after: after, die: func() {}}
 	o := w.o
 	o.Runs = d
 	w.Configure(o)

@@ -5,6 +5,7 @@ package surface
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -36,7 +37,10 @@ func postTo(t *testing.T, url, token, session, body string) (status int, id stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = res.Body.Close()
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil { // the session is idle after its end
+		t.Fatal(err)
+	}
 	return res.StatusCode, res.Header.Get(sessionHeader)
 }
 

@@ -39,7 +39,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/connect", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/typecheck", "internal/daemon", "internal/service", "internal/telemetry", "internal/replicas",
+	"state/...", "internal/config", "internal/redact", "internal/results", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/connect", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/daemon", "internal/service", "internal/telemetry", "internal/replicas",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -47,7 +47,7 @@ var below = []string{
 var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/pins", "internal/top"}, below...)},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
-	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/run", "broker/script", "broker/skill", "broker/surface"}, below...)},
+	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
 	// found, at surface what clients see. Nothing but broker imports skill.
 	{pkg: "broker/skill", imports: []string{"broker/catalog", "broker/find", "broker/run", "broker/surface",
@@ -55,9 +55,13 @@ var diagram = []row{
 	{pkg: "broker/script", imports: []string{"broker/catalog", "broker/find", "broker/run", "discovery", "codegen", "index", "sandbox", "state"}},
 	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "discovery/...", "index", "codegen", "policy", "sandbox"}},
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
-		"state", "internal/learned", "internal/redact", "internal/vault", "internal/results", "internal/quota", "internal/typecheck"}},
-	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "internal/learned"}},
+		"state", "broker/learned", "broker/quota", "broker/typecheck", "broker/vault", "internal/redact", "internal/results"}},
+	{pkg: "broker/catalog", imports: []string{"discovery/...", "codegen", "bridge", "policy", "broker/learned"}},
 	{pkg: "broker/surface", imports: []string{"discovery/questions", "discovery/transport", "discovery/upstream", "state"}},
+	{pkg: "broker/learned", imports: []string{"state"}},
+	{pkg: "broker/quota", imports: []string{"discovery", "policy", "state"}, modules: []string{"std"}},
+	{pkg: "broker/typecheck", imports: []string{"internal/spawn"}},
+	{pkg: "broker/vault", imports: []string{"policy", "internal/redact", "state"}, modules: []string{"std"}},
 	{pkg: "examples/...", imports: []string{"broker/...", "discovery/...", "index", "codegen", "bridge", "policy", "sandbox/...", "skills/...", "state/..."}},
 
 	{pkg: "index", imports: []string{"discovery"}},
@@ -106,12 +110,9 @@ var diagram = []row{
 	{pkg: "state/s3", imports: []string{"state", "internal/outbound"}, modules: []string{"std"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},
-	{pkg: "internal/vault", imports: []string{"policy", "internal/redact", "state"}, modules: []string{"std"}},
 	{pkg: "internal/apitoken", imports: []string{"state"}, modules: []string{"std"}},
-	{pkg: "internal/quota", imports: []string{"discovery", "policy", "state"}, modules: []string{"std"}},
 	{pkg: "internal/pins", imports: []string{"discovery", "policy/pin", "policy/scan", "state"}},
 	{pkg: "internal/atomicfile", modules: []string{"std"}},
-	{pkg: "internal/learned", imports: []string{"state"}},
 	{pkg: "internal/results", imports: []string{"state"}},
 	{pkg: "internal/secret", imports: []string{"internal/redact", "internal/spawn"}},
 	{pkg: "internal/replicas", imports: []string{"state"}, modules: []string{"std"}},
@@ -122,7 +123,6 @@ var diagram = []row{
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens"},
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
-	{pkg: "internal/typecheck", imports: []string{"internal/spawn"}},
 	{pkg: "internal/lines", modules: []string{"std"}},
 	{pkg: "internal/pipes", modules: []string{"std"}},
 	{pkg: "internal/eventually", modules: []string{"std"}},

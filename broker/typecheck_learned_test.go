@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/learned"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/learned"
 )
 
 // What a few calls answered is no promise that later ones have nothing else.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/vault"
+	"github.com/mcpbroker/mcpbroker/broker/vault"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 

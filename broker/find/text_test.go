@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/broker/learned"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
-	"github.com/mcpbroker/mcpbroker/internal/learned"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/quota"
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/quota"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/vault"
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/internal/vault"
 )
 
 // reveal is bridge.Options.Reveal: the tokens of a model are their values for the

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/broker/typecheck"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
-	"github.com/mcpbroker/mcpbroker/internal/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 

@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/typecheck"
+	"github.com/mcpbroker/mcpbroker/broker/typecheck"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/learned"
+	"github.com/mcpbroker/mcpbroker/broker/learned"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 

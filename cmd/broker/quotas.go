@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/mcpbroker/mcpbroker/broker/quota"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/quota"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 

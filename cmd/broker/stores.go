@@ -13,10 +13,10 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
+	"github.com/mcpbroker/mcpbroker/broker/vault"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
-	"github.com/mcpbroker/mcpbroker/internal/vault"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/postgres"

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/internal/vault"
+	"github.com/mcpbroker/mcpbroker/broker/vault"
 )
 
 func Example() {

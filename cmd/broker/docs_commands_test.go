@@ -2,7 +2,9 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,35 +13,93 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/commands.md, and what console blocks of docs show")
+var update = flag.Bool("update", false, "rewrite the pages of commands, and what console blocks of docs show")
 
-// docs/commands.md has what --help says of each command.
+// docs/commands.md lists every command, and a page for each group has what --help says
+// of its commands. The headings of the list are those that the page had when it was
+// one, so that links to them lead on.
 func TestCommandReference(t *testing.T) {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
-	var b strings.Builder
-	b.WriteString("# Commands\n\nEvery command with its flags. `go test ./cmd/broker -run CommandReference -update` writes this page from the program.\n\n" +
+	written := make(map[string]string)
+	var list strings.Builder
+	list.WriteString("# Commands\n\nEvery command, with a link to its flags. " + writtenBy("this page and those of the groups") +
 		"## All commands\n\nThese flags work with every command:\n\n")
-	flagTable(&b, root.PersistentFlags())
-	b.WriteString("\n```text\n" + exitCodesHelp + "\n```\n")
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
+	flagTable(&list, root.PersistentFlags())
+	list.WriteString("\n```text\n" + exitCodesHelp + "\n```\n")
+	for _, g := range referenceGroups(root) {
+		page := referencePage(g.title)
+		var b strings.Builder
+		fmt.Fprintf(&b, "# Commands: %s\n\n%s[commands.md](commands.md) lists all commands, the flags of every command, and exit codes.\n", strings.ToLower(g.title), writtenBy("this page"))
+		fmt.Fprintf(&list, "\n## Commands: %s\n", strings.ToLower(g.title))
+		for _, name := range g.names {
+			c, _, err := root.Find([]string{name})
+			if err != nil {
+				t.Fatal(err)
+			}
 			describeCommand(&b, c, "##")
+			listCommand(&list, c, page)
+		}
+		written[page] = b.String()
+	}
+	written["commands.md"] = list.String()
+	for page, want := range written {
+		file := "../../docs/" + page
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(string(got), want); diff != "" {
+			t.Errorf("go test ./cmd/broker -run CommandReference -update writes %s (-page +program):\n%s", page, diff)
 		}
 	}
-	const file = "../../docs/commands.md"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
+}
+
+func writtenBy(what string) string {
+	return "`go test ./cmd/broker -run CommandReference -update` writes " + what + " from the program.\n\n"
+}
+
+// referenceGroups are the groups that "broker" lists, in the order of names, and one of
+// all other commands.
+func referenceGroups(root *cobra.Command) []commandGroup {
+	groups := slices.Clone(commandGroups)
+	rest := commandGroup{title: "More"}
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() && !slices.ContainsFunc(groups, func(g commandGroup) bool { return slices.Contains(g.names, c.Name()) }) {
+			rest.names = append(rest.names, c.Name())
 		}
 	}
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	groups = append(groups, rest)
+	for i, g := range groups {
+		groups[i].names = slices.Sorted(slices.Values(g.names))
 	}
-	if diff := cmp.Diff(string(page), b.String()); diff != "" {
-		t.Errorf("go test ./cmd/broker -run CommandReference -update writes the page (-page +program):\n%s", diff)
+	return groups
+}
+
+// referencePage is the file of a group: commands-setup.md for "Set up".
+func referencePage(title string) string {
+	word, _, _ := strings.Cut(title, " and ")
+	return "commands-" + strings.ToLower(strings.ReplaceAll(word, " ", "")) + ".md"
+}
+
+// listCommand writes a line about a command, with a link to it and the names of those
+// below it.
+func listCommand(b *strings.Builder, c *cobra.Command, page string) {
+	b.WriteString("\n### " + c.Name() + "\n\n" + c.Short + ". In full: [" + c.Name() + "](" + page + "#" + c.Name() + ")")
+	mark := ", with "
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			b.WriteString(mark + "`" + below.Name() + "`")
+			mark = ", "
+		}
 	}
+	b.WriteString(".\n")
 }
 
 // describeCommand writes about a command, and about those below it.

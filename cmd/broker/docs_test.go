@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +16,19 @@ import (
 func TestDocsNameCommandsThatExist(t *testing.T) {
 	inText, inBlock := regexp.MustCompile("`broker ([^`\n]+)`"), regexp.MustCompile(`(?m)^\s*(?:\$ )?broker ([a-z].*)$`)
 	seen := 0
-	for page, text := range pages(t) {
+	all := pages(t)
+	readmes, err := filepath.Glob("../../tools/release/readme/*.md") // of packages
+	if err != nil || len(readmes) == 0 {
+		t.Fatal("no READMEs of packages", err)
+	}
+	for _, file := range readmes {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = regexp.MustCompile("(?m)^    (.+)$").ReplaceAllString(string(text), "```sh\n$1\n```")
+	}
+	for page, text := range all {
 		check := func(line string) {
 			line, _, _ = strings.Cut(line, "  ") // what stands behind is an explanation
 			line, _, _ = strings.Cut(line, " |") // another program

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"debug/buildinfo"
+	"embed"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -67,7 +69,7 @@ func (r *release) goOutput(t target, args ...string) (string, error) {
 
 // archive writes the programs for those who unpack them by hand.
 func (r *release) archive(t target, programs []file) error {
-	files, err := r.texts("")
+	files, err := r.texts("", "archive", t.String(), "")
 	if err != nil {
 		return err
 	}
@@ -87,17 +89,34 @@ func (r *release) archiveName(t target) string {
 	return fmt.Sprintf("broker_%s_%s_%s.%s", r.version, t.os, t.arch, suffix)
 }
 
-// texts are the files for readers, in a directory of a package: with the licenses of
-// others in one that contains programs.
-func (r *release) texts(dir string) ([]file, error) {
-	var texts []file
-	for _, name := range []string{"LICENSE", "README.md"} {
-		data, err := os.ReadFile(filepath.Join(r.root, name))
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, file{name: dir + name, data: data, mode: 0o644})
+// readmes are what packages say of themselves: each kind has its own. The README of the
+// repository is about the source, and its links lead nowhere from a package.
+//
+//go:embed readme/*.md
+var readmes embed.FS
+
+// readme is the text for the readers of one kind of package. What it says instead of
+// VERSION, SYSTEM, PACKAGE and HOMEPAGE is that of the package.
+func (r *release) readme(kind, system, pkg string) ([]byte, error) {
+	text, err := readmes.ReadFile("readme/" + kind + ".md")
+	if err != nil {
+		return nil, err
 	}
+	return []byte(strings.NewReplacer("VERSION", r.version, "SYSTEM", system, "PACKAGE", pkg, "HOMEPAGE", homepage).Replace(string(text))), nil
+}
+
+// texts are the files for readers, in a directory of a package of a kind: with the
+// licenses of others in one that contains programs.
+func (r *release) texts(dir, kind, system, pkg string) ([]file, error) {
+	license, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	readme, err := r.readme(kind, system, pkg)
+	if err != nil {
+		return nil, err
+	}
+	texts := []file{{name: dir + "LICENSE", data: license, mode: 0o644}, {name: dir + "README.md", data: readme, mode: 0o644}}
 	if r.licenses != nil {
 		texts = append(texts, file{name: dir + "THIRD_PARTY_LICENSES.txt", data: r.licenses, mode: 0o644})
 	}

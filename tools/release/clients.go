@@ -25,8 +25,8 @@ func (r *release) npmFile(name string) string {
 	return strings.NewReplacer("@", "", "/", "-").Replace(name) + "-" + r.version + ".tgz"
 }
 
-func (r *release) npm(name string, manifest map[string]any, files ...file) error {
-	texts, err := r.texts("")
+func (r *release) npm(kind, system, name string, manifest map[string]any, files ...file) error {
+	texts, err := r.texts("", kind, system, name)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (r *release) npm(name string, manifest map[string]any, files ...file) error
 
 // npmPlatform writes the package with the programs of one system.
 func (r *release) npmPlatform(t target, programs []file) error {
-	return r.npm(t.npmName(), map[string]any{
+	return r.npm("npm-platform", t.String(), t.npmName(), map[string]any{
 		"description": "The programs of " + npmName + " for " + t.String(),
 		"os":          []string{t.npmOS()}, "cpu": []string{t.npmArch()}, "preferUnplugged": true,
 	}, under("bin", programs)...)
@@ -51,7 +51,7 @@ func (r *release) npmWrapper() error {
 	for _, t := range allTargets {
 		platforms[t.npmName()] = r.version
 	}
-	return r.npm(npmName, map[string]any{
+	return r.npm("npm", "", npmName, map[string]any{
 		"description": summary, "homepage": homepage, "mcpName": serverName, "keywords": []string{"mcp", "mcp-server"},
 		"bin": map[string]string{"broker": "broker.js"}, "engines": map[string]string{"node": ">=18"},
 		"optionalDependencies": platforms,
@@ -64,7 +64,7 @@ func (r *release) mcpbName(t target) string {
 
 // mcpb writes a bundle that desktop clients install: they ask for servers.json.
 func (r *release) mcpb(t target, programs []file) error {
-	texts, err := r.texts("")
+	texts, err := r.texts("", "mcpb", t.String(), "")
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *release) pluginName() string { return "broker_" + r.version + "_claude-
 // plugin writes that of Claude Code, with its version: in the repository it has none,
 // and there the commit is its version.
 func (r *release) plugin() error {
-	files, err := r.texts("")
+	files, err := r.texts("", "plugin", "", "")
 	if err != nil {
 		return err
 	}

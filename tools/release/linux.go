@@ -24,7 +24,7 @@ import (
 
 // linux writes deb, rpm and apk.
 func (r *release) linux(t target, programs []file) error {
-	texts, err := r.texts("usr/share/doc/mcpbroker/")
+	texts, err := r.texts("usr/share/doc/mcpbroker/", "linux", t.String(), "")
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (r *release) image(t target, programs []file) error {
 	for root := range bundle.Roots() {
 		check(pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 	}
-	texts, err := r.texts("usr/share/doc/mcpbroker/")
+	texts, err := r.texts("usr/share/doc/mcpbroker/", "image", t.String(), "")
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,15 @@
 package main
 
 import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -26,7 +33,7 @@ func TestListings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(r.npmWrapper(), r.serverJSON(), r.formula(), r.checksums()); err != nil {
+	if err := errors.Join(r.npmWrapper(), r.plugin(), r.serverJSON(), r.formula(), r.checksums()); err != nil {
 		t.Fatal(err)
 	}
 	sums := map[string]string{} // by the address of the file
@@ -36,6 +43,7 @@ func TestListings(t *testing.T) {
 	}
 	t.Run("server.json", func(t *testing.T) { r.testServerJSON(t, sums) })
 	t.Run("formula", func(t *testing.T) { r.testFormula(t, sums) })
+	t.Run("README", r.testReadmes)
 	t.Run("docs/install.md", func(t *testing.T) { r.testInstallPage(t, sums) })
 }
 
@@ -59,6 +67,105 @@ func (r *release) testInstallPage(t *testing.T, sums map[string]string) {
 		name := strings.NewReplacer(r.version, "V", "1.2.3~rc.1", "V", "1.2.3_rc1", "V").Replace(path.Base(address))
 		if !named[name] && path.Ext(name) != ".mcpb" && name != "server.json" {
 			t.Errorf("the page does not name %s", name)
+		}
+	}
+}
+
+// testReadmes: every package has a README of its own, which is not about the source, has
+// no link that leads nowhere there, and says how its readers begin.
+func (r *release) testReadmes(t *testing.T) {
+	begin := map[string]string{ // by a pattern of the files' names
+		`^broker_.*\.(tar\.gz|zip)$`:      "`broker` and `broker-worker` in one directory",
+		`^broker_.*_claude-plugin\.zip$`:  "install it first",
+		`^broker_.*\.mcpb$`:               "It asks for `servers.json`",
+		`^mcpbroker-broker-1.*\.tgz$`:     "npm install --global @mcpbroker/broker\n",
+		`^mcpbroker-broker-[a-z].*\.tgz$`: "The programs of [@mcpbroker/broker]",
+		`^mcpbroker_.*\.deb$`:             "Begin as your own user",
+		`^broker_.*\.oci\.tar$`:           "docker run --rm -i",
+	}
+	entries, err := os.ReadDir(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]int)
+	for _, e := range entries {
+		kind := ""
+		for pattern := range begin {
+			if regexp.MustCompile(pattern).MatchString(e.Name()) && len(pattern) > len(kind) {
+				kind = pattern
+			}
+		}
+		if kind == "" {
+			continue
+		}
+		seen[kind]++
+		text := readmeIn(t, filepath.Join(r.out, e.Name()))
+		if !strings.HasPrefix(text, "# ") || !strings.Contains(text, begin[kind]) || !strings.Contains(text, homepage) {
+			t.Errorf("README.md of %s does not say %q:\n%s", e.Name(), begin[kind], text)
+		}
+		for _, m := range regexp.MustCompile(`go (?:run|test|install|build)|Go 1\.|VERSION|SYSTEM|PACKAGE\b|HOMEPAGE|\]\([^h]`).FindAllString(text, -1) {
+			t.Errorf("README.md of %s has %q:\n%s", e.Name(), m, text)
+		}
+	}
+	if len(seen) != len(begin) {
+		t.Errorf("packages of the kinds %v, want each of %d", seen, len(begin))
+	}
+}
+
+// readmeIn returns README.md of a package: an archive, or one with a data archive or
+// layers in it.
+func readmeIn(t *testing.T, name string) string {
+	t.Helper()
+	data := []byte(read(t, name))
+	if strings.HasPrefix(string(data), "PK") {
+		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := fs.ReadFile(z, "README.md")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return string(text)
+	}
+	if _, rest, ok := bytes.Cut(data, []byte("data.tar.gz")); ok { // a member of ar: a header of 60 bytes
+		data = rest[60-len("data.tar.gz"):]
+	}
+	if text, ok := readmeInTar(t, name, data); ok {
+		return text
+	}
+	t.Fatalf("%s has no README.md", name)
+	return ""
+}
+
+func readmeInTar(t *testing.T, name string, data []byte) (string, bool) {
+	t.Helper()
+	var in io.Reader = bytes.NewReader(data)
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		z.Multistream(false)
+		in = z
+	}
+	for r := tar.NewReader(in); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return "", false
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if path.Base(h.Name) == "README.md" {
+			return string(text), true
+		}
+		if strings.HasPrefix(h.Name, "blobs/") && bytes.HasPrefix(text, []byte("\x1f\x8b")) {
+			return readmeInTar(t, name, text)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"time"
@@ -192,8 +193,9 @@ type Options struct {
 	Refuse func(ctx context.Context, class policy.Class) error
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
-	profile  string // of a view
-	room     string // of a view, which tells what it keeps from what others keep
+	profile  string          // of a view
+	narrowed json.RawMessage // likewise, see state.Run
+	room     string          // of a view, which tells what it keeps from what others keep
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
@@ -263,8 +265,9 @@ func (o *Options) ended() func(server, transport string, lasted time.Duration, c
 
 func (o *Options) surface() surface.Options {
 	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout, Observe: o.Observe, Requests: o.Requests}
+	s.OwnerFor = func(client string) string { return state.ForNarrowed(client, o.profile, o.narrowed) }
 	if set, v := o.Redact, o.Vault; v != nil && set.On() {
-		s.Hide = func(owner, text string) string { return v.Hide(owner, text, set) }
+		s.Hide = func(owner, text string) string { return v.Hide(s.OwnerFor(owner), text, set) }
 	}
 	for _, c := range o.Servers {
 		s.Servers = append(s.Servers, c.Name)
@@ -299,7 +302,7 @@ func (o *Options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota, Refuse: o.Refuse,
-		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
+		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Narrowed: o.narrowed, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
 		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,

@@ -145,6 +145,9 @@ func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer 
 	for name := range strings.SplitSeq(req.Profile, "+") { // as a view joins them
 		b = b.View(name)
 	}
+	if len(req.Narrowed) > 0 {
+		b = b.narrowedBy(req.Narrowed)
+	}
 	return b.run.Execute(ctx, req)
 }
 

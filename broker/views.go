@@ -3,8 +3,10 @@ package broker
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -23,6 +25,24 @@ import (
 type narrowing struct {
 	names []string
 	more  []policy.Profile
+}
+
+// unnamed returns those of n.more that leave something out, as JSON, or nil for none.
+func (n narrowing) unnamed() json.RawMessage {
+	var list []policy.Profile
+	for _, p := range n.more {
+		if !p.HasAll() {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(list) // it is compared with what was written into a run
+	if err != nil {
+		panic(err) // lists of texts
+	}
+	return b
 }
 
 func (n narrowing) key() string { return string(gate.Compact([]any{n.names, n.more})) }
@@ -52,7 +72,12 @@ func (b *Broker) HasProfile(name string) bool {
 // is kept with b; it follows Reconfigure of b and ends with it. A profile that
 // there is not, or not any more, has nothing.
 func (b *Broker) View(profile string, more ...policy.Profile) *Broker {
-	n := narrowing{slices.Clone(b.narrow.names), slices.Concat(b.narrow.more, more)}
+	n := narrowing{slices.Clone(b.narrow.names), slices.Clone(b.narrow.more)}
+	for _, p := range more {
+		if !slices.ContainsFunc(n.more, func(q policy.Profile) bool { return reflect.DeepEqual(p, q) }) {
+			n.more = append(n.more, p)
+		}
+	}
 	if profile != "" && !slices.Contains(n.names, profile) {
 		n.names = append(n.names, profile)
 	}
@@ -71,6 +96,15 @@ func (b *Broker) View(profile string, more ...policy.Profile) *Broker {
 	}
 	r.views[n.key()] = v
 	return v
+}
+
+// narrowedBy returns a view with the profiles of narrowing.unnamed.
+func (b *Broker) narrowedBy(unnamed json.RawMessage) *Broker {
+	var more []policy.Profile
+	if err := json.Unmarshal(unnamed, &more); err != nil || len(more) == 0 {
+		more = []policy.Profile{{}} // which has nothing
+	}
+	return b.View("", more...)
 }
 
 func (b *Broker) root() *Broker {
@@ -121,6 +155,7 @@ func (v *Broker) optionsOf(o *Options) Options {
 		own.Servers = slices.DeleteFunc(own.Servers, func(s upstream.Config) bool { return !profiles[i].HasServer(s.Name) })
 	}
 	own.profile = strings.Join(v.narrow.names, "+")
+	own.narrowed = v.narrow.unnamed()
 	// Its sessions are its own: they may hold what other tools have answered.
 	own.room = "profile-" + cmp.Or(own.profile, "project")
 	return own

@@ -21,6 +21,11 @@ type Profile struct {
 	ReadOnly bool
 }
 
+// HasAll reports whether the profile has every server and every tool.
+func (p *Profile) HasAll() bool {
+	return slices.Contains(p.Servers, "*") && slices.Contains(p.Allow, "*") && len(p.Deny) == 0 && !p.ReadOnly
+}
+
 // HasServer reports whether the profile has a server.
 func (p *Profile) HasServer(name string) bool { return matchesAny(p.Servers, name) }
 

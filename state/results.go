@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -89,6 +90,16 @@ func ForProfile(client, profile string) string {
 		return client
 	}
 	return client + profileMark + profile
+}
+
+// ForNarrowed is ForProfile for a client that has further profiles without names, as in
+// Run.Narrowed.
+func ForNarrowed(client, profile string, narrowed json.RawMessage) string {
+	if len(narrowed) == 0 {
+		return ForProfile(client, profile)
+	}
+	sum := sha256.Sum256(narrowed)
+	return ForProfile(client, strings.TrimPrefix(fmt.Sprintf("%s+project-%x", profile, sum[:8]), "+"))
 }
 
 // OfProfile returns the client and the profile of a name from ForProfile.

@@ -105,7 +105,10 @@ type Run struct {
 	Principal string `json:"principal,omitempty"`
 	// Profile is the profile of its client; empty for none.
 	Profile string `json:"profile,omitempty"`
-	Client  string `json:"client,omitempty"`
+	// Narrowed are profiles without a name that its client has too, as JSON: what the
+	// file of a project leaves of Profile. Empty for none.
+	Narrowed json.RawMessage `json:"narrowed,omitempty"`
+	Client   string          `json:"client,omitempty"`
 	// ClientInfo is what the client called itself when it connected, if it did.
 	ClientInfo string        `json:"client_info,omitempty"`
 	Language   string        `json:"language,omitempty"`

@@ -285,7 +285,7 @@ func (s *server) resume(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, runProblem(err, r.PathValue("id"))
 	}
-	req := broker.ExecuteRequest{Resume: run.Run.ID, Owner: run.Run.Principal, Language: run.Run.Language, Profile: run.Run.Profile}
+	req := broker.ExecuteRequest{Resume: run.Run.ID, Owner: run.Run.Principal, Language: run.Run.Language, Profile: run.Run.Profile, Narrowed: run.Run.Narrowed}
 	if p := askerOf(r).person; p != nil && p.Name == run.Run.Principal { // else it would be done with the accounts of another
 		r = r.WithContext(upstream.WithPerson(r.Context(), p))
 	}

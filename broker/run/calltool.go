@@ -88,7 +88,12 @@ func (e *Executor) newExecution(req Request) *Execution {
 }
 
 // owner returns the name to which the results and values of x belong.
-func (x *Execution) owner() string { return state.ForProfile(x.Request.Owner, x.o.Profile) }
+func (x *Execution) owner() string { return x.o.ownerFor(x.Request.Owner) }
+
+// ownerFor returns the name to which belongs what a client keeps.
+func (o *Options) ownerFor(client string) string {
+	return state.ForNarrowed(client, o.Profile, o.Narrowed)
+}
 
 // endCall ends the record of a call that was answered with JSON.
 func (x *Execution) endCall(err error, answer json.RawMessage) {

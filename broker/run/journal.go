@@ -54,7 +54,7 @@ type Reused struct {
 func (x *Execution) beginJournal(lang sandbox.Language) {
 	run := state.Run{
 		Plan: map[bool]string{true: state.PlanMaking}[x.Request.Plan],
-		ID:   state.NewRunID(), Principal: x.Request.Owner, Profile: x.o.Profile, Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code,
+		ID:   state.NewRunID(), Principal: x.Request.Owner, Profile: x.o.Profile, Narrowed: x.o.Narrowed, Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code,
 		Timeout: x.Request.Timeout, Seed: make([]byte, 32), Epoch: x.started, Started: x.started,
 	}
 	_, _ = rand.Read(run.Seed) // never fails

@@ -50,7 +50,7 @@ func (x *Execution) question(pending []state.RunCall) question {
 // shown returns the heading and the arguments of a call as a question shows them.
 func (x *Execution) shown(c state.RunCall) (head, args string) {
 	if x.o.Vault != nil && vault.HasTokens(c.Args) {
-		c.Args = x.o.Vault.Describe(x.Request.Owner, c.Args)
+		c.Args = x.o.Vault.Describe(x.owner(), c.Args)
 	}
 	p := Asked(c)
 	why := gate.Line(p.Why)

@@ -38,7 +38,7 @@ func (x *Execution) record(r bridge.Record) {
 	x.habits.see(r.Value)
 	x.partials.add(r)
 	if x.o.Vault != nil && x.o.Redact.On() && len(r.Result) > 0 {
-		x.o.Vault.Saw(x.Request.Owner, r.Server, r.Result)
+		x.o.Vault.Saw(x.owner(), r.Server, r.Result)
 	}
 	if x.o.Observer != nil {
 		x.o.Observer.Recorded(r.Server, r.Class.String(), string(r.Status), r.Decision, r.Duration)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,8 @@ type Request struct {
 	// Profile is the profile of the run that Resume names, when the user resumes it: the run
 	// goes on with what its profile has, and not with all that the user has.
 	Profile string
+	// Narrowed are the other profiles of that run, as in state.Run.
+	Narrowed json.RawMessage
 	// Team is whose quota is used up; empty for that of nobody.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol

@@ -53,7 +53,7 @@ func (e *Executor) Resources(c surface.Caller) []*mcp.Resource {
 	if e.opts.Load().Mode == surface.ModeTools {
 		return nil
 	}
-	return append(e.listCode(), e.listResults(state.ForProfile(c.Owner, e.opts.Load().Profile))...)
+	return append(e.listCode(), e.listResults(e.opts.Load().ownerFor(c.Owner))...)
 }
 
 func (e *Executor) readCode(_ context.Context, _ surface.Caller, uri string) (*mcp.ReadResourceResult, error) {
@@ -109,7 +109,7 @@ const maxListedResults = 20
 
 func (e *Executor) readResult(ctx context.Context, c surface.Caller, uri string) (*mcp.ReadResourceResult, error) {
 	o := e.opts.Load()
-	item, data, err := results.Get(ctx, o.Results, state.ForProfile(c.Owner, o.Profile), strings.TrimPrefix(uri, resultScheme))
+	item, data, err := results.Get(ctx, o.Results, o.ownerFor(c.Owner), strings.TrimPrefix(uri, resultScheme))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}

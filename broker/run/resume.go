@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -117,7 +118,7 @@ func (x *Execution) resume(ctx context.Context) Answer {
 	case err != nil:
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
-	if run.Profile != x.o.Profile {
+	if run.Profile != x.o.Profile || !bytes.Equal(run.Narrowed, x.o.Narrowed) {
 		x.journal = &journaling{x: x, resumed: true}
 		x.journal.load(run, calls, j)
 		x.journal.giveBack()

@@ -15,7 +15,7 @@ func (x *Execution) reveal(t *discovery.Tool, args json.RawMessage) (json.RawMes
 	if x.o.Vault == nil || !x.o.Redact.On() || !vault.HasTokens(args) {
 		return args, nil
 	}
-	out, err := x.o.Vault.Reveal(x.Request.Owner, t.Server, args, x.o.Redact.Reveal.Match(t))
+	out, err := x.o.Vault.Reveal(x.owner(), t.Server, args, x.o.Redact.Reveal.Match(t))
 	if err == nil {
 		return out, nil
 	}

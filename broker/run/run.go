@@ -64,6 +64,9 @@ type Options struct {
 
 	// Profile is the name of that which all callers have; empty for none.
 	Profile string
+	// Narrowed are further profiles of all callers, which have no names, as JSON; empty
+	// for none. What callers keep belongs to Profile and these.
+	Narrowed json.RawMessage
 
 	Mode          surface.Mode
 	AutoThreshold int

@@ -58,7 +58,11 @@ func keyOf(req *mcp.CallToolRequest) (string, error) {
 // once is h for a request with a key.
 func (s *Surface) once(docs state.Documents, tool, key string, h Handler) Handler {
 	return func(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
-		name := digest(c.Owner, key)
+		owner := c.Owner
+		if of := s.opts.Load().OwnerFor; of != nil {
+			owner = of(owner)
+		}
+		name := digest(owner, key)
 		unlock, err := docs.LockDocument(ctx, name) // for as long as the first one is answered
 		if err != nil {
 			return nil, fmt.Errorf("wait for the request with the same idempotency key: %w", err)

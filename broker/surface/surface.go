@@ -102,6 +102,9 @@ type Options struct {
 	// Hide replaces, in all that leaves for a client, what a model may not see, for
 	// an owner as in Caller; nil replaces nothing. What it returns for JSON is JSON.
 	Hide func(owner, text string) string
+	// OwnerFor returns the name to which belongs what a client keeps; nil means that of
+	// the client.
+	OwnerFor func(client string) string
 	// Observe is around all that a client's requests do; nil for nothing.
 	Observe mcp.Middleware
 	// Requests keep the answers to requests with a key for those who ask again; nil

@@ -82,7 +82,11 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	if !a.json {
 		req.Stdout, req.Stderr, req.Whole, req.Shell = exact(a.stdout), exact(a.stderr), true, true
 	}
-	ans := s.broker.Execute(ctx, req)
+	b := s.broker
+	if req.Resume != "" { // the profiles of the run apply, and not those of this folder
+		b = s.bound
+	}
+	ans := b.Execute(ctx, req)
 	closed := s.close()
 	if err := a.printAnswer(ans); err != nil {
 		return err

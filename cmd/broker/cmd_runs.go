@@ -138,7 +138,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", Profile: run.Run.Profile}
+			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", Profile: run.Run.Profile, Narrowed: run.Run.Narrowed}
 			if in, ok := a.stdin.(*os.File); ok && file != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)
 			}

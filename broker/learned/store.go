@@ -110,32 +110,46 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := toolName(server, tool)
-	e := s.tools[k]
-	if e == nil {
-		e = &entry{}
-		s.tools[k] = e
-	}
 	q := queued{}
 	q.args, q.asked = digests(args)
 	q.query = hasQuery(args)
-	if len(value) > inlineBytes {
-		s.observeLarge(k, e, q, value)
+	k := toolName(server, tool)
+	e, calls, large := s.entry(k, q, value)
+	if large {
 		return nil
 	}
 	smp, err := take(value)
 	if err != nil {
 		return nil
 	}
+	q.s, q.text = smp, textOf(value, calls) // other calls do not wait for this
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tools[k] != e { // it was reset meanwhile
+		return nil
+	}
 	var found []string
 	if e.Calls >= minDriftCalls && e.knows(s.hash.sum(q.asked[:])) {
 		found = drift(&e.Root, smp, q.merger(s.hash))
 	}
-	q.s, q.text = smp, textOf(value, e.Calls)
 	e.learn(s.hash, q)
 	return found
+}
+
+// entry returns the entry of a tool, and the number of calls so far. A large value is
+// learned from in the background.
+func (s *Store) entry(k state.ToolName, q queued, value json.RawMessage) (e *entry, calls int, large bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e = s.tools[k]
+	if e == nil {
+		e = &entry{}
+		s.tools[k] = e
+	}
+	if large = len(value) > inlineBytes; large {
+		s.observeLarge(k, e, q, value)
+	}
+	return e, e.Calls, large
 }
 
 // observeLarge reads a large value in the background: the first four, then ever

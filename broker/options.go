@@ -331,10 +331,14 @@ func (o *Options) workflows() state.Documents {
 }
 
 func (o *Options) skill() skill.Options {
+	scripts := o.Scripts
+	if scripts.Environ == nil {
+		scripts.Environ = o.Environ
+	}
 	return skill.Options{
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
-		Scripts: o.Scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
+		Scripts: scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
 		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, NoForms: o.NoForms,
 	}
 }

@@ -49,7 +49,7 @@ func (r *scriptRun) onHost(ctx context.Context) (*script.Result, error) {
 		}
 	}
 	result := script.Run(ctx, script.Request{
-		Dir: dir, Script: r.script.Path, Args: r.args, Stdin: r.stdin, Cwd: cwd, Env: r.env(),
+		Dir: dir, Script: r.script.Path, Args: r.args, Stdin: r.stdin, Cwd: cwd, Environ: r.o.Environ, Env: r.env(),
 		Timeout: r.o.Timeout, MaxOutput: r.o.MaxOutput,
 	})
 	return &result, nil

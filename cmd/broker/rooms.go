@@ -92,6 +92,7 @@ type clientPlace struct {
 	wrong   error             // why the project cannot be read
 	env     map[string]string // the client's variables
 	apart   map[string]bool   // the servers that it does not share
+	scripts bool              // scripts of skills find other programs than for the daemon
 }
 
 // locate says where a client is.
@@ -108,6 +109,7 @@ func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
 			at.apart[s.Name] = true
 		}
 	}
+	at.scripts = broker.ScriptMode(at.config.Broker.Skills.Scripts) == broker.ScriptsHost && at.otherPath()
 	return at
 }
 
@@ -135,7 +137,7 @@ func (at *clientPlace) lookup(name string) (string, bool) {
 
 // key is that of the client's room; "" if it needs none.
 func (h *daemonHost) key(at *clientPlace) string {
-	if at.project == nil && at.wrong == nil && len(at.apart) == 0 {
+	if at.project == nil && at.wrong == nil && len(at.apart) == 0 && !at.scripts {
 		return ""
 	}
 	p := at.project

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +49,10 @@ type Request struct {
 	// MaxOutput is how many bytes of each stream are kept; 0 means
 	// DefaultMaxOutput.
 	MaxOutput int
-	// Env are variables beside PATH, HOME, LANG and SKILL_DIR, as NAME=value.
+	// Environ returns the environment that PATH, HOME, LANG and a few others are taken
+	// from, as NAME=value; nil means that of this process.
+	Environ func() []string
+	// Env are variables beside these and SKILL_DIR, as NAME=value.
 	Env []string
 }
 
@@ -95,7 +99,8 @@ func refused(err error) Result {
 // Run runs a script of a skill. It returns when the script and what it started
 // are gone.
 func Run(ctx context.Context, r Request) Result {
-	argv, err := resolve(r)
+	env := environment(r)
+	argv, err := resolve(r, env)
 	if err != nil {
 		return refused(err)
 	}
@@ -108,7 +113,7 @@ func Run(ctx context.Context, r Request) Result {
 	if r.Stdin != "" {
 		cmd.Stdin = strings.NewReader(r.Stdin)
 	}
-	cmd.Env = environment(r)
+	cmd.Env = env
 	cmd.WaitDelay = drainTime
 	spawn.Group(cmd)
 	if err := spawn.Start(cmd); err != nil {
@@ -132,8 +137,8 @@ func Run(ctx context.Context, r Request) Result {
 	return res.Ended(r.Script)
 }
 
-// resolve finds the program of a request, inside of the skill.
-func resolve(r Request) (argv []string, err error) {
+// resolve finds the program of a request, inside of the skill or in the PATH of env.
+func resolve(r Request, env []string) (argv []string, err error) {
 	if slices.ContainsFunc(r.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 		return nil, &Error{NotAllowed, "an argument has a NUL"}
 	}
@@ -153,7 +158,7 @@ func resolve(r Request) (argv []string, err error) {
 	if s.Executable {
 		return append([]string{filepath.Join(dir, filepath.FromSlash(s.Path))}, r.Args...), nil
 	}
-	program, err := exec.LookPath(s.Program[0])
+	program, err := lookPath(s.Program[0], env)
 	if err != nil {
 		return nil, &Error{NotAllowed, fmt.Sprintf("%q needs %s, which is not installed", r.Script, s.Program[0])}
 	}
@@ -162,16 +167,47 @@ func resolve(r Request) (argv []string, err error) {
 	return argv, nil
 }
 
-// environment has nothing of the broker's own but what programs need to run.
+// lookPath is exec.LookPath for the PATH of env. Relative folders are not searched.
+func lookPath(program string, env []string) (string, error) {
+	if runtime.GOOS == "windows" { // which has rules of its own about extensions
+		return exec.LookPath(program)
+	}
+	for _, kv := range env {
+		list, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			path := filepath.Join(dir, program)
+			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return path, nil
+			}
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// environment has only what programs need to run.
 func environment(r Request) []string {
+	all := os.Environ
+	if r.Environ != nil {
+		all = r.Environ
+	}
 	env := []string{"SKILL_DIR=" + r.Dir}
-	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "PATHEXT", "TEMP", "TMP"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
+	for _, kv := range all() {
+		name, _, _ := strings.Cut(kv, "=")
+		if runtime.GOOS == "windows" {
+			name = strings.ToUpper(name)
+		}
+		if slices.Contains(inherited, name) {
+			env = append(env, kv)
 		}
 	}
 	return append(env, r.Env...)
 }
+
+// inherited are the variables that scripts get.
+var inherited = []string{"PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "PATHEXT", "TEMP", "TMP"}
 
 func reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -77,3 +77,37 @@ func TestTheWholeGroupEndsWithTheScript(t *testing.T) {
 		t.Errorf("cancelled: %+v", r)
 	}
 }
+
+// Programs are those of the given PATH, for scripts with an extension, with a first line
+// that names a program, and for what a script calls.
+func TestProgramsAreThoseOfThePath(t *testing.T) {
+	folders := map[string]string{"one": t.TempDir(), "two": t.TempDir(), "none": t.TempDir()}
+	for name, dir := range folders {
+		if name == "none" {
+			continue
+		}
+		for _, program := range []string{"python3", "ruby", "perl", "node", "our-tool"} {
+			if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\necho "+name+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	skill := t.TempDir()
+	for name, text := range map[string]string{
+		"a.py": "", "a.rb": "", "a.pl": "", "a.js": "", "first": "#!/usr/bin/env our-tool\n", "calls.sh": "our-tool\n",
+	} {
+		if err := os.WriteFile(filepath.Join(skill, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"one", "two", "none"} {
+			environ := func() []string { return []string{"OTHER=x", "PATH=" + folders[path] + ":relative:/usr/bin:/bin"} }
+			if path == "none" {
+				environ = func() []string { return []string{"PATH=" + folders[path]} }
+			}
+			got := script.Run(t.Context(), script.Request{Dir: skill, Script: name, Environ: environ})
+			if want := path + "\n"; path == "none" && got.Success || path != "none" && got.Stdout != want {
+				t.Errorf("%s with the PATH of %s: %+v", name, path, got)
+			}
+		}
+	}
+}

@@ -99,7 +99,7 @@ var diagram = []row{
 
 	{pkg: "images", modules: []string{"std"}},
 	{pkg: "docs", modules: []string{"std"}},
-	{pkg: "internal/config", imports: []string{"policy", "internal/redact"}},
+	{pkg: "internal/config", imports: []string{"policy", "internal/outbound", "internal/redact"}},
 	{pkg: "broker/api", imports: []string{"broker", "codegen", "discovery", "discovery/sharing", "discovery/upstream", "skills", "skills/library", "skills/plugin", "skills/repo",
 		"state", "internal/pins", "internal/redact", "internal/tokens"}},
 	{pkg: "broker/console", imports: []string{"docs"}, modules: []string{"std"}},

@@ -91,6 +91,8 @@ func (c *collector) metadataURL(where string, to *string) field {
 		c.text(where, to)(v)
 		if u, err := url.Parse(*to); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
 			c.fail(v.StartOffset, `%s must be the address of a document, such as "https://host/client.json"`, where)
+		} else {
+			c.host(v, where, u)
 		}
 	}
 }

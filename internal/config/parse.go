@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
 // The keys under which files hold their servers: everybody's, and VS Code's.
@@ -305,6 +307,16 @@ func (c *collector) url(where string, to *string) field {
 		u, err := url.Parse(*to)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			c.fail(v.StartOffset, `%s is not a valid URL: write "https://host/path"`, where)
+			return
 		}
+		c.host(v, where, u)
+	}
+}
+
+// host checks the host of an address. The message does not show it, since it may hold a
+// key.
+func (c *collector) host(v hujson.Value, where string, u *url.URL) {
+	if r, odd := outbound.OddInHost(u); odd {
+		c.fail(v.StartOffset, `the host in %s has the character %q, which is not allowed in a name: type the host's name in ASCII`, where, r)
 	}
 }

@@ -148,6 +148,8 @@ func (c *collector) secureURL(where string, to *string) field {
 		local := err == nil && u.Scheme == "http" && (u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127."))
 		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "https" && !local) {
 			c.fail(v.StartOffset, `%s must be an address of https, without a query`, where)
+			return
 		}
+		c.host(v, where, u)
 	}
 }

@@ -34,14 +34,23 @@ func Page(address string) (host string, err error) {
 // name, such as a full-width slash. Programs and people that read them as ASCII would
 // see another host than the one that is connected to.
 func CheckHost(u *url.URL) error {
+	if r, odd := OddInHost(u); odd {
+		return fmt.Errorf("the host %q has the character %q, which is not allowed in a name", u.Hostname(), r)
+	}
+	return nil
+}
+
+// OddInHost returns the first character of the host of u that is not allowed in a name,
+// or false if there is none.
+func OddInHost(u *url.URL) (rune, bool) {
 	host := u.Hostname()
 	if net.ParseIP(host) != nil || strings.Contains(host, ":") { // only an IPv6 address has a colon
-		return nil
+		return 0, false
 	}
 	for _, r := range host {
 		if r > '~' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '\u00b7' && r != '\u30fb' || strings.ContainsRune(" %@/\\?#", r) {
-			return fmt.Errorf("the host %q has the character %q, which is not allowed in a name", host, r)
+			return r, true
 		}
 	}
-	return nil
+	return 0, false
 }

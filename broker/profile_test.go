@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -282,6 +283,36 @@ func TestProfileProblems(t *testing.T) {
 		`profile "odd": no tool is called "files__read_fil"; did you mean "files__read_file"?`
 	if got := strings.Join(b.Problems(), "\n"); got != want {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Ids as older versions gave them, with a number, are warned about where they match
+// nothing: in profiles and in the policy, whose other patterns may be about tools to come.
+func TestProblemsOfNumberedIDs(t *testing.T) {
+	rules, mistakes := policy.ReadRules(policy.Source{Text: []byte(`{"preset": "open",
+		"rules": [{"effect": "deny", "tools": ["files_2__read_file", "files__read_file_2", "notes_12.*", "files__read_file", "to_come.*", "v_2x"]},
+			{"effect": "ask", "tools": ["web"], "except": ["files_3/read_file"]}],
+		"flows": [{"from": ["notes_2"], "to": ["files"], "effect": "deny"}]}`)})
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	b := newBroker(t, broker.Options{Policy: rules, Profiles: map[string]policy.Profile{
+		"old": {Servers: []string{"files_2", "notes"}, Allow: all, Deny: []string{"files_2__read_file", "read_file_2"}},
+	}})
+	b.Refresh(t.Context())
+	got := strings.Join(b.Problems(), "\n")
+	for _, pattern := range []string{"files_2__read_file", "files__read_file_2", "notes_12.*", "files_3/read_file", "notes_2"} {
+		if !regexp.MustCompile(`(?m)^policy: .*` + regexp.QuoteMeta(pattern) + `"? matches no known tool, so it has no effect`).MatchString(got) {
+			t.Errorf("no problem of the policy names %s:\n%s", pattern, got)
+		}
+	}
+	for _, want := range []string{`profile "old": no server is called "files_2"; did you mean "files"?`, `profile "old": no tool is called "files_2__read_file"`, `profile "old": no tool is called "read_file_2"; did you mean`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no problem is %s:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "to_come") || strings.Contains(got, "v_2x") || strings.Count(got, "policy:") != 5 {
+		t.Errorf("problems:\n%s", got)
 	}
 }
 

@@ -216,7 +216,7 @@ func (b *Broker) CodeFiles() iter.Seq[codegen.File] { return b.catalog.Types().F
 // known to list, one line each, with the nearest name.
 func (b *Broker) Problems() []string {
 	r := b.root()
-	return append(r.catalog.Problems(), r.profileProblems()...)
+	return slices.Concat(r.catalog.Problems(), r.profileProblems(), r.policyProblems())
 }
 
 // Listings are what the servers list, tools that are held back included.

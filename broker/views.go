@@ -226,6 +226,27 @@ func (b *Broker) profileProblems() []string {
 	return list
 }
 
+// policyProblems returns the patterns of the policy that match no tool and may be ids
+// from older versions. Other patterns may be about tools to come.
+func (b *Broker) policyProblems() []string {
+	rules := b.opts.Load().Policy
+	if rules == nil || len(b.Unlisted()) > 0 { // any of them may have it
+		return nil
+	}
+	full, _ := b.catalog.Both()
+	var list []string
+	for _, f := range rules.Check(full.Tools()) {
+		if f.Numbered {
+			text := "policy: " + f.Text + ", so it has no effect"
+			if len(f.Near) > 0 {
+				text += fmt.Sprintf("; did you mean %q?", f.Near[0])
+			}
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
 func nearName(name string, known []string) string {
 	if n := nearest.Names(name, known, 1); len(n) > 0 {
 		return fmt.Sprintf("; did you mean %q?", n[0])

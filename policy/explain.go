@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // An Explanation says what the rules make of a call, and why.
@@ -160,7 +161,14 @@ type Finding struct {
 	Text string `json:"text"`
 	// Near are names of tools that may be meant.
 	Near []string `json:"near,omitempty"`
+	// Numbered means that a pattern matches no tool and has the form of an id that older
+	// versions gave to the second of two tools or servers of one name, such as
+	// "files_2__read".
+	Numbered bool `json:"-"`
 }
+
+// numbered matches the ends that older versions gave to names that were taken.
+var numbered = lazyregexp.New(`[^_]_[1-9][0-9]*(__|[./:]|$)`)
 
 // Check compares the policy with the tools that are known: patterns that match
 // none, and rules that can never decide.
@@ -242,7 +250,7 @@ func (c *checker) patterns(at Position, where string, lists ...[]toolPattern) {
 			if len(near) == 0 {
 				near = nearNames(p.text, c.servers)
 			}
-			c.found = append(c.found, Finding{At: at.String(), Text: fmt.Sprintf("%s: %s matches no known tool", where, shown(p.text)), Near: near})
+			c.found = append(c.found, Finding{At: at.String(), Text: fmt.Sprintf("%s: %s matches no known tool", where, shown(p.text)), Near: near, Numbered: numbered.MatchString(p.text)})
 		}
 	}
 }

@@ -306,7 +306,7 @@ func TestProblemsOfNumberedIDs(t *testing.T) {
 			t.Errorf("no problem of the policy names %s:\n%s", pattern, got)
 		}
 	}
-	for _, want := range []string{`profile "old": no server is called "files_2"; did you mean "files"?`, `profile "old": no tool is called "files_2__read_file"`, `profile "old": no tool is called "read_file_2"; did you mean`} {
+	for _, want := range []string{`profile "old": no server is called "files_2"; did you mean "files"?`, `profile "old": no tool is called "files_2__read_file"`, `profile "old": no tool is called "read_file_2"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no problem is %s:\n%s", want, got)
 		}

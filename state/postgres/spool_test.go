@@ -299,3 +299,45 @@ func BenchmarkSpool(b *testing.B) {
 	b.ReportMetric(float64(waits.Microseconds())/float64(b.N)/rows, "µs/row-that-waits")
 	b.ReportMetric(float64(rows)*float64(b.N)/moves.Seconds(), "rows-moved/s")
 }
+
+// A server that goes silent while something else than a record is written holds up the
+// records no longer than one that goes silent at a record.
+func TestSilentServerHoldsUpNoRecord(t *testing.T) {
+	t.Parallel() // it waits
+	own, at := mayEnd(t)
+	s := spooling(t, at, sqlite.OpenSpool(t.TempDir(), "test", 0))
+	write(t, s, 1)
+	goOn, err := own.Pause()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 4
+	changed := make(chan error, n)
+	for range n {
+		go func() {
+			_, err := s.Change(t.Context(), []state.ToolName{{Server: "git", Tool: "log"}}, func(state.TypeRow) ([]byte, error) { return []byte("{}"), nil })
+			changed <- err
+		}()
+	}
+	eventually.True(t, "one change is being written, the others wait", func() bool { return s.Lag() == n-1 })
+	began := time.Now()
+	during := write(t, s, 1)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("a record waited for %v", took)
+	}
+	for range n {
+		if err := <-changed; err == nil {
+			t.Error("the server answers")
+		}
+	}
+	if _, _, away := s.Spool(); !away {
+		t.Error("the server is not taken for away")
+	}
+	if err := goOn(); err != nil {
+		t.Fatal(err)
+	}
+	drained(t, s)
+	if e, _, err := s.Show(t.Context(), during[0]); err != nil || e.Status != state.StatusDone {
+		t.Errorf("%+v, %v", e, err)
+	}
+}

@@ -13,7 +13,7 @@ func (w *writer) keeps() (yes bool) {
 	if w.d.Keeper == "" {
 		return true
 	}
-	err := w.committed(changeTime, func(ctx context.Context) error { return w.conn.QueryRowContext(ctx, w.d.Keeper).Scan(&yes) })
+	err := w.committed(commitTime, func(ctx context.Context) error { return w.conn.QueryRowContext(ctx, w.d.Keeper).Scan(&yes) })
 	if err != nil {
 		w.log.Warn("audit: ask who removes old records", "err", err)
 	}

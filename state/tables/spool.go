@@ -40,7 +40,7 @@ type SpoolUsage struct {
 
 const (
 	// commitTime is how long a transaction may take before the database counts as
-	// away, and changeTime what is for others than rows of the record.
+	// away. A step of removing old rows has changeTime.
 	commitTime, changeTime = 5 * time.Second, 30 * time.Second
 	// spoolReserve is the part of the spool that is for executions that run.
 	spoolReserve = 8

@@ -121,7 +121,7 @@ func (s *Store) Note(e state.Event) {
 func (s *Store) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	for more := true; more; {
 		n := 0
-		err := s.ask(ctx, op{alone: true, write: func(ctx context.Context, w *writer) (err error) {
+		err := s.ask(ctx, op{alone: true, long: true, write: func(ctx context.Context, w *writer) (err error) {
 			n, more, err = w.pruneSome(ctx, before)
 			return err
 		}})
@@ -181,7 +181,7 @@ func (s *Store) Lag() int { return len(s.ops) }
 // Tidy removes what is too old or too much; the store does so by itself from time
 // to time.
 func (s *Store) Tidy(ctx context.Context) error {
-	return s.ask(ctx, op{alone: true, write: func(_ context.Context, w *writer) error {
+	return s.ask(ctx, op{alone: true, long: true, write: func(_ context.Context, w *writer) error {
 		for w.tidy() {
 		}
 		return nil

@@ -41,6 +41,7 @@ type op struct {
 	entry  *entry
 	write  func(context.Context, *writer) error
 	alone  bool
+	long   bool       // write may take changeTime, and not only commitTime
 	answer chan error // if somebody waits for the commit
 }
 
@@ -144,7 +145,11 @@ func (w *writer) handle(first op) {
 		clear(batch) // payloads must not stay in memory
 	}
 	if alone != nil {
-		alone.answer <- w.committed(changeTime, func(ctx context.Context) error { return alone.write(ctx, w) })
+		most := commitTime // all others wait for it
+		if alone.long {
+			most = changeTime
+		}
+		alone.answer <- w.committed(most, func(ctx context.Context) error { return alone.write(ctx, w) })
 	}
 }
 

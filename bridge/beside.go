@@ -22,7 +22,7 @@ const (
 )
 
 // hasStructured reports whether structured content is significant. Some frameworks send
-// {} beside blocks when they have none.
+// an empty object beside the blocks.
 func hasStructured(structured json.RawMessage, blocks int) bool {
 	switch text := string(bytes.TrimSpace(structured)); {
 	case text == "" || text == "null":
@@ -75,12 +75,12 @@ func repeats(structured, value *original, text string) bool {
 	if holdsText(structured.raw, text) || trimmed != text && holdsText(structured.raw, trimmed) {
 		return true
 	}
-	// The value of a wrapper may be written as its language does, such as True or 1.0.
+	// Some servers write the value in their language's syntax, such as True or 1.0.
 	return wrapped && strings.EqualFold(string(value.raw), trimmed)
 }
 
-// holdsText reports whether a text is a value in JSON, in either of the two ways that
-// Go encodes it.
+// holdsText reports whether structured contains text as a JSON string, encoded with or
+// without HTML escapes.
 func holdsText(structured json.RawMessage, text string) bool {
 	html, err := json.Marshal(text)
 	if err != nil {
@@ -96,7 +96,7 @@ func holdsText(structured json.RawMessage, text string) bool {
 			if i < 0 {
 				break
 			}
-			if rest = rest[i+len(quoted):]; !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) { // not a key
+			if rest = rest[i+len(quoted):]; !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) { // skip keys
 				return true
 			}
 		}
@@ -121,15 +121,15 @@ func itemsRepeated(value json.RawMessage, blocks []content) bool {
 	return true
 }
 
-// An original is JSON that texts may be copies of. It is decoded once at most.
+// An original is JSON that is compared with texts. It is decoded at most once.
 type original struct {
 	raw     json.RawMessage
 	decoded bool
 	value   any // nil if it cannot be decoded
 }
 
-// is reports whether a text is the JSON of o: the same but for white space, else the
-// same when it is decoded.
+// is reports whether text is the JSON of o, ignoring white space or after decoding
+// both.
 func (o *original) is(text string) bool {
 	if sameButSpace(o.raw, text) {
 		return true
@@ -142,7 +142,7 @@ func (o *original) is(text string) bool {
 		o.decoded = true
 		o.value, _ = decodeExact(o.raw)
 	}
-	if o.value == nil { // also null, which is the same but for white space or not at all
+	if o.value == nil { // null was compared above
 		return false
 	}
 	b, err := decodeExact([]byte(text))
@@ -250,7 +250,7 @@ func withBeside(structured, value json.RawMessage, blocks json.RawMessage) json.
 }
 
 // asValue returns text as JSON if a script gets its value instead of the text: objects,
-// lists, and values that are written back byte for byte. Others only look like JSON,
+// lists, and values that encode to the same bytes. Other texts only look like JSON,
 // such as the version 1.10 and the commit 7e10455.
 func asValue(text string) (json.RawMessage, bool) {
 	trimmed := strings.TrimSpace(text)

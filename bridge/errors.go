@@ -23,20 +23,20 @@ type Error struct {
 	Hint      string `json:"hint,omitempty"`
 	// MayHaveRun is set when the call was sent and its outcome is unknown.
 	MayHaveRun bool `json:"mayHaveRun,omitempty"`
-	// RetryAfterMS is the time to wait before another call, in milliseconds; 0 if the
-	// server gives none.
+	// RetryAfterMS is the time to wait before another call, in milliseconds; 0 if
+	// unknown.
 	RetryAfterMS int64 `json:"retryAfterMs,omitempty"`
 	// Decision is what the record says of a call that a quota has refused.
 	Decision string `json:"-"`
-	// FromText is set when only a text of the server says that there is a rate limit.
+	// FromText is set if only the text of the server's error reports the rate limit.
 	FromText bool `json:"-"`
 }
 
 func (e *Error) Error() string { return e.Message }
 
 const (
-	// MaxMessage is the number of bytes of an error message that a script gets, and
-	// maxField that of its other texts.
+	// MaxMessage bounds an error message that a script gets, and maxField each of its
+	// other texts, in bytes.
 	MaxMessage = 64 << 10
 	maxField   = 2 << 10
 )
@@ -71,7 +71,7 @@ func (e *Error) Fields() json.RawMessage {
 	return b
 }
 
-// hintMayHaveRun is the hint of an error that has no other one.
+// hintMayHaveRun is the default hint of an error with MayHaveRun.
 const hintMayHaveRun = "the tool may have run all the same: look before you call it again"
 
 // A Code says what kind of failure an Error is.
@@ -87,7 +87,7 @@ const (
 	CodeToken       Code = "token_not_allowed" // a token whose value may not go there
 	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
 	CodeQuota       Code = "quota_exceeded"    // too many calls in a time; Hint says when to try again
-	CodeRateLimited Code = "rate_limited"      // the server, or the service behind it, wants fewer calls
+	CodeRateLimited Code = "rate_limited"      // the server, or the service behind it, asks for fewer calls
 	CodeUnavailable Code = "unavailable"       // the server cannot be reached
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
 	CodeTimeout     Code = "timeout"           // no answer in time
@@ -118,8 +118,8 @@ func Refused(t *discovery.Tool, d policy.Decision) *Error {
 	return e
 }
 
-// unanswered is the error of a call of t about which a person was asked, and has not
-// answered.
+// unanswered returns the error of a call of t whose approval form was closed without an
+// answer.
 func unanswered(t *discovery.Tool, d policy.Decision) *Error {
 	e := Refused(t, d)
 	e.Message = t.ID + " needs the approval of a person, who closed the question without an answer: it " + d.Reason
@@ -135,15 +135,14 @@ func (e *Error) of(t *discovery.Tool) *Error {
 	return e
 }
 
-// OfServer reports whether the message of an error with this code is text of the
-// server.
+// OfServer reports whether the message of an error with this code is the server's text.
 func (c Code) OfServer() bool { return c == CodeTool || c == CodeProtocol || c == CodeRateLimited }
 
-// heard reports whether a text of the server may have reached the script, or the person
+// heard reports whether text of the server may have reached the script, or the person
 // or model that the server asked. Calls that the broker refuses never reach a server.
 func (e *Error) heard() bool {
 	switch e.Code {
-	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // their messages contain its text
+	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // their messages contain the server's text
 		return true
 	case CodeTimeout, CodeCancelled:
 		return e.MayHaveRun
@@ -167,7 +166,7 @@ func sortBySeq(records []Record) {
 	slices.SortFunc(records, func(a, b Record) int { return a.Seq - b.Seq })
 }
 
-// A Row is one line of tools_called: the calls of one tool that ended alike.
+// A Row is one line of tools_called: the calls of one tool with the same outcome.
 type Row struct {
 	Tool   string `json:"tool"`
 	Status Status `json:"status"`

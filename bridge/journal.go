@@ -32,8 +32,8 @@ type Attempt struct {
 	Args  json.RawMessage
 }
 
-// A Known is the outcome of an earlier call. It is an error only within this package;
-// Err is the error of the call, and Heard the result of Heard for it.
+// A Known is the outcome of an earlier call. Only this package uses it as an error; Err
+// is the error of the call, and Heard the result of Heard for it.
 type Known struct {
 	Value json.RawMessage
 	Err   error
@@ -47,8 +47,8 @@ var (
 	ErrWithheld = errors.New("the call waits for the decision of a person")
 	// ErrNobody means that a call cannot wait for a person.
 	ErrNobody = errors.New("nobody can be asked here")
-	// ErrUnanswered means that a person was asked and has closed the question without an
-	// answer, which is not a no.
+	// ErrUnanswered means that a person closed the question without an answer. The call
+	// is not denied.
 	ErrUnanswered = errors.New("the question was closed without an answer")
 )
 
@@ -59,15 +59,15 @@ func (b *Bridge) Forget() {
 	b.ledger.run = policy.Run{}
 }
 
-// Heard reports whether an error with these fields is of a call that reached its server
-// or that the server answered.
+// Heard reports whether an error with these fields belongs to a call that reached its
+// server.
 func Heard(fields json.RawMessage) bool {
 	var e Error
 	return json.Unmarshal(fields, &e) == nil && e.heard()
 }
 
-// Recall lets the policy know of a call that the run made before, and what the
-// script got: a value, or the message of a failure as a JSON string.
+// Recall records an earlier call of the run for the policy, and what the script got: a
+// value, or the message of a failure as a JSON string.
 func (b *Bridge) Recall(t *discovery.Tool, value json.RawMessage) {
 	b.ledger.mu.Lock()
 	b.ledger.run.AddCall(t, b.classOf(t))

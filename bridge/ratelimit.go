@@ -33,9 +33,9 @@ var (
 )
 
 const (
-	// maxRetryAfter is the longest waiting time that an error contains.
+	// maxRetryAfter bounds the waiting time in an error.
 	maxRetryAfter = 24 * time.Hour
-	// maxOwnWait is the longest time that the bridge itself waits before it repeats a
+	// maxOwnWait bounds the time that the bridge itself waits before it repeats a
 	// read-only call.
 	maxOwnWait = 10 * time.Second
 	// leastLeft is the time that an execution must have left after such a wait.
@@ -57,9 +57,8 @@ func (e *Error) NoteRateLimit(data json.RawMessage) {
 	e.FromText = true
 }
 
-// limitWrite makes an error of a call that may change something one that is not
-// repeated, unless the server refused it as a whole: a text about a rate limit may be
-// about the last of several steps.
+// limitWrite makes e not retryable if the call may change something and only a text
+// reports the rate limit: the limit may have stopped the last of several steps.
 func (e *Error) limitWrite(class policy.Class) {
 	if e.FromText && class != policy.Read {
 		e.Retryable = false
@@ -101,7 +100,7 @@ func waitIn(text string) time.Duration {
 	return 0
 }
 
-// boundedText returns a number of units, or of seconds without a unit, up to
+// boundedText parses a number of units, or of seconds without a unit, up to
 // maxRetryAfter.
 func boundedText(number, unit string) time.Duration {
 	n, err := strconv.ParseFloat(number, 64)
@@ -112,7 +111,7 @@ func boundedText(number, unit string) time.Duration {
 	if each == 0 {
 		each = time.Second
 	}
-	if each == time.Second && n > 1e9 { // a point in time
+	if each == time.Second && n > 1e9 { // a Unix time
 		n -= float64(time.Now().Unix())
 	}
 	return bounded(n, each)
@@ -143,7 +142,7 @@ func unitOf(unit string) time.Duration {
 }
 
 // waitsToRetry waits as long as the server asks, and reports whether the call may be
-// repeated: it is read-only, and there is time.
+// repeated: it must be read-only and have time left.
 func waitsToRetry(ctx context.Context, class policy.Class, e *Error) bool {
 	wait := time.Duration(e.RetryAfterMS) * time.Millisecond
 	if e.Code != CodeRateLimited || class != policy.Read || wait <= 0 || wait > maxOwnWait {

@@ -20,7 +20,7 @@ type content struct {
 	MIMEType string `json:"mimeType"`
 	URI      string `json:"uri"`
 	Blob     string `json:"blob"`
-	bad      error  // of decoding the block
+	bad      error  // error of decoding the block
 	Resource *struct {
 		URI      string `json:"uri"`
 		MIMEType string `json:"mimeType"`
@@ -29,12 +29,12 @@ type content struct {
 	} `json:"resource"`
 }
 
-// Value turns the raw CallToolResult of tool into what the script gets:
-// structuredContent, else the one text block if it is JSON (see asValue), else its text,
-// else the content array, in which the bytes of images, audio and blobs are
-// replaced by their size and the reference that keep returned. Content that
-// structuredContent does not repeat is in the property "content" of the value. If keep is
-// nil, nothing is stored. A result with isError set is an *Error with its text.
+// Value converts the raw CallToolResult of tool to the value for the script:
+// structuredContent, else the only text block if it is JSON (see asValue), else its
+// text, else the content array. In the array, references from keep replace the bytes of
+// images, audio and blobs. Content that structuredContent does not repeat is in the
+// property "content" of the value. If keep is nil, nothing is stored. A result with
+// isError set is an *Error with its text.
 func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessage, error) {
 	var res struct {
 		IsError           bool              `json:"isError"`
@@ -97,10 +97,10 @@ func pick[T any](list []T, indices []int) []T {
 	return picked
 }
 
-// maxErrorStructured bounds what of its structured content the message of a failure has, in bytes.
+// maxErrorStructured bounds the structured content in an error message, in bytes.
 const maxErrorStructured = 2 << 10
 
-// toolError is the failure that the tool itself reported: its texts, and the structured
+// toolError returns the error for a result with isError: its texts, and the structured
 // content that they do not repeat.
 func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessage) *Error {
 	var texts []string
@@ -280,10 +280,10 @@ type binary struct {
 	Size     int    `json:"size"`
 	Ref      string `json:"ref,omitempty"`
 
-	bad bool // the data is not base64
+	bad bool // data is not base64
 }
 
-// maxBadData is up to which size a block whose data is not base64 is left as it is.
+// maxBadData bounds a block with invalid base64 that is passed on unchanged, in bytes.
 const maxBadData = 64 << 10
 
 // binaryOr returns b, or the block itself if its data is not base64.

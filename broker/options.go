@@ -35,8 +35,8 @@ type Options struct {
 	// Servers are the upstream servers, in config order; disabled ones are
 	// left out.
 	Servers []upstream.Config
-	// Disabled are the names of configured servers that are not used. They do not
-	// change the ids, folders and namespaces of the others.
+	// Disabled are the names of configured servers that are not used. They still count
+	// when ids, folders and namespaces are made distinct.
 	Disabled []string
 	// Base is a broker whose servers this one uses where they are configured the same,
 	// but for those that Apart reports, and whose Runner and ScriptSandbox it has,
@@ -194,8 +194,8 @@ type Options struct {
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
 	profile  string          // of a view
-	narrowed json.RawMessage // likewise, see state.Run
-	room     string          // of a view, which tells what it keeps from what others keep
+	narrowed json.RawMessage // of a view, see state.Run
+	room     string          // of a view: separates its stored data from that of others
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language

@@ -92,7 +92,7 @@ const (
 	ScriptsHost    = skill.ScriptsHost
 )
 
-// PendingOf returns a call of a journal as models are shown it: cut, without secrets.
+// PendingOf returns a call of a journal for models: cut and redacted.
 func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
 
 // Asked returns a call of a journal in full, for the person who decides about it.
@@ -142,7 +142,7 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 // never fails without one. When ctx is cancelled, the script and its calls are
 // killed.
 func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
-	for name := range strings.SplitSeq(req.Profile, "+") { // as a view joins them
+	for name := range strings.SplitSeq(req.Profile, "+") { // names are joined by views
 		b = b.View(name)
 	}
 	if len(req.Narrowed) > 0 {
@@ -186,8 +186,8 @@ func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, er
 	return b.catalog.Describe(ctx, name)
 }
 
-// Known is Describe from what is known now: it waits for no server. The error for a tool of
-// a server that was never listed is an *UnlistedError.
+// Known is Describe without waiting for servers. The error for a tool of a server that
+// was never listed is an *UnlistedError.
 func (b *Broker) Known(name string) (ToolDescription, error) { return b.catalog.Known(name) }
 
 // ListServers says which servers are configured and how each is. With a
@@ -234,18 +234,19 @@ func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status
 	return b.catalog.Pool.Refresh(ctx, names...)
 }
 
-// Learn is Start for a program that ends soon: it connects, in the background, the servers
-// whose tools are not known, or those of them that are named, but those that have failed a
-// short time ago. Search waits for them.
+// Learn is Start for a short-lived program. It connects, in the background, the servers
+// whose tools are not known, or the named ones of them, except those that failed
+// recently. Search waits for them.
 func (b *Broker) Learn(ctx context.Context, servers ...string) { b.catalog.Learn(ctx, servers...) }
 
-// AwaitStarting waits until the servers that Learn connects are listed or have failed: the
-// named one, or all if none is called so. It returns when ctx is done.
+// AwaitStarting waits until the servers that Learn connects are listed or have failed:
+// the named one, or all if the name is unknown. It returns when ctx is done.
 func (b *Broker) AwaitStarting(ctx context.Context, server string) {
 	b.catalog.AwaitStarting(ctx, server)
 }
 
-// Upstream returns the connections to the servers, of which a view may know some only.
+// Upstream returns the connections to the servers, including those that a view does not
+// show.
 func (b *Broker) Upstream() *upstream.Pool { return b.catalog.Pool }
 
 // Status says how each server is, in config order.
@@ -257,8 +258,8 @@ func (b *Broker) Package(ctx context.Context, server string) string {
 	return b.catalog.Pool.Package(ctx, server)
 }
 
-// HeldUpdate returns why the newer version of a server's package is not used, with the
-// command that uses it; "" if there is none.
+// HeldUpdate returns the reason a newer version of a server's package is not used, with
+// the command that accepts it, or "".
 func (b *Broker) HeldUpdate(server string) string {
 	held := b.catalog.Pool.Held(server)
 	switch {

@@ -27,7 +27,7 @@ type narrowing struct {
 	more  []policy.Profile
 }
 
-// unnamed returns those of n.more that leave something out, as JSON, or nil for none.
+// unnamed returns the profiles of n.more that exclude something, as JSON, or nil.
 func (n narrowing) unnamed() json.RawMessage {
 	var list []policy.Profile
 	for _, p := range n.more {
@@ -38,9 +38,9 @@ func (n narrowing) unnamed() json.RawMessage {
 	if len(list) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(list) // it is compared with what was written into a run
+	b, err := json.Marshal(list) // compared byte for byte with stored runs
 	if err != nil {
-		panic(err) // lists of texts
+		panic(err) // marshalling lists of strings cannot fail
 	}
 	return b
 }
@@ -102,7 +102,7 @@ func (b *Broker) View(profile string, more ...policy.Profile) *Broker {
 func (b *Broker) narrowedBy(unnamed json.RawMessage) *Broker {
 	var more []policy.Profile
 	if err := json.Unmarshal(unnamed, &more); err != nil || len(more) == 0 {
-		more = []policy.Profile{{}} // which has nothing
+		more = []policy.Profile{{}} // contains nothing
 	}
 	return b.View("", more...)
 }
@@ -226,11 +226,11 @@ func (b *Broker) profileProblems() []string {
 	return list
 }
 
-// policyProblems returns the patterns of the policy that match no tool and may be ids
-// from older versions. Other patterns may be about tools to come.
+// policyProblems returns the patterns of the policy that match no tool and look like
+// ids of older versions. Other patterns may be for future tools.
 func (b *Broker) policyProblems() []string {
 	rules := b.opts.Load().Policy
-	if rules == nil || len(b.Unlisted()) > 0 { // any of them may have it
+	if rules == nil || len(b.Unlisted()) > 0 { // an unlisted server may have the tool
 		return nil
 	}
 	full, _ := b.catalog.Both()

@@ -59,7 +59,7 @@ type Options struct {
 	// SaveScript saves a script for people and other scripts to run; nil cannot. It
 	// returns what the commands print of it. An error says what is wrong with it.
 	SaveScript func(name, description, code string) (any, error)
-	// Servers changes which servers the config has; nil cannot.
+	// Servers changes the servers in the config; if nil, they cannot be changed.
 	Servers ServerConfig
 	// Settings are the values of the config in force, without secrets; nil has none.
 	Settings func() (any, error)

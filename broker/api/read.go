@@ -32,15 +32,15 @@ type Reader struct {
 	Runs RunStore
 	// Pins are what servers offered when it was approved; nil compares nothing.
 	Pins *pins.Store
-	// Tokens describes the tokens in the arguments of waiting calls; nil shows them as
-	// they are.
+	// Tokens describes the tokens in the arguments of waiting calls; if nil, they are
+	// shown unchanged.
 	Tokens Tokens
 }
 
-// Tokens knows what the tokens of a client stand for.
+// Tokens describes the values of a client's tokens.
 type Tokens interface {
-	// Describe returns arguments with each token of a principal followed by what a
-	// person may see of its value.
+	// Describe returns arguments in which a description follows each token of the
+	// principal: the part of the value that a person may see.
 	Describe(principal string, args []byte) []byte
 }
 
@@ -100,12 +100,12 @@ type ServerRow struct {
 	// Package runs directly, without npx or uvx; empty if the command runs as it is
 	// written.
 	Package string `json:"package,omitempty"`
-	// FailedAt is when Error came about, Failures how often in a row the server has failed,
-	// and RetryAt when it is tried again without anybody naming it.
+	// FailedAt is the time of Error, Failures the number of consecutive failures, and
+	// RetryAt the time of the next automatic attempt.
 	FailedAt *time.Time `json:"failed_at,omitempty"`
 	Failures int        `json:"failures,omitempty"`
 	RetryAt  *time.Time `json:"retry_at,omitempty"`
-	// Update says why a newer version of the package is not used; empty if there is none.
+	// Update is the reason a newer version of the package is not used, or empty.
 	Update string `json:"update,omitempty"`
 }
 

@@ -32,14 +32,14 @@ type RunCall struct {
 	Class string `json:"class,omitempty"`
 	By    string `json:"decided_by,omitempty"`
 	Used  bool   `json:"reused,omitempty"`
-	// Digest identifies the call for its approval. A call that is cut has none, since
-	// only a call that was shown in full can be approved.
+	// Digest identifies the call for its approval. It is empty for a call that is cut,
+	// which cannot be approved.
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunCallOf returns a call of a principal's journal. A call that waits for a decision is
-// shown as by Asked, with its tokens described; unless whole is set, a long one is cut
-// and has no digest, so it cannot be approved. Other calls are cut and have no secrets.
+// RunCallOf returns a call of a principal's journal. A call that waits for a decision
+// is shown as by Asked, with its tokens described. Unless whole is set, a long one is
+// cut and cannot be approved. Other calls are cut and redacted.
 func RunCallOf(c state.RunCall, principal string, tokens Tokens, whole bool) RunCall {
 	pending := broker.PendingOf(c)
 	if c.State == state.RunAsked {
@@ -65,9 +65,9 @@ func RunCallOf(c state.RunCall, principal string, tokens Tokens, whole bool) Run
 // ShownDigest identifies a call for a person who was shown all of it.
 func ShownDigest(c state.RunCall) string { return c.Digest() + c.Pin }
 
-// Run finds a run by the beginning of its id; an unknown one is
-// state.ErrNotFound. Its script has no text that looks like a secret, and its waiting
-// calls are complete if whole is set.
+// Run finds a run by a prefix of its id; the error for an unknown one is
+// state.ErrNotFound. Its script is redacted, and its waiting calls are complete if
+// whole is set.
 func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 		if c.State == state.RunUsed { // another row is in its place
 			continue
 		}
-		if moved || c.Line > lines+1 { // no line is better than a wrong one
+		if moved || c.Line > lines+1 { // a wrong line is worse than none
 			c.Line = 0
 		}
 		shown.Calls = append(shown.Calls, RunCallOf(c, run.Principal, r.Tokens, whole))

@@ -14,23 +14,23 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// statusDisabled is the status of a server that the config has and that is disabled.
+// statusDisabled is the status of a disabled server of the config.
 const statusDisabled = "disabled"
 
-// A ServerConfig changes which servers a config has, as the commands servers add,
-// enable and disable do.
+// A ServerConfig changes the servers of a config like the commands servers add, enable
+// and disable.
 type ServerConfig interface {
 	// Disabled returns the servers that are disabled, with name, description and
 	// transport.
 	Disabled() []broker.ServerInfo
-	// Add adds a server. Its notes tell how to keep the secrets of the server out of the
-	// file. An error says what is wrong with the server or the file.
+	// Add adds a server. The notes say how to move its secrets out of the file. An
+	// error describes what is wrong with the server or the file.
 	Add(n NewServer) (notes []string, err error)
 	// Enable enables or disables a server.
 	Enable(name string, on bool) error
 }
 
-// A NewServer is a server to add: a command, or an address.
+// A NewServer is a server to add, with a command or a URL.
 type NewServer struct {
 	Name        string            `json:"name"`
 	Description string            `json:"description,omitempty"`
@@ -43,13 +43,13 @@ type NewServer struct {
 	Disabled    bool              `json:"disabled,omitempty"`
 }
 
-// An AddedServer answers the addition of a server.
+// An AddedServer is the answer to a NewServer.
 type AddedServer struct {
 	Server string   `json:"server"`
 	Notes  []string `json:"notes,omitempty"`
 }
 
-// disabled returns the rows of the servers that are disabled and not among rows.
+// disabled returns rows for the disabled servers that rows does not contain.
 func (s *server) disabled(rows []ServerRow) []ServerRow {
 	if s.o.Servers == nil {
 		return nil
@@ -65,10 +65,11 @@ func (s *server) disabled(rows []ServerRow) []ServerRow {
 	return list
 }
 
-// namedTools is how many tools stand for the description of a server that has none.
+// namedTools is the number of tools that describe a server without a description.
 const namedTools = 3
 
-// describe gives servers without a description the names of their first tools.
+// describe sets the description of servers without one to the names of their first
+// tools.
 func (s *server) describe(rows []ServerRow) {
 	of := make(map[string][]string)
 	for _, t := range s.o.Reader.Broker.Catalog().Tools() {
@@ -134,7 +135,7 @@ func (s *server) switchServer(r *http.Request) (int, any, error) {
 	return answered(map[string]any{"server": name, "enabled": on}, err)
 }
 
-// changeServer changes the config, and records that a person did so, or tried to.
+// changeServer changes the config and records the change or the attempt.
 func (s *server) changeServer(r *http.Request, name, done string, change func(ServerConfig) error) error {
 	if s.o.Servers == nil {
 		return newProblem(http.StatusNotImplemented, "no_config", "this broker has no config that could be changed")

@@ -27,8 +27,8 @@ import (
 type Options struct {
 	// Servers are the upstream servers, in config order.
 	Servers []upstream.Config
-	// Disabled are the names of configured servers that are not used. They do not
-	// change the names of the others.
+	// Disabled are the names of configured servers that are not used. They still count
+	// when names of servers are made distinct.
 	Disabled []string
 	// Fixed are tools that no server stands behind: they can be searched but
 	// not called.
@@ -55,7 +55,7 @@ type Options struct {
 type Pins interface {
 	// Filter returns listings without what is held, which they name.
 	Filter([]discovery.Listing) []discovery.Listing
-	// Peek is Filter without pinning anything.
+	// Peek is like Filter but pins nothing.
 	Peek([]discovery.Listing) []discovery.Listing
 	// Version is another text once somebody has approved or blocked something.
 	Version() string
@@ -175,15 +175,15 @@ func (c *Catalog) Hurry(ctx context.Context) {
 	}
 }
 
-// Learn is Start for a program that ends soon: see upstream.Pool.Learn.
+// Learn is Start for a short-lived program: see upstream.Pool.Learn.
 func (c *Catalog) Learn(ctx context.Context, servers ...string) {
 	c = c.root()
 	c.learning.Store(true)
 	c.Pool.Learn(ctx, servers...)
 }
 
-// AwaitStarting waits until the tools of the servers that are starting are known, or they
-// have failed: of the named one, or of all if none is called so. It returns when ctx is done.
+// AwaitStarting waits until the tools of the named server, or of all servers if the
+// name is unknown, are listed or the servers have failed. It returns when ctx is done.
 func (c *Catalog) AwaitStarting(ctx context.Context, server string) {
 	for {
 		changed := c.Pool.Changed()
@@ -294,7 +294,8 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	return c.full, c.scope
 }
 
-// denies returns the decision about every call of a tool, whatever its arguments.
+// denies returns the decision that applies to every call of a tool, whatever its
+// arguments.
 func (o *Options) denies(t *discovery.Tool) policy.Decision {
 	call := policy.CallOf(t)
 	if o.Rules != nil {
@@ -387,8 +388,8 @@ func (c *Catalog) Denied(t *discovery.Tool) *bridge.Error {
 	return bridge.Refused(t, c.options().denies(t))
 }
 
-// Hidden returns a tool of that name that every call would be denied for, if none that can
-// be called has it.
+// Hidden returns a tool of that name that is hidden because every call of it would be
+// denied. It returns false if a tool of that name can be called.
 func (c *Catalog) Hidden(name string) (t *discovery.Tool, hidden bool) {
 	full, scope := c.Both()
 	if full == scope {

@@ -1,7 +1,7 @@
 package catalog
 
-// Disabled returns the names of the servers that are configured and disabled. A profile
-// has none.
+// Disabled returns the names of the disabled servers of the config. It returns nil for
+// a profile.
 func (c *Catalog) Disabled() []string {
 	if c.of != nil {
 		return nil

@@ -26,8 +26,8 @@ func (c *Catalog) Resolve(ctx context.Context, name string) (*discovery.Tool, er
 	return t, err
 }
 
-// lookUp is Resolve without the wait: with an error it names the server that may have the
-// tool and was never listed, or "".
+// lookUp is Resolve without the wait. With an error it also returns the name of a
+// server that was never listed and may have the tool, or "".
 func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err error) {
 	if err := bridge.CheckName(name); err != nil {
 		return nil, "", err
@@ -42,7 +42,7 @@ func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err e
 	if t, ok := c.offerTool(scope, name); ok {
 		return t, "", nil
 	}
-	if server, ok := full.ServerOf(name); ok && server.Listing.Unlisted { // when full was made
+	if server, ok := full.ServerOf(name); ok && server.Listing.Unlisted { // at the time of full
 		unlisted = server.Listing.Server
 	}
 	if e := held(full, name); e != nil {
@@ -162,11 +162,11 @@ type Description struct {
 	Declaration  string          `json:"declaration"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// Text is set if the tool answers with a text that contains data.
+	// Text describes the data in the tool's text results; nil if unknown.
 	Text *TextData `json:"text,omitempty"`
 }
 
-// TextData describes the data in the texts of a tool, as of its last calls.
+// TextData describes the data that recent text results of a tool contained.
 type TextData struct {
 	// Holds is the type of the data, and Parse a TypeScript expression that extracts it
 	// from a result r.
@@ -195,8 +195,8 @@ func (c *Catalog) Describe(ctx context.Context, name string) (Description, error
 	return c.describe(t), nil
 }
 
-// Known is Describe from what is known now. The error for a tool of a server that was never
-// listed is an *UnlistedError.
+// Known is Describe without waiting for servers. The error for a tool of a server that
+// was never listed is an *UnlistedError.
 func (c *Catalog) Known(name string) (Description, error) {
 	t, unlisted, err := c.lookUp(strings.TrimSpace(name))
 	switch {

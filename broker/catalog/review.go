@@ -2,8 +2,7 @@ package catalog
 
 import "github.com/mcpbroker/mcpbroker/discovery"
 
-// Review returns what the pins would hold of a listing that they do not hold now of its
-// server.
+// Review returns what the pins would newly hold back of a listing of a server.
 func (c *Catalog) Review(next discovery.Listing) []discovery.Held {
 	c = c.root()
 	pins := c.opts.Load().Pins

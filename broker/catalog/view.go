@@ -52,9 +52,8 @@ func (c *Catalog) Has(server string) bool {
 	return true
 }
 
-// ScopeNote says to which profiles a view is limited, for those who use a name that is
-// unknown in it: the profiles may leave it out, or it does not exist. It is empty for a
-// catalogue of everything.
+// ScopeNote returns a note that names the profiles of a view, for errors about unknown
+// names: a profile may leave the name out. It is empty without profiles.
 func (c *Catalog) ScopeNote() string {
 	profiles := c.profiles.Load()
 	if profiles == nil {

@@ -1,12 +1,11 @@
-// Package console serves the web console: its files, built from src and embedded,
-// and the sessions of the browsers that show it.
+// Package console serves the web console: its files, built from src and embedded, and
+// the sessions of the browsers that show it.
 //
-// Who opens the console proves it with a token that was printed for him, in the
-// fragment of the address, which browsers send to nobody. The page exchanges it for
-// a cookie that no script reads and no other site sends, and a key, which the page
-// keeps for its origin and sends in a header. Browsers send a cookie to every port of
-// its host, so a cookie alone is worth nothing. Package connect has those who sign in
-// with their issuer instead.
+// A person opens the console with a printed token in the fragment of the address, which
+// browsers do not send. The page exchanges it for a cookie, which scripts cannot read
+// and other sites cannot send, and for a key, which the page stores for its origin and
+// sends in a header. Browsers send a cookie to every port of its host, so the cookie
+// alone is not enough. Package connect provides the sign-in with an issuer instead.
 package console
 
 import (
@@ -47,8 +46,8 @@ const (
 // A key is what a token or a session is good for.
 type key struct {
 	changes bool
-	once    bool              // of a token
-	page    [sha256.Size]byte // of a session: the digest of the page's key
+	once    bool              // for a token
+	page    [sha256.Size]byte // for a session: the digest of the page's key
 	since   time.Time
 }
 
@@ -167,7 +166,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// served reports whether there is a file of this name.
+// served reports whether the console has a file of this name.
 func served(name string) bool {
 	info, err := fs.Stat(dist, path.Join("dist", name))
 	return err == nil && (name == "" || !info.IsDir())

@@ -33,7 +33,7 @@ const page = `<!doctype html>
 </html>
 `
 
-// unknown says that an address is not one of the console.
+// unknown is the page for an unknown address.
 const unknown = `<!doctype html>
 <html lang="en">
 <head>
@@ -52,12 +52,12 @@ const unknown = `<!doctype html>
 </html>
 `
 
-// notFound answers an address that is not one of the console.
+// notFound answers a request for an unknown address.
 func notFound(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Del("ETag")
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = fmt.Fprintf(w, unknown, html.EscapeString(gate.Cut(gate.Line(r.URL.Path), 200))) // whoever asked may be gone
+	_, _ = fmt.Fprintf(w, unknown, html.EscapeString(gate.Cut(gate.Line(r.URL.Path), 200))) // the client may be gone
 }
 
 // serveDocs serves a page of the documentation, the index where none is named.

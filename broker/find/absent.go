@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// maxAbsent is how many held tools, disabled servers and failed servers an answer
-	// names, of each.
+	// maxAbsent bounds the held tools, the disabled servers and the failed servers that
+	// an answer names, each.
 	maxAbsent = 3
-	// maxFailure is how many characters say why the server of a hit has failed.
+	// maxFailure bounds the cause of a server's failure, in characters.
 	maxFailure = 150
 )
 
-// explainAbsent names what would have been found: tools that are held back, servers that
-// are disabled, and hits whose server has failed. Of tools that are held back only the
-// name is read: the rest is what nobody has approved.
+// explainAbsent adds notes about tools that are held back, disabled servers, and hits
+// of failed servers. It reads only the name of a tool that is held back, since the rest
+// is not approved.
 func (s *search) explainAbsent(hits []result) {
 	var held []string
 	for _, server := range s.scope.Servers() {
@@ -47,8 +47,8 @@ func (s *search) explainAbsent(hits []result) {
 	s.explainFailed(hits)
 }
 
-// explainFailed names the servers of hits that have failed, with the cause: their tools
-// are known from before.
+// explainFailed names the failed servers of hits, with the cause. Their tools are known
+// from before.
 func (s *search) explainFailed(hits []result) {
 	var failed []string
 	for _, st := range s.status {
@@ -69,7 +69,7 @@ func few(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// named reports whether a word of query is one of name, or begins one.
+// named reports whether a word of query is a word of name or a prefix of one.
 func named(query, name string) bool {
 	words := nameWords(name)
 	return sharesWord(query, strings.Join(words, " ")) || slices.ContainsFunc(nameWords(query), func(q string) bool {
@@ -77,7 +77,7 @@ func named(query, name string) bool {
 	})
 }
 
-// nameWords splits a name such as "putObject" or "put_object" into words in small letters.
+// nameWords splits a name such as "putObject" or "put_object" into lower-case words.
 func nameWords(name string) []string {
 	var b strings.Builder
 	lower := false

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// clauseMin is the least number of bytes after which a description may end with a
-	// part of the sentence, clauseMax its largest size, and markedMax its largest size
-	// before a mark.
+	// clauseMin is the smallest size of a clause that may end a description, clauseMax
+	// its largest size, and markedMax its largest size before a mark, all in bytes.
 	clauseMin = 32
 	clauseMax = 56
 	markedMax = 48
@@ -24,7 +23,7 @@ func clause(description string, most int) string {
 	text := codegen.FirstSentence(description, 4*clauseMax)
 	for _, opening := range openings {
 		if rest, ok := cutPrefixFold(text, opening); ok {
-			if strings.Count(strings.TrimSpace(rest), " ") > 1 { // three words say something
+			if strings.Count(strings.TrimSpace(rest), " ") > 1 { // at least three words
 				text = strings.TrimSpace(rest)
 			}
 			break
@@ -58,7 +57,7 @@ func withoutLead(text string) string {
 
 var leads = []string{"a", "an", "the", "of", "specific", "specified", "given", "certain", "existing", "new", "all", "one", "its", "this", "their", "near", "about", "who"}
 
-// closed returns a clause without a parenthesis that the clause does not close.
+// closed removes a parenthesis that the clause does not close.
 func closed(text string) string {
 	if open := strings.LastIndexByte(text, '('); strings.Count(text[:max(0, open)], " ") >= 3 && strings.IndexByte(text[open:], ')') < 0 {
 		return strings.TrimRight(text[:open], " ,;:")

@@ -17,8 +17,8 @@ const (
 	maxSuggestions = 5
 	// maxUnsearched is how many servers are named that could not be searched.
 	maxUnsearched = 10
-	// maxOddWords is how many words are named that matched nothing or were
-	// replaced.
+	// maxOddWords bounds the unmatched words, and the replaced ones, that an answer
+	// names.
 	maxOddWords = 8
 )
 
@@ -48,8 +48,8 @@ func (s *search) unsearched(whole bool) []string {
 	return names
 }
 
-// explainWords describes which words of the query were corrected, which were replaced
-// by synonyms, and which had no effect, so that the next query can be better.
+// explainWords names the words of the query that were corrected, replaced by synonyms,
+// or ignored, so that the next query can be better.
 func (s *search) explainWords(found index.Hits) {
 	var read, odd []string
 	for _, r := range found.Repaired {
@@ -104,7 +104,7 @@ func (s *search) explainNothing(ctx context.Context) error {
 		s.note("%s has no tools%s", s.server, s.f.inThisMode())
 	case s.server != "":
 		s.note("nothing on %s matches; try other words, or all servers", s.server)
-	case s.hidden: // which has been said
+	case s.hidden: // reported above
 	case len(s.answer.Unsearched) > 0:
 		s.note("no tool of the servers that are listed has any of these words; others are not listed yet")
 	default:

@@ -44,7 +44,7 @@ type Finder struct {
 	catalog *catalog.Catalog
 	index   *index.Index
 	library Library
-	lines   lineCache              // of tools that were shown
+	lines   lineCache              // lines of tools in recent answers
 	entries entries                // beside tools
 	notice  atomic.Pointer[string] // for list_servers; see SetNotice
 

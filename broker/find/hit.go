@@ -26,10 +26,10 @@ type SearchHit struct {
 	// person is asked before each call.
 	Description string `json:"description,omitempty"`
 	Declaration string `json:"declaration,omitempty"`
-	// Parameters is the JSON Schema of the input. A long one has shortened
-	// descriptions.
+	// Parameters is the JSON Schema of the input. The descriptions in a long one are
+	// shortened.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
-	// Text is set at DetailFull if the tool answers with a text that contains data.
+	// Text is set at DetailFull if the tool's text results contain data.
 	Text *catalog.TextData `json:"text,omitempty"`
 	// Passage is there when a skill was found by what a file of it says.
 	*Passage
@@ -68,8 +68,8 @@ func (r result) id() string {
 // A renderer writes hits for one answer.
 type renderer struct {
 	types     *codegen.Generator
-	lines     *lineCache         // of the tools of scope; nil keeps none
-	scope     *discovery.Catalog // that the tools are of
+	lines     *lineCache         // of the tools of scope; nil caches nothing
+	scope     *discovery.Catalog // the catalogue of the tools
 	marks     marker
 	detail    Detail // empty means DetailDesc
 	callsOnly bool   // for a client that calls tools and writes no code
@@ -140,7 +140,7 @@ func (w renderer) few(h *SearchHit, s *discovery.Server, t *discovery.Tool) {
 }
 
 // full adds the description, the JSON Schema of the input, and for a script the
-// declaration. Most bounds the first two.
+// declaration. It bounds the first two by most.
 func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool, most int) {
 	h.Description = w.marked(clipBytes(t.Description, most-len(writeMark)-len(askMark)), t)
 	h.Parameters = schema(t, maxHitBytes, most)
@@ -151,17 +151,17 @@ func (w renderer) full(h *SearchHit, s *discovery.Server, t *discovery.Tool, mos
 	}
 }
 
-// schema returns the JSON Schema of the input: in limit bytes if shorter descriptions
-// are enough for that, and never in more than most.
+// schema returns the JSON Schema of the input, in limit bytes if shortening
+// descriptions is enough, and otherwise in most bytes.
 func schema(t *discovery.Tool, limit, most int) json.RawMessage {
 	return codegen.FitSchema(gate.Spell(t.InputSchema), limit, most)
 }
 
-// restInFull says how to get the rest of a hit.
+// restInFull returns the advice how to get the rest of a hit.
 const restInFull = "detail full has the rest"
 
-// declaration returns the declaration in at most limit bytes of an answer. Without
-// comments it is shown beside the schema, which says more.
+// declaration returns the declaration in at most limit bytes. It has no comments, since
+// the schema beside it has the descriptions.
 func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int, comments bool) string {
 	more := restInFull
 	if !comments {
@@ -180,7 +180,7 @@ func (w renderer) declaration(s *discovery.Server, t *discovery.Tool, limit int,
 func cost(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return len(gate.Compact(text)) - len(`""`) // it may have escapes
+			return len(gate.Compact(text)) - len(`""`) // count escapes too
 		}
 	}
 	return len(text)

@@ -7,16 +7,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A lineCache keeps the lines of the tools of one catalogue that answers have shown: a
-// line is made by decoding the schema of its tool, which is a quarter of a search. The
-// zero value is ready for use, by several goroutines.
+// A lineCache caches the lines of the tools of one catalogue, since decoding a schema
+// takes a quarter of the time of a search. The zero value is ready to use. It is safe
+// for concurrent use.
 type lineCache struct {
 	mu   sync.Mutex
 	of   *discovery.Catalog
-	kept map[*discovery.Tool]codegen.Line // as many as the catalogue has tools, at most
+	kept map[*discovery.Tool]codegen.Line // at most one for each tool of the catalogue
 }
 
-// get returns the line of a tool of the catalogue c, which make makes if it is not there.
+// get returns the line of tool t of catalogue c. It calls make if the line is not
+// cached.
 func (l *lineCache) get(c *discovery.Catalog, t *discovery.Tool, make func() codegen.Line) codegen.Line {
 	l.mu.Lock()
 	line, ok := l.kept[t]
@@ -35,8 +36,8 @@ func (l *lineCache) get(c *discovery.Catalog, t *discovery.Tool, make func() cod
 	return line
 }
 
-// line returns the line of a tool. What was learned of results changes from call to
-// call, and is not kept.
+// line returns the line of a tool. It does not cache learned types, which change with
+// each call.
 func (w renderer) line(s *discovery.Server, t *discovery.Tool) codegen.Line {
 	if w.lines == nil || w.types.Output != nil && w.types.Output(t) != nil {
 		return w.types.Line(s, t)

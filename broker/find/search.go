@@ -41,9 +41,9 @@ type SearchRequest struct {
 	Limit int
 	// Offset leaves out that many of the best hits, to page on.
 	Offset int
-	// NoWait searches what is listed now, and GoOn ends the wait for more once it is
-	// closed; nil never is. With GoOn the answer has no note about servers that are
-	// starting: who can end the wait knows of them.
+	// NoWait searches only the tools that are listed now. Closing GoOn ends the wait
+	// for other servers; nil is never closed. If GoOn is set, the answer has no note
+	// about starting servers: the caller shows them.
 	NoWait bool
 	GoOn   <-chan struct{}
 }
@@ -162,7 +162,7 @@ type search struct {
 	renderer renderer
 	text     string // what is searched for; empty to browse
 	server   string // config key, or empty for all
-	hidden   bool   // the text is the name of a tool that cannot be called
+	hidden   bool   // the text names a tool that the policy hides
 	status   []upstream.Status
 	answer   SearchAnswer
 }
@@ -243,7 +243,7 @@ func (s *search) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.req.Limit == 0 && found.Named > limit { // a list of names asks for all of them
+	if s.req.Limit == 0 && found.Named > limit { // a list of names returns all of them
 		limit = min(found.Named, maxHits)
 	}
 	results := s.resolve(found.Hits)
@@ -282,7 +282,7 @@ func (s *search) find(ctx context.Context) error {
 // show renders what was found, until ctx is done.
 func (s *search) show(ctx context.Context, results []result) {
 	s.answer.Showing = len(results)
-	said := false // the hint at the rest, once
+	said := false // give the advice once
 	for _, r := range results {
 		if ctx.Err() != nil {
 			return

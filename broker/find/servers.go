@@ -32,7 +32,7 @@ type ServerInfo struct {
 type ServersAnswer struct {
 	Servers    []ServerInfo `json:"servers"`
 	TotalTools int          `json:"total_tools"`
-	// Disabled are the names of the servers that are configured and not used.
+	// Disabled are the names of the disabled servers of the config.
 	Disabled []string `json:"disabled,omitempty"`
 	// Skills are how many skills there are, by origin, but for those of servers.
 	Skills map[string]int `json:"skills,omitempty"`

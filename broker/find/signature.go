@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// withMore adds to the count of omitted parameters how to get them.
+// withMore adds the advice how to get the omitted parameters to their count.
 func withMore(signature string) string {
 	at := strings.Index(signature, "/*+")
 	if at < 0 {

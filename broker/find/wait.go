@@ -15,9 +15,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A patience is how long an answer may wait for servers that were never listed,
-// and who hears what it waits for; tell may be nil. The wait ends early once goOn is
-// closed; nil never is.
+// A patience bounds the wait of an answer for servers that were never listed. If tell
+// is not nil, it is called with what the answer waits for. Closing goOn ends the wait;
+// nil is never closed.
 type patience struct {
 	limit time.Duration
 	tell  func(message string)

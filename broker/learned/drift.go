@@ -49,7 +49,7 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 	varied := o.Varied > 0 || d.query && d.varies(o, s)
 	for _, f := range o.Fields {
 		if varied && s.members[f.Name] == nil {
-			continue // which keys there are depends on what was asked
+			continue // the keys depend on what was asked
 		}
 		at := f.Name
 		if path != "" {

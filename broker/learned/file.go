@@ -77,12 +77,12 @@ func (s *Store) agree() error {
 	return nil
 }
 
-// flushDelay is how long FlushSoon waits for more: calls that follow one another cost
-// one transaction, and not one each.
+// flushDelay is the time for which FlushSoon collects changes, so that consecutive
+// calls share one transaction.
 const flushDelay = 200 * time.Millisecond
 
 // FlushSoon writes what was learned in the background, flushDelay after the first call
-// of it, or when the store is closed.
+// or when the store is closed.
 func (s *Store) FlushSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

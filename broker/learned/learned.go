@@ -1,14 +1,13 @@
-// Package learned keeps what the results of tools look like, so that a tool
-// that declares no output schema still gets a return type. Results are merged
-// over calls into a shape: which keys there are, whether each is always there,
-// which kinds of value stand where, what format strings have. The values
-// themselves are never kept.
+// Package learned infers the types of tools' results, so that a tool without an output
+// schema still gets a return type. It merges the results of calls into a shape: the
+// keys, whether each is always present, the kinds of value at each place, the formats
+// of strings. It never stores the values themselves.
 //
-// Keys can be data too: a tool may answer with an object whose keys are the
-// names of people. So a key is kept in plain only after two calls with
-// different arguments had it, and only if it looks like a field's name; before
-// that it is a keyed hash. An object with other keys, with more than 40, or with
-// keys that differ from call to call, counts as a map from string to one type.
+// Keys can be data too: a tool may answer with an object keyed by the names of people.
+// So a key is stored in plain text only after two calls with different arguments had
+// it, and only if it looks like the name of a field; before that it is stored as a
+// keyed hash. An object with other keys, with more than 40, or with keys that differ
+// from call to call, counts as a map from string to one type.
 package learned
 
 import (
@@ -88,8 +87,8 @@ type object struct {
 	// Pending are keys that only calls with one set of arguments had, by
 	// hash.
 	Pending map[string]*pending `json:"q,omitempty"`
-	// Varied counts the calls whose objects had keys that none before them had, and
-	// lacked keys that all before them had: see varies.
+	// Varied counts the calls whose objects had a key that none before them had and
+	// lacked a key that all before them had: see varies.
 	Varied int `json:"d,omitempty"`
 	// Values is what the values of all keys have in common, for an object
 	// that is a map. Fields and Pending are empty then.

@@ -21,12 +21,12 @@ func (h hasher) sum(s []byte) string {
 type merger struct {
 	hash  hasher
 	args  string // hash of the call's arguments
-	query bool   // the arguments have a query, on which the keys may depend
+	query bool   // arguments contain a query, on which the keys may depend
 	inner bool   // within the result
 }
 
-// maxVaried is how often the keys of an object may differ from those of all calls before
-// it is a map. What a server answers with another version of it differs once.
+// maxVaried is the number of calls with differing keys that an object may have before
+// it counts as a map. A new version of a server may cause one.
 const maxVaried = 2
 
 func (m merger) merge(n *node, s *sample) {
@@ -77,8 +77,9 @@ func (m merger) object(o *object, s *sampleObject) {
 	}
 }
 
-// varies reports whether the objects of a call have a key that none before them had, and
-// lack one that all before them had, or have no key that any of them had. An object that gets a field, or loses one, does not.
+// varies reports whether the objects of a call have a new key and lack one that all
+// earlier calls had, or share no key with earlier calls. An object that only gains or
+// only loses a field does not vary.
 func (m merger) varies(o *object, s *sampleObject) bool {
 	if o.Calls == 0 || s.more {
 		return false

@@ -42,7 +42,7 @@ type Store struct {
 	tools      map[state.ToolName]*entry
 	closed     bool
 	ending     chan struct{} // closed when closed is set
-	busy       bool          // a large value is being read
+	busy       bool          // reading a large value
 	background sync.WaitGroup
 	soon       bool // a Flush is about to run
 }
@@ -60,21 +60,21 @@ type entry struct {
 type learnedTool struct {
 	Calls int  `json:"calls"`
 	Root  node `json:"root"`
-	// Held is the data in the texts, or nil.
+	// Held is the data in text results, or nil.
 	Held *heldData `json:"text,omitempty"`
-	// Asked are keyed hashes of the parameters of calls that decide which fields the
-	// result has: see digests.
+	// Asked are keyed hashes of the parameters that choose the fields of a result: see
+	// digests.
 	Asked []string `json:"asked,omitempty"`
 }
 
-// maxAsked is the number of combinations of parameters that are distinguished.
+// maxAsked bounds the combinations of parameters that are told apart.
 const maxAsked = 16
 
 type queued struct {
 	args, asked digest
-	query       bool // the arguments have a query
+	query       bool // arguments contain a query
 	s           *sample
-	text        *textSample // nil without data in a text
+	text        *textSample // nil if the text has no data
 }
 
 // A digest stands for the arguments of a call while this process runs; what is
@@ -122,10 +122,10 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	if err != nil {
 		return nil
 	}
-	q.s, q.text = smp, textOf(value, calls) // other calls do not wait for this
+	q.s, q.text = smp, textOf(value, calls) // outside the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tools[k] != e { // it was reset meanwhile
+	if s.tools[k] != e { // reset in the meantime
 		return nil
 	}
 	var found []string
@@ -136,8 +136,8 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	return found
 }
 
-// entry returns the entry of a tool, and the number of calls so far. A large value is
-// learned from in the background.
+// entry returns the entry of a tool and the number of calls so far. Large values are
+// read in the background.
 func (s *Store) entry(k state.ToolName, q queued, value json.RawMessage) (e *entry, calls int, large bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,9 +246,9 @@ func (s *Store) List() ([]Tool, error) {
 	return list, err
 }
 
-// digests returns the digest of the arguments of a call, however they are written, and
+// digests returns the digest of the arguments of a call, independent of formatting, and
 // the digest of what the call asks for: the names of its parameters, and the values of
-// those that choose fields or a form.
+// those that choose fields or a format.
 func digests(args json.RawMessage) (all, asked digest) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
@@ -275,15 +275,15 @@ func digests(args json.RawMessage) (all, asked digest) {
 	return sha256.Sum256(text), sha256.Sum256(form)
 }
 
-// chooser matches parameters that commonly choose which fields a result has.
+// chooser matches parameters that commonly choose the fields of a result.
 var chooser = lazyregexp.New(`(?i)^(?:\$?(?:fields?|select|expand|include\w*|exclude\w*|properties|columns?|projection|with\w*)|views?|details?|detail_?level|format|output\w*|response_?format|` +
 	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression)$`)
 
-// query matches parameters that hold a query in some language, or what is searched for:
-// which keys the objects in a result have may depend on it.
+// query matches parameters that contain a query or a search text, on which the keys of
+// objects in a result may depend.
 var query = lazyregexp.New(`(?i)^(?:q|search\w*|quer(?:y|ies)|\w*_query|\w*Query|\w*sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression|select|columns?|fields?|projection)$`)
 
-// hasQuery reports whether arguments have a parameter that query matches.
+// hasQuery reports whether arguments have a parameter that matches query.
 func hasQuery(args json.RawMessage) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(args, &o) != nil {

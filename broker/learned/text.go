@@ -9,25 +9,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Some tools answer with data inside a text: JSON in a tag or a fence, or after a
-// heading, or lines of "key: value". A script gets the text; the type of the data and
-// an expression that extracts it are learned beside the type of the result.
+// Some tools return data inside a text: JSON in a tag or a fence, or after a heading,
+// or lines of "key: value". A script gets the text; the store learns the type of the
+// data and an expression that extracts it.
 
-// A form is a way to put data into a text.
+// A form is a way to embed data in a text.
 type form string
 
 const (
 	formTag   form = "tag"   // <json>…</json>
 	formFence form = "fence" // ```json … ```
-	formTail  form = "tail"  // a heading, then JSON up to the end
-	formPart  form = "part"  // JSON between two texts
+	formTail  form = "tail"  // a heading, then JSON to the end
+	formPart  form = "part"  // JSON within other text
 	formLines form = "lines" // key: value
 )
 
-// heldData describes the data in the texts of a tool, in the form of the last text.
+// heldData describes the data in the text results of a tool, in the form of the last
+// text.
 type heldData struct {
 	Form form `json:"f"`
-	// Mark is the name of the tag, or the bracket at the beginning of the JSON.
+	// Mark is the name of the tag, or the bracket that begins the JSON.
 	Mark  string `json:"m,omitempty"`
 	Calls int    `json:"c"`
 	Root  node   `json:"r"`
@@ -40,7 +41,7 @@ type textSample struct {
 	s    *sample
 }
 
-// A Held describes the data in the texts of a tool.
+// A Held describes the data in the text results of a tool.
 type Held struct {
 	Calls  int
 	Schema json.RawMessage
@@ -81,8 +82,7 @@ var (
 	pair   = lazyregexp.New(`^[ \t*-]*([A-Za-z][\w .-]{0,39}?)[ \t]*: (.*\S)`)
 )
 
-// dataIn returns the data in a text. It reads each form in the same way as the
-// expression, so that the expression works.
+// dataIn returns the data in a text. It reads each form exactly as the expression does.
 func dataIn(text string) *textSample {
 	if m := tagged.FindStringSubmatch(text); m != nil {
 		_, rest, _ := strings.Cut(text, "<"+m[1]+">")
@@ -160,7 +160,7 @@ func linesIn(text string) *textSample {
 	}
 	var b strings.Builder
 	for i, k := range keys {
-		name, _ := json.Marshal(k) // strings: no error
+		name, _ := json.Marshal(k) // marshalling a string cannot fail
 		value, _ := json.Marshal(values[k])
 		fmt.Fprintf(&b, "%s%s:%s", map[bool]string{true: "{", false: ","}[i == 0], name, value)
 	}
@@ -201,9 +201,9 @@ func (t *learnedTool) mergeText(h hasher, q queued) {
 	q.merger(h).merge(&t.Held.Root, q.text.s)
 }
 
-// Held returns a description of the data in the texts of a tool, or false if there was
-// none. The form is known from the first call on, the keys of objects from the second
-// one with other arguments.
+// Held returns a description of the data in the text results of a tool. ok is false if
+// there is none. The form is known after the first call, and the keys of objects after
+// a second call with other arguments.
 func (s *Store) Held(server, tool string) (Held, bool) {
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
@@ -217,7 +217,7 @@ func (s *Store) Held(server, tool string) (Held, bool) {
 	return Held{Calls: e.Held.Calls, Schema: json.RawMessage(e.Held.Root.schema(0)), Parse: e.Held.parse()}, true
 }
 
-// markShape matches valid marks, since a mark becomes part of code.
+// markShape matches valid marks, which become part of code.
 var markShape = lazyregexp.New(`^(?:[A-Za-z][\w-]{0,30}|[{\[]|)$`)
 
 // valid reports whether this program could have written the mark: another program may

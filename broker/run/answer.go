@@ -27,8 +27,9 @@ type Answer struct {
 	RunID   string    `json:"run_id,omitempty"`
 	Expires string    `json:"expires,omitempty"`
 	Pending []Pending `json:"pending,omitempty"`
-	// Replayed is the number of calls of the earlier run that were repeated from its
-	// journal; clients do not get it. Reused are the calls that a changed script reused.
+	// Replayed is the number of calls that were answered from the journal of the
+	// earlier run; clients do not get it. Reused are the calls that a changed script
+	// reused.
 	Replayed int      `json:"-"`
 	Reused   []Reused `json:"reused,omitempty"`
 
@@ -125,10 +126,10 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	return a
 }
 
-// scriptPlace is a place in a script as sandboxes write it.
+// scriptPlace matches a position in a script in the sandboxes' format.
 var scriptPlace = lazyregexp.New(`\bagent\.[jt]s(:\d)`)
 
-// located returns a text of ours with the script's own name in its places.
+// located replaces the default file name in positions in a text by the name of the script.
 func (x *Execution) located(text string) string {
 	if x.Request.File == "" {
 		return text

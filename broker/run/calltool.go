@@ -90,7 +90,7 @@ func (e *Executor) newExecution(req Request) *Execution {
 // owner returns the name to which the results and values of x belong.
 func (x *Execution) owner() string { return x.o.ownerFor(x.Request.Owner) }
 
-// ownerFor returns the name to which belongs what a client keeps.
+// ownerFor returns the name that owns a client's stored data.
 func (o *Options) ownerFor(client string) string {
 	return state.ForNarrowed(client, o.Profile, o.Narrowed)
 }
@@ -158,9 +158,9 @@ func ErrorText(err error) string {
 	return text
 }
 
-// callResult is what a model is given of a result: its texts, or if there are
-// none the value that a script would get, and then its images and audio. Structured
-// content that none of the texts repeats comes first.
+// callResult returns a result for a model: its texts, or else the value that a script
+// would get, and then its images and audio. Structured content that no text repeats
+// comes first.
 func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *mcp.CallToolResult {
 	var sent struct {
 		StructuredContent json.RawMessage   `json:"structuredContent"`
@@ -262,7 +262,7 @@ func (x *Execution) fit(text string, keep bool) (shown, ref, options string, cut
 	if keep {
 		out.whole = x.keep.stream()
 	}
-	_, _ = out.Write([]byte(plain)) // it has no other writer that could fail
+	_, _ = out.Write([]byte(plain)) // writes to a buffer cannot fail
 	shown, ref, cut = out.text(x.o.MaxOutputChars)
 	return shown, ref, "{ offset, limit }", cut
 }

@@ -27,9 +27,9 @@ const (
 	maxQuestions = 8
 	// decideTime is how long a person at the client may take.
 	decideTime = 5 * time.Minute
-	// maxAskChars bounds the calls that one form shows, and maxAskedArguments the
-	// arguments of one call. Longer ones are shown in up to maxParts forms; a call that
-	// does not fit in them cannot be approved in a form.
+	// maxAskChars bounds the calls in one form, and maxAskedArguments the arguments of
+	// one call. Longer calls take up to maxParts forms; a call that does not fit in
+	// them cannot be approved in a form.
 	maxAskChars, maxAskedArguments, maxParts = 3_500, 2_000, 5
 )
 
@@ -127,7 +127,7 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 	return r, nil
 }
 
-// errTooLong means that a call has more arguments than the forms have room for.
+// errTooLong means that the arguments of a call do not fit in the forms.
 var errTooLong = errors.New("its arguments are too long for a form, and a call can be approved only if it is shown in full: send less at once")
 
 // decisionForm returns a form with one choice and an optional further answer.
@@ -136,8 +136,8 @@ func decisionForm(answers []string, more string) json.RawMessage {
 		strings.Join(answers, `","`) + `"]}` + more + `},"required":["decision"]}`)
 }
 
-// decisionOf returns the answers of a form, or nothing if it was cancelled or closed. To
-// decline it is to deny what it asks about.
+// decisionOf returns the answers of a form, or nothing if it was cancelled or closed. A
+// declined form denies the calls.
 func decisionOf(sent mcp.InputResponse) (decision, except string) {
 	result, ok := sent.(*mcp.ElicitResult)
 	switch {

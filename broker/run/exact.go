@@ -10,11 +10,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// maxBlanks is the longest run of blanks that is printed as it is.
+// maxBlanks is the longest run of blanks that is printed unchanged.
 const maxBlanks = 8
 
-// exactLine returns arguments on one line for the person who decides about them. Blanks
-// count in an indented text; so many that they move the rest out of sight are counted.
+// exactLine returns arguments on one line for the person who decides about them. It
+// replaces a long run of blanks, which could move the rest out of sight, by its length.
 func exactLine(args json.RawMessage) string {
 	var b strings.Builder
 	text := strings.Map(func(r rune) rune {
@@ -40,11 +40,11 @@ func exactLine(args json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// alike are the alphabets with letters that look like Latin ones.
+// alike are alphabets with letters that look like Latin letters.
 var alike = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic}
 
-// spellMixed returns JSON in which words of Latin and look-alike letters have the latter
-// spelt out, such as \u0430. A word of one alphabet stays as it is.
+// spellMixed returns JSON in which look-alike letters are escaped, such as \u0430, in
+// words that also have Latin letters.
 func spellMixed(value json.RawMessage) json.RawMessage {
 	if !bytes.ContainsFunc(value, func(r rune) bool { return unicode.IsOneOf(alike, r) }) {
 		return value
@@ -69,7 +69,7 @@ func spellMixed(value json.RawMessage) json.RawMessage {
 		case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r):
 			end()
 			out = append(out, string(r)...)
-		case len(word) == 0 && i > 0 && value[i-1] == '\\': // an escape of JSON
+		case len(word) == 0 && i > 0 && value[i-1] == '\\': // skip escapes of JSON
 			out = append(out, string(r)...)
 		default:
 			word = append(word, string(r)...)

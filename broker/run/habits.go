@@ -12,7 +12,7 @@ import (
 )
 
 // Models know MCP clients, so their scripts unwrap a result that is already unwrapped,
-// or look for a client. Hints say what to write instead.
+// or look for a client. These hints say what to write instead.
 var (
 	// unwraps matches reads of the content of a CallToolResult.
 	unwraps = lazyregexp.New(`\.content\s*(?:\?\.\s*)?\[|\.content\s*(?:\?|!)?\.\s*(?:find|map|filter|at|forEach|some|flatMap|length)\b|\.(?:structuredContent|structured_content)\b|` +
@@ -27,8 +27,8 @@ const (
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
 
-// python matches what Python has and TypeScript has not: blocks that begin with a colon
-// at the end of a line, imports without quotes, comprehensions and f-strings.
+// python matches syntax of Python that is invalid TypeScript: blocks that begin with a
+// colon at the end of a line, imports without quotes, comprehensions and f-strings.
 var python = lazyregexp.New(`(?m)^[ \t]*(?:(?:async )?def \w+\s*\(.*\)\s*(?:->[^:\n]*)?:|class \w+[^{\n]*:|(?:for \w[\w, ]* in|if|elif|while|with|except)\b[^{?\n]*:|(?:else|try|finally|except):|` +
 	`from [\w.]+ import [\w*(][^"'\n]*|import \w[\w.]*(?: as \w+)?(?:, *\w[\w.]*)*)[ \t]*(?:#.*)?$|[\[({][^\n;\x60]* for \w+ in \w[^\n;\x60]*[\])}]|\bprint\(f["']`)
 

@@ -97,7 +97,7 @@ func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sa
 			switch {
 			case s.Listing.Unlisted:
 				source = codegen.UnlistedPython(s)
-			case narrow: // a call says which tools are left out
+			case narrow: // a call reports which tools are left out
 				source += codegen.PythonFallback(s)
 			}
 			modules = append(modules, sandbox.Module{Path: path, Source: source, Global: called[i]})

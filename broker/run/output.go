@@ -127,8 +127,8 @@ func thousands(n int64) string {
 	return s
 }
 
-// cutResult returns a result in at most limit characters: in full if it fits, or else
-// cut between items, keys or lines, with the reference that keep returned.
+// cutResult returns a result in at most limit characters: in full if it fits, and
+// otherwise cut between items, keys or lines, with the reference from keep.
 func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
 	if utf8.RuneCount(value) <= limit {
 		return value, "", false

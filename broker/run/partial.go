@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
-// partials records lists that the tools of one execution returned and that may be
+// partials records lists that tools returned during one execution and that may be
 // incomplete. It is safe for concurrent use.
 type partials struct {
 	mu    sync.Mutex
@@ -20,17 +20,17 @@ type partials struct {
 // listQuery.
 type listQuery struct{ tool, query string }
 
-// A partial is the pages that were returned of one list.
+// A partial records the returned pages of one list.
 type partial struct {
 	page  results.Page // the longest incomplete page
 	open  bool         // page is set
-	ended bool         // another call returned the end
+	ended bool         // another call returned the end of the list
 }
 
 const (
-	// maxLists bounds the lists of an execution that are recorded.
+	// maxLists bounds the recorded lists of an execution.
 	maxLists = 500
-	// maxPartials is the number of tools that one answer names.
+	// maxPartials bounds the tools that one answer names.
 	maxPartials = 3
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A question asks about the first of some calls, as many as it shows in full. The
-// answer applies to these only.
+// A question asks about the first of some calls, as many as it can show in full. The
+// answer applies only to these.
 type question struct {
 	before []gate.Text // the forms before the one with the decision
 	text   gate.Text

@@ -20,7 +20,7 @@ func (x *Execution) Commit(res sandbox.Result, answer json.RawMessage) {
 	if x.o.Learned != nil {
 		x.o.Learned.FlushSoon()
 	}
-	x.e.past(x.Request.Owner) // what x has read counts, also if it began before others were dropped
+	x.e.past(x.Request.Owner) // the past may have been dropped while x ran
 	x.e.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(x.bridge.Records()))
 }
 

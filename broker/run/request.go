@@ -42,10 +42,10 @@ type Request struct {
 	// Owner is whose values and results the script reads and writes: the name
 	// of the token that the client has, or state.Local.
 	Owner string
-	// Profile is the profile of the run that Resume names, when the user resumes it: the run
-	// goes on with what its profile has, and not with all that the user has.
+	// Profile replaces the user's profile when the user resumes a run: it is the
+	// profile of that run.
 	Profile string
-	// Narrowed are the other profiles of that run, as in state.Run.
+	// Narrowed are the further profiles of that run, as in state.Run.
 	Narrowed json.RawMessage
 	// Team is whose quota is used up; empty for that of nobody.
 	Team string
@@ -66,7 +66,7 @@ type Request struct {
 	Whole bool
 	// Shell says that who reads the answer types commands.
 	Shell bool
-	// File is the name that messages have for the script; empty for agent.ts.
+	// File is the name of the script in messages; empty means agent.ts.
 	File string
 }
 

@@ -39,8 +39,8 @@ const (
 )
 
 // Asked returns a call for the person who decides about it: in full, with invisible
-// characters escaped, and without tokens of known services. The author of the arguments
-// cannot hide a part of them.
+// characters escaped, and without tokens of known services. Nothing else is hidden,
+// since the author of the arguments could have chosen it.
 func Asked(c state.RunCall) Pending {
 	p := PendingOf(c)
 	if len(c.Args) > 0 {
@@ -49,7 +49,7 @@ func Asked(c state.RunCall) Pending {
 	return p
 }
 
-// Cut returns p for a list: long arguments are a string with their beginning.
+// Cut returns p for a list, with long arguments cut to a string.
 func (p Pending) Cut() Pending {
 	if text := string(p.Args); len(text) > maxPendingArgs {
 		p.Bytes = len(text)
@@ -58,8 +58,8 @@ func (p Pending) Cut() Pending {
 	return p
 }
 
-// PendingOf returns a call for models: cut, without secrets, and with invisible
-// characters escaped.
+// PendingOf returns a call for models: cut and redacted, with invisible characters
+// escaped.
 func PendingOf(c state.RunCall) Pending {
 	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
@@ -71,7 +71,7 @@ func PendingOf(c state.RunCall) Pending {
 	return p
 }
 
-// String formats the call as two lines for a terminal, the second with the full
+// String formats the call as two lines for a terminal; the second has the full
 // arguments.
 func (p Pending) String() string {
 	after := ""

@@ -64,8 +64,8 @@ type Options struct {
 
 	// Profile is the name of that which all callers have; empty for none.
 	Profile string
-	// Narrowed are further profiles of all callers, which have no names, as JSON; empty
-	// for none. What callers keep belongs to Profile and these.
+	// Narrowed are further, unnamed profiles of all callers, as JSON; empty if there
+	// are none. Stored data belongs to Profile and these.
 	Narrowed json.RawMessage
 
 	Mode          surface.Mode
@@ -149,7 +149,7 @@ type Executor struct {
 	validator *bridge.Validator
 	host      map[string]HostFunc
 	libraries []Library
-	pasts     pasts     // of the root
+	pasts     pasts     // shared by all views
 	live      sync.Map  // context.CancelCauseFunc by the id of the execution, of the root
 	of        *Executor // whose View it is; nil for none
 }

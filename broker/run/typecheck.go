@@ -78,12 +78,12 @@ var notFound = lazyregexp.New(`^Cannot find name '([^']*)'`)
 // bridge leaves it out.
 var nullForNone = lazyregexp.New(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
 
-// largeInteger matches errors about a bigint where a declaration says number: integers
-// beyond 2^53 are bigints in results and arguments, but types call them all number.
+// largeInteger matches type errors about a bigint in place of a number: integers beyond
+// 2^53 are bigints in results and arguments, but all integers have the type number.
 var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']*'|'[^']*\bnumber\b[^']*'.*'(?:bigint|-?\d+n)'`)
 
-// besideContent matches errors about the property with the content that a server sends
-// beside structured content.
+// besideContent matches type errors about the property that contains content beside
+// structured content.
 var besideContent = lazyregexp.New(`^Property 'content_?' does not exist on type`)
 
 // certain reports whether an error holds in this runtime too, whose own names
@@ -93,7 +93,7 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
 	}
 	if besideContent.MatchString(d.Message) {
-		return false // no schema declares it
+		return false // not declared by any schema
 	}
 	if d.Code == 2339 || d.Code == 2551 {
 		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])

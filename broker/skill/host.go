@@ -102,14 +102,15 @@ const (
 	sayAlways = "always"
 )
 
-// errClosed means that the person was asked and did not answer, which is not a no.
+// errClosed means that the person closed the question without an answer. The run is not
+// denied.
 var errClosed = errors.New("the question was closed without an answer")
 
 var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it?",` +
 	`"enum":["` + sayNo + `","` + sayOnce + `","` + sayAlways + `"],` +
 	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
-// cutApprovalForm is the approvalForm of a run that is not shown in full.
+// cutApprovalForm is the approvalForm for a run that is not shown in full.
 var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to be shown in full, so this run alone cannot be approved.",` +
 	`"enum":["` + sayNo + `","` + sayAlways + `"],` +
 	`"enumNames":["No","Yes, whatever it is given, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
@@ -143,7 +144,7 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 		return "", fmt.Errorf("its answer is not an answer to a form")
 	case filled.Action == "decline":
 		return sayNo, nil
-	case filled.Action != "accept": // cancelled or closed, which decides nothing
+	case filled.Action != "accept": // cancelled or closed: no decision
 		return "", errClosed
 	}
 	switch said, _ := filled.Content["run"].(string); {
@@ -158,7 +159,7 @@ func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error
 const maxShownInput = 1000
 
 // shownWhole reports whether a form shows the arguments and the input in full.
-// Otherwise this run alone cannot be approved, only the script with any input.
+// Otherwise the person can approve the script with any input, but not this run alone.
 func (r *scriptRun) shownWhole() bool {
 	for _, v := range []any{r.args, r.stdin} {
 		if utf8.RuneCount(gate.Compact(v)) > maxShownInput {

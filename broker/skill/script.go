@@ -52,8 +52,8 @@ type Scripts struct {
 	// Programs are what scripts are run by that is known to be there, such as
 	// "python3": of scripts for others nobody is told. Nil tells of all.
 	Programs []string
-	// Environ returns the environment in which scripts of the host find programs; nil
-	// means that of this process.
+	// Environ returns the environment in which scripts on the host find programs; nil
+	// means os.Environ.
 	Environ func() []string
 	// Env are the names of variables of this process that they get.
 	Env []string

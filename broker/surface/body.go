@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// bodyTime is the time in which the body of a request must arrive. A body with a
-	// length gets a further second for each bodyRate bytes.
+	// bodyTime bounds the time in which the body of a request must arrive. A body with
+	// a length gets one more second for each bodyRate bytes.
 	bodyTime = time.Minute
 	bodyRate = 128 << 10
 )
@@ -32,7 +32,7 @@ func timely(next http.Handler, limit time.Duration) http.Handler {
 	})
 }
 
-// A timelyBody removes its deadline after it was read to its end.
+// A timelyBody removes its deadline at the end of the body.
 type timelyBody struct {
 	io.ReadCloser
 	c *http.ResponseController
@@ -41,7 +41,7 @@ type timelyBody struct {
 func (b *timelyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		_ = b.c.SetReadDeadline(time.Time{}) // it was set before
+		_ = b.c.SetReadDeadline(time.Time{}) // the deadline was set before
 	}
 	return n, err
 }

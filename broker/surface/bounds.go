@@ -1,6 +1,7 @@
 package surface
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and clients use them still
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28,
+// and clients still use them
 
 import (
 	"fmt"
@@ -13,8 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// The broker stores a client's description of itself for as long as its session. These
-// constants bound it.
+// The broker stores a client's description of itself for the length of its session.
+// These constants bound it.
 const (
 	// maxSaid bounds a stored name or version, in characters.
 	maxSaid = 200
@@ -42,8 +43,8 @@ func bound(req mcp.Request) error {
 	return nil
 }
 
-// boundInitialize removes from p everything that the broker does not read: the client's
-// name and its capabilities stay.
+// boundInitialize removes everything from p that the broker does not read; it keeps the
+// client's name and its capabilities.
 func boundInitialize(p *mcp.InitializeParams) {
 	p.Meta = nil
 	p.ProtocolVersion = said(p.ProtocolVersion)
@@ -79,6 +80,6 @@ func boundInitialize(p *mcp.InitializeParams) {
 	p.Capabilities = kept
 }
 
-// said returns a copy of the beginning of a client's text. A substring would keep all
-// of the text in memory.
+// said returns a copy of the beginning of a client's text. A substring would keep the
+// whole text in memory.
 func said(text string) string { return strings.Clone(gate.Cut(text, maxSaid)) }

@@ -133,8 +133,8 @@ func (s *Surface) handler(t Tool, req *mcp.CallToolRequest) (Handler, error) {
 const heartbeat = 5 * time.Second
 
 const (
-	// progressBurst and progressEvery bound the reports of one call: a server may send
-	// them without end. Reports in excess are dropped.
+	// progressBurst and progressEvery bound the progress reports of one call. Excess
+	// reports are dropped.
 	progressBurst = 64
 	progressEvery = 100 * time.Millisecond
 )

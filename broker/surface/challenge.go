@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// challenge returns the header WWW-Authenticate of a 401 or 403 (RFC 6750, RFC 9728):
-// which token is needed, and what is wrong with the one that was sent.
+// challenge returns the WWW-Authenticate header of a 401 or 403 response (RFC 6750, RFC
+// 9728).
 func challenge(status int, r *http.Request, s *SignIn) string {
 	params := []string{`realm="broker"`}
 	switch {
@@ -27,8 +27,7 @@ func challenge(status int, r *http.Request, s *SignIn) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// A challengingWriter writes the response of a token check, and adds the header to a
-// refusal.
+// A challengingWriter adds the header to the refusals of a token check.
 type challengingWriter struct {
 	http.ResponseWriter
 	r      *http.Request
@@ -43,8 +42,8 @@ func (w *challengingWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// withChallenge returns a handler that adds the header to the refusals of check.
-// Responses of the handler that check calls for a valid token are unchanged.
+// withChallenge returns a handler that adds the header to the refusals of check, but
+// not to responses of the handler behind check.
 func withChallenge(check func(http.Handler) http.Handler, next http.Handler, s *SignIn) http.Handler {
 	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := w.(*challengingWriter); ok {

@@ -40,14 +40,14 @@ type conversation struct {
 const rootsTime = 2 * time.Second
 
 const (
-	// maxRoots is the number of roots of a client that are read.
+	// maxRoots bounds the roots of a client.
 	maxRoots = 100
 	// maxRootBytes bounds the URI of a root.
 	maxRootBytes = 4096
 )
 
-// overHTTP reports whether a request came over HTTP. Its client may be anybody, on any
-// machine: the broker does not ask it for roots, and ignores those that it names.
+// overHTTP reports whether a request came over HTTP. Its client may be on another
+// machine: the broker does not ask it for roots, and ignores the roots that it sends.
 func overHTTP(extra *mcp.RequestExtra) bool { return extra != nil && extra.Header != nil }
 
 // ownerOf returns the owner of a conversation's instances. HTTP clients without a token

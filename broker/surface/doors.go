@@ -18,7 +18,7 @@ type doors struct {
 
 	all  *httpSessions
 	mu   sync.Mutex
-	open map[*Surface]http.Handler // by profile; those live as long as the broker
+	open map[*Surface]http.Handler // by profile; kept until the broker stops
 }
 
 // ServeHTTP answers who asks for a profile that there is not, or that is not for
@@ -89,8 +89,9 @@ func (s *Surface) endpoint(o HTTPOptions, all *httpSessions) http.Handler {
 	}))
 }
 
-// sessions answers clients of the older protocols, whose sessions it keeps. The SDK's
-// protection of local addresses would refuse proxies on this machine; see checked.
+// sessions serves clients of the older protocols, which have sessions. The SDK's
+// protection of local addresses is off, since it would refuse proxies on this machine;
+// see checked.
 func (s *Surface) sessions(server func(*http.Request) *mcp.Server) http.Handler {
 	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: sessionTimeout, DisableLocalhostProtection: true}))
 }
@@ -102,7 +103,7 @@ func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler
 	}))
 }
 
-// maxIdleServers is the number of clients that have a server without a session.
+// maxIdleServers bounds the clients with a server but no session.
 const maxIdleServers = 256
 
 // clientServers are the servers of clients, created on demand.

@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK answers each request in a goroutine of its own. A panic in one would end the
-// process, and with it the sessions of all clients. So all work for a request runs
-// below one of the functions of this file.
+// The SDK answers each request in its own goroutine. A panic there would end the
+// process and the sessions of all clients. So all work for a request runs below one of
+// the functions of this file.
 
 // errInternal answers a request that panicked.
 var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the broker failed at this request, and its log says where; other requests are answered as before"}
@@ -43,7 +43,7 @@ func (s *Surface) answer(ctx context.Context, tool string, h Handler, c *Call) (
 	return res
 }
 
-// background runs f, which ends by itself, in a goroutine.
+// background runs f in a goroutine. f must end by itself.
 func (s *Surface) background(what string, f func()) {
 	go func() {
 		defer func() {
@@ -67,22 +67,22 @@ func (s *Surface) guardHTTP(next http.Handler) http.Handler {
 				panic(p)
 			}
 			s.panics.report(s, r.Method+" "+r.Pattern, p)
-			http.Error(w, errInternal.Message, http.StatusInternalServerError) // no effect after the first byte
+			http.Error(w, errInternal.Message, http.StatusInternalServerError) // no effect if the response has begun
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// panics records the code positions that panicked.
+// panics records the positions in the code that have panicked.
 type panics struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// maxPanics bounds the positions whose stack is logged.
+// maxPanics bounds the positions that are logged with a stack.
 const maxPanics = 100
 
-// report logs a panic, with its stack if it is the first at its position.
+// report logs a panic, with the stack the first time for its position.
 func (p *panics) report(s *Surface, where string, value any) {
 	p.mu.Lock()
 	first := !p.seen[where] && len(p.seen) < maxPanics

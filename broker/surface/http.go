@@ -214,7 +214,7 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 	}
 	local, named := ownPages(next, loopback, refusePlainly), ownPages(next, false, refusePlainly)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if o.closed() { // a page does not know the token, and a proxy on this machine passes its own name on
+		if o.closed() { // a page does not know the token, and a local proxy forwards its own host name
 			named.ServeHTTP(w, r)
 			return
 		}

@@ -12,28 +12,28 @@ import (
 )
 
 // A request body takes about eight times its size while it is decoded. Requests with
-// more than largeBody bytes, or of unknown length, share largePlaces places, so that the
-// bodies in flight take about 64 MiB of the connection's bytes at most. No client of
-// several keeps the others from a place.
+// more than largeBody bytes, or of unknown length, share largePlaces slots, so that the
+// bodies in flight take about 64 MiB of network data at most. The slots are shared
+// fairly among clients.
 const (
 	largeBody   = 64 << 10
 	largePlaces = 16
-	// largeWait is how long a request waits for a place.
+	// largeWait bounds how long a request waits for a slot.
 	largeWait = 10 * time.Second
-	// decodeTime is how long a request has its place after its body was read: a script
-	// that runs for minutes does not keep it.
+	// decodeTime is how long a request keeps its slot after its body was read, even if
+	// the script runs for minutes.
 	decodeTime = 2 * time.Second
 )
 
-// largeBodies bounds how many large request bodies are read and decoded at a time. Its
-// zero value is ready for use.
+// largeBodies bounds the number of large request bodies that are read and decoded at a
+// time. Its zero value is ready to use.
 type largeBodies struct {
 	once   sync.Once
 	places *fair.Places
 	wait   time.Duration // zero means largeWait; set by tests
 }
 
-// limit returns a handler that calls next when there is a place for the request.
+// limit returns a handler that waits for a slot and calls next.
 func (l *largeBodies) limit(next http.Handler) http.Handler {
 	l.once.Do(func() { l.places = fair.New(largePlaces, fair.More(largePlaces), 0) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func (l *largeBodies) limit(next http.Handler) http.Handler {
 	})
 }
 
-// A largeRequest gives its place back some time after its body was read to the end.
+// A largeRequest frees its slot some time after the end of its body.
 type largeRequest struct {
 	io.ReadCloser
 	leave func()

@@ -14,10 +14,10 @@ import (
 // The SDK answers some requests before any middleware sees them, with errors that quote
 // the request in full.
 const (
-	// maxQuoting bounds the message of an error of the SDK, in characters, and its
-	// data, in bytes.
+	// maxQuoting bounds the message of an SDK error, in characters, and its data, in
+	// bytes.
 	maxQuoting = 4_000
-	// maxWhole is the number of bytes of a message that is not examined.
+	// maxWhole is the size of a message up to which it is not examined, in bytes.
 	maxWhole = 8 << 10
 )
 
@@ -44,8 +44,8 @@ func shortError(m jsonrpc.Message) jsonrpc.Message {
 	return &jsonrpc.Response{ID: resp.ID, Error: short}
 }
 
-// shortRefusal returns what a ResponseWriter gets to write, a plain text, a message or
-// an event, with errors cut.
+// shortRefusal returns the output of the SDK with errors cut: a plain text, a message
+// or an event.
 func shortRefusal(h http.Header, p []byte) []byte {
 	if len(p) <= maxWhole {
 		return p

@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session of the older protocols uses memory until its client ends it or does not use
-// it for sessionTimeout. Many clients never end theirs, so the number of sessions is
-// bounded: a further session ends the one that was idle longest.
+// A session of the older protocols uses memory until its client ends it or it is idle
+// for sessionTimeout. Many clients never end theirs, so the number of sessions is
+// bounded: a new session ends the one that was idle longest.
 
 const (
 	// maxOwnerSessions bounds the HTTP sessions of an owner: a token, or all clients
@@ -42,10 +42,10 @@ type httpSession struct {
 	owner   string
 	id      string             // empty until it is open
 	session *mcp.ServerSession // nil until it is open
-	running int                // requests that are being answered
-	large   int                // those of them with more than maxKeptBytes
-	most    int                // the most that were running since there was a large one
-	used    time.Time          // when the last of them ended
+	running int                // requests in progress
+	large   int                // those with more than maxKeptBytes
+	most    int                // highest value of running since a large one began
+	used    time.Time          // time when the last request ended
 }
 
 func newHTTPSessions() *httpSessions {
@@ -75,7 +75,7 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 			places := h.useLarge(id)
 			next.ServeHTTP(w, r)
 			n := places()
-			if n > 1 { // the queue is empty when this one is answered
+			if n > 1 { // this answer means that the queue is empty
 				deliver(next, r, id, fmt.Sprintf(last, rand.Text()))
 			}
 			for range n {
@@ -95,8 +95,8 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 	})
 }
 
-// enter makes room for one more session of the client of a request. It is nil if the
-// request has been refused.
+// enter makes room for one more session of the client of a request. It returns nil if
+// it has refused the request.
 func (h *httpSessions) enter(w http.ResponseWriter, r *http.Request) *httpSession {
 	s, end := h.begin(clientOf(r))
 	if s == nil {
@@ -110,24 +110,23 @@ func (h *httpSessions) enter(w http.ResponseWriter, r *http.Request) *httpSessio
 	return s
 }
 
-// The SDK keeps the last messages of each session, until others take their places
-// in the queue of the connection: as many as were waiting there at one time.
+// The SDK keeps the last messages of each session in the slots of the connection's
+// queue, until other messages take these slots.
 
-// maxKeptBytes is the size of the largest message that may stay in the queue.
+// maxKeptBytes bounds a message that may stay in the queue.
 const maxKeptBytes = 64 << 10
 
 // nothing is a notification without effect.
 const nothing = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nothing"}}`
 
-// last is a request that is answered when all that came before it were taken from the
-// queue.
+// last is a request whose answer means that the queue is empty.
 const last = `{"jsonrpc":"2.0","id":"broker-%s","method":"ping"}`
 
 // maxDeliver bounds how long deliver waits for an answer.
 const maxDeliver = 10 * time.Second
 
-// deliver sends a message to the session of a request as if its client had. Small ones
-// take the places of large ones in the queue.
+// deliver sends a message to the session of a request, as if from its client. Small
+// messages replace large ones in the queue.
 func deliver(next http.Handler, r *http.Request, id, message string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxDeliver)
 	defer cancel()
@@ -144,9 +143,9 @@ func (n discardWriter) Header() http.Header         { return n.header }
 func (n discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 func (n discardWriter) WriteHeader(int)             {}
 
-// mayQueue reads the body of a request, and reports whether it may be queued; if not,
-// it has refused the request. A large notification would stay in the queue, since
-// nothing waits for its end.
+// mayQueue reads the body of a request and reports whether it may be queued; if not, it
+// has refused the request. It refuses a large notification, which has no answer after
+// which it could be replaced.
 func mayQueue(w http.ResponseWriter, r *http.Request) bool {
 	body, ok := readBody(w, r)
 	if !ok || len(body) <= maxKeptBytes {
@@ -163,13 +162,13 @@ func mayQueue(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// begin makes room for one more session of an owner, by ending the session end unless
-// that is nil. It returns nil if all sessions are in use.
+// begin makes room for one more session of an owner. If end is not nil, it ends that
+// session first. It returns nil if all sessions are in use.
 func (h *httpSessions) begin(owner string) (s *httpSession, end *mcp.ServerSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	from := owner
-	if h.all >= h.inAll { // the owner with the most sessions loses one
+	if h.all >= h.inAll { // end a session of the owner with the most sessions
 		for o, list := range h.byOwner {
 			if len(list) > len(h.byOwner[from]) {
 				from = o
@@ -230,9 +229,9 @@ func (h *httpSessions) use(id string) (done func()) {
 	return func() { h.done(s) }
 }
 
-// useLarge notes that a request of an open session is large, until the function is
-// called, which returns how many messages take the places of the large ones. The
-// queue of the connection grows to twice what waits in it.
+// useLarge notes that a request of an open session is large. The returned function ends
+// that, and returns the number of small messages that replace the large ones: the queue
+// grows to twice its longest length.
 func (h *httpSessions) useLarge(id string) (places func() int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,7 +253,7 @@ func (h *httpSessions) useLarge(id string) (places func() int) {
 	}
 }
 
-// done ends a request. A session that was not opened by its first one is none.
+// done ends a request. It drops a session that its first request did not open.
 func (h *httpSessions) done(s *httpSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -265,7 +264,7 @@ func (h *httpSessions) done(s *httpSession) {
 	}
 }
 
-// opened records the session that an HTTP initialize has opened.
+// opened records the session that an HTTP initialize request has opened.
 func opened(ctx context.Context, req mcp.Request) {
 	s, _ := ctx.Value(httpSessionKey{}).(*httpSession)
 	session, ok := req.GetSession().(*mcp.ServerSession)

@@ -67,12 +67,12 @@ type lineConn struct {
 
 	mu    sync.Mutex // guards the fields below
 	out   io.Writer
-	large map[jsonrpc.ID]bool // the requests under way that would be kept
-	most  int                 // the most of them at one time
+	large map[jsonrpc.ID]bool // large requests in progress
+	most  int                 // highest length of large
 }
 
-// Read returns the next message. It bounds what the SDK keeps of it: the "_meta" of the
-// first message, and the last message (see release).
+// Read returns the next message. It bounds the "_meta" of the first message and the
+// size of the last one, which the SDK keeps (see release).
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := c.Lines.Read(ctx)
@@ -81,7 +81,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return m, err
 		}
 		if !req.IsCall() {
-			continue // no notification needs that much
+			continue // notifications are never that long
 		}
 		var p struct {
 			Meta json.RawMessage `json:"_meta"`
@@ -100,7 +100,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// release lets small messages take the places of large ones that were answered.
+// release replaces large messages in the queue by small ones after they were answered.
 func (c *lineConn) release(m jsonrpc.Message) {
 	answer, ok := m.(*jsonrpc.Response)
 	if !ok {
@@ -142,8 +142,8 @@ func (c *lineConn) writeLine(line []byte) error {
 	return err
 }
 
-// reject answers what is not a message. JSON-RPC 2.0 §5 wants the id null where
-// it could not be made out: a client waits for an answer with that of its request.
+// reject answers an invalid message. JSON-RPC 2.0 §5 requires the id null if the id is
+// unknown, but a client waits for an answer with the id of its request.
 func (c *lineConn) reject(text []byte, _ int, why error) error {
 	code, message := jsonrpc.CodeInvalidRequest, fmt.Sprintf("%v: %s", why, gate.Cut(string(text), 80))
 	switch {

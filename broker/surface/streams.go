@@ -6,13 +6,14 @@ import (
 	"net/http"
 )
 
-// Clients of protocols without sessions hear news on streams that stay open as long as
-// they like. A stream keeps memory as a session does, so it takes the place of one.
+// Clients of protocols without sessions get notifications on streams that may stay
+// open. An open stream uses as much memory as a session, so it counts as one.
 
-// methodHeader names the method of a request; the SDK refuses one that has another.
+// methodHeader names the method of a request; the SDK refuses a request with another
+// method.
 const methodHeader = "Mcp-Method"
 
-// boundStreams is next, with as many open streams as there may be sessions.
+// boundStreams returns next, limited to as many open streams as sessions.
 func (h *httpSessions) boundStreams(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Header.Get(methodHeader) != "subscriptions/listen" {

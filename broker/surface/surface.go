@@ -102,8 +102,8 @@ type Options struct {
 	// Hide replaces, in all that leaves for a client, what a model may not see, for
 	// an owner as in Caller; nil replaces nothing. What it returns for JSON is JSON.
 	Hide func(owner, text string) string
-	// OwnerFor returns the name to which belongs what a client keeps; nil means that of
-	// the client.
+	// OwnerFor returns the name that owns a client's stored data; if nil, the client
+	// owns it.
 	OwnerFor func(client string) string
 	// Observe is around all that a client's requests do; nil for nothing.
 	Observe mcp.Middleware
@@ -127,7 +127,7 @@ type Surface struct {
 	paused    paused
 	panics    panics
 	mu        sync.Mutex           // guards faces and their fields
-	faces     []weak.Pointer[face] // of servers that are still in use
+	faces     []weak.Pointer[face] // of servers still in use
 }
 
 // New returns a surface of these features, whose tools are listed in this order.

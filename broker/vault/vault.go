@@ -313,9 +313,9 @@ func (v *Vault) Reveal(principal, server string, args []byte, anywhere bool) (re
 	return revealed, nil
 }
 
-// Describe returns the arguments of a call for a person: each token of a principal is
-// followed by the length of its value, and by the value if somebody may have written it
-// to have the person approve what is not shown.
+// Describe returns the arguments of a call for a person. After each token of the
+// principal it adds the length of its value, and the value itself if it could be
+// readable text: the author could use a token to hide it from the approver.
 func (v *Vault) Describe(principal string, args []byte) []byte {
 	if !HasTokens(args) {
 		return args // without asking for the key

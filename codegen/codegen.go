@@ -37,7 +37,7 @@ type Output struct {
 	// Note stands beside the type as a comment, such as "learned from 14
 	// calls"; empty writes none.
 	Note string
-	// Held is the data in the result if it is a text; nil if none is known.
+	// Held is the data in the tool's text results; nil if unknown.
 	Held *Held
 }
 
@@ -52,7 +52,7 @@ type Held struct {
 const heldMax = 600
 
 // HeldType returns the type of the data in the text results of t, on one line, and the
-// expression that extracts it; both are "" if nothing is known.
+// expression that extracts it. Both are "" if unknown.
 func (g *Generator) HeldType(t *discovery.Tool) (typ, parse string) {
 	if g.Output == nil {
 		return "", ""

@@ -10,9 +10,9 @@ import (
 
 // FitSchema returns a JSON Schema in at most limit bytes if shorter descriptions are
 // enough for that: it cuts the longest to one length, then removes them, titles and
-// examples. It changes nothing else unless the schema then exceeds most bytes: then it
-// removes enumeration values, deep levels and finally optional properties, each with a
-// $comment. Invalid JSON becomes the schema of any object.
+// examples. If the schema then still exceeds most bytes, FitSchema also removes
+// enumeration values, deep levels and finally optional properties, and leaves a
+// $comment for each. Invalid JSON becomes the schema of any object.
 func FitSchema(schema json.RawMessage, limit, most int) json.RawMessage {
 	v, err := decode(schema)
 	if err != nil {
@@ -35,7 +35,7 @@ func FitSchema(schema json.RawMessage, limit, most int) json.RawMessage {
 // large.
 const enumShown = 20
 
-// shortestText is the length below which a description is useless.
+// shortestText is the length below which a description is removed.
 const shortestText = 24
 
 // withShortTexts cuts the descriptions of schema v to the longest common length with

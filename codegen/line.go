@@ -35,11 +35,11 @@ type Line struct {
 	Note string
 }
 
-// Line returns the line of tool t of server s. A required parameter is there with
-// its type and the first values of an enumeration, however long that makes it.
-// Of the optional ones there are as many as fit, and how many more there are: first
-// those that the server's other tools do not have too, and of these the ones that
-// most tools are called with.
+// Line returns the line of tool t of server s. It contains every required parameter
+// with its type and the first values of an enumeration, however long the line gets. Of
+// the optional parameters it contains as many as fit, then the number of the rest.
+// Parameters that most tools of the server share come last; the others are in the order
+// of how often calls use their names.
 func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	m := g.model(t, false)
 	line := Line{Note: m.note}
@@ -95,7 +95,7 @@ func requiredFirst(object *typ) *typ {
 }
 
 // ownFirst returns the input with optional fields in the order of usedFirst, and the
-// number of the tool's own ones that fit.
+// number of unshared ones that fit.
 func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sorted *typ, own int) {
 	sorted, ours := sortFields(s, t, input)
 	for own < len(ours) {
@@ -143,7 +143,7 @@ func sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ
 }
 
 // usedNames are the optional parameters that calls use most often, by purpose: query,
-// content, amount, then dates and formats. The order is that of the recorded tools.
+// content, amount, then dates and formats. The order is taken from the recorded tools.
 var usedNames = func() map[string]int {
 	ranks := map[string]int{}
 	for name := range strings.FieldsSeq("query q search filter filters keyword keywords id ids name title path url key " +
@@ -155,7 +155,7 @@ var usedNames = func() map[string]int {
 	return ranks
 }()
 
-// useOf is the rank of a name among usedNames, case and separators ignored.
+// useOf returns the rank of a name among usedNames, ignoring case and separators.
 func useOf(name string) int {
 	folded := strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' {
@@ -172,8 +172,8 @@ func useOf(name string) int {
 // sampled is how many other tools of a server are looked at.
 const sampled = 8
 
-// isCommon reports whether about half of the other tools of s or more have a
-// parameter of this name, and it is none of usedNames.
+// isCommon reports whether at least about half of the other tools of s have a parameter
+// of this name. It returns false for usedNames.
 func isCommon(s *discovery.Server, t *discovery.Tool, name string) bool {
 	if useOf(name) <= len(usedNames) {
 		return false

@@ -97,8 +97,9 @@ from helpers.call_mcp_tool import call_mcp_tool
 ` + PythonFallback(s)
 }
 
-// PythonFallback returns what makes any other name of the module of s a function, too: it
-// calls the tool by its id, so that the error says why the script cannot use it.
+// PythonFallback returns code that makes any other name of the module of s a function
+// too. It calls the tool by its id, so that the error explains why the script cannot
+// use it.
 func PythonFallback(s *discovery.Server) string {
 	return `
 

@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// maxProse is the length of a text that is searched for its first sentence.
+	// maxProse bounds the text that is searched for its first sentence.
 	maxProse = 8 << 10
-	// fewWords is the number of words below which a sentence says too little.
+	// fewWords is the number of words below which a sentence is too short to describe a
+	// tool.
 	fewWords = 3
 	// labelWords is the largest number of words of a line without a verb, such as
 	// "Usage guidance:" or "🎯 Purpose".
@@ -64,8 +65,8 @@ func opening(text string, few int) string {
 	return oneLine(text)
 }
 
-// firstLine returns the first sentence of a text that begins with it on one line. Most
-// texts do, so the rest need not be read.
+// firstLine returns the first sentence of a text that begins with it on one line. That
+// is fast and enough for most texts.
 func firstLine(text string, few int) (string, bool) {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
 	if strings.HasPrefix(first, "```") || strings.HasPrefix(first, "~~~") {
@@ -91,8 +92,7 @@ func firstIs(lines []line, kind lineKind) bool {
 	return false
 }
 
-// firstOf returns the first sentence of lines with enough words, or the best one that
-// there is.
+// firstOf returns the first sentence of lines with enough words, or else the best one.
 func firstOf(lines []line, few int) string {
 	var said, headings []string // with too few words
 	for i := 0; i < len(lines); i++ {
@@ -185,8 +185,8 @@ func closing(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "\"'`”’»*"))
 }
 
-// goesOn reports whether the full stop at the end of before belongs to an abbreviation,
-// an enumeration or an omission, so that the sentence continues.
+// goesOn reports whether the sentence continues after the full stop at the end of
+// before: the stop belongs to an abbreviation, an enumeration or an omission.
 func goesOn(before, after string) bool {
 	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, ` "'(`+"`"))
 	word := before[strings.LastIndexAny(before, " (\"'`/")+1:]
@@ -219,8 +219,8 @@ func init() {
 	}
 }
 
-// wordsIn counts the words of a text. In a script without blanks three of four
-// characters count as one.
+// wordsIn counts the words of a text. In a script without spaces, three of four
+// characters count as one word.
 func wordsIn(text string) int {
 	n, unspaced := 0, 0
 	for word := range strings.FieldsSeq(text) {
@@ -283,7 +283,7 @@ func readLines(text string) []line {
 	return lines
 }
 
-// underline reports whether a line is a rule, or makes the line before it a heading.
+// underline reports whether a line is a rule or underlines a heading.
 func underline(s string) bool {
 	return len(s) >= 3 && (strings.Trim(s, "=") == "" || strings.Trim(s, "-") == "" || strings.Trim(s, "*") == "" || strings.Trim(s, "_") == "")
 }

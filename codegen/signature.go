@@ -73,10 +73,10 @@ func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
 	return head + g.Signature(s, t) + shortened(t)
 }
 
-// DeclarationWithin is Declaration without the description, within limit bytes as
-// far as the line of the tool is shorter than that. Comments are for a reader who
-// does not have the schema. What is cut of it ends in a comment with the text of
-// more, which says where the rest is.
+// DeclarationWithin is Declaration without the description, in at most limit bytes
+// unless the line of the tool is longer. It is without comments for a reader who has
+// the schema. If something is cut, a comment with the text of more says where the rest
+// is.
 func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int, comments bool, more string) string {
 	m := g.model(t, comments)
 	m.input = usedFirst(s, t, m.input)
@@ -92,8 +92,8 @@ func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, li
 	return m.callable(s, t, line.Input, cmp.Or(line.Output, "any")) + " // " + more
 }
 
-// fittingDeclaration is the declaration in the first style in which it takes at
-// most limit bytes, if there is one; in all but the first, more is added.
+// fittingDeclaration returns the declaration in the first style with at most limit
+// bytes. In all but the first style it adds more.
 func (m *model) fittingDeclaration(s *discovery.Server, t *discovery.Tool, head string, limit int, styles []style, more string) (text string, ok bool) {
 	for i, st := range styles {
 		if text = m.declare(s, t, st, head); len(text) > limit {

@@ -16,8 +16,8 @@ type Catalog struct {
 	byID    map[string]*Tool
 	byAlias map[string]*Server
 	byName  map[string]*Server
-	// reserved are the names of servers outside the catalogue; no other server is found
-	// by them.
+	// reserved are the names of servers outside the catalogue, which never name a
+	// server in it.
 	reserved map[string]bool
 	others   []string // the prefixes of these servers
 
@@ -26,12 +26,12 @@ type Catalog struct {
 	maxID, maxAlias, maxTool int
 }
 
-// NewCatalog names the servers and tools of listings, which are in config order, and
-// whose servers differ. Others are servers that are configured and have no listing,
-// such as disabled ones. Where two names would be equal without regard to case, or a
-// name has letters that are not in ASCII, a part of its hash tells it apart: what a
-// server or tool is called does not depend on the order, nor on what is disabled.
-// Listings are not modified but their tools are shared.
+// NewCatalog names the servers and tools of listings, which are in config order and
+// have different servers. Others are configured servers without a listing, such as
+// disabled ones. If two names would be equal ignoring case, or a name has letters
+// outside ASCII, a part of its hash makes it unique, so names depend neither on the
+// order nor on which servers are disabled. NewCatalog does not modify listings; the
+// catalogue shares their tools.
 func NewCatalog(listings []Listing, others ...string) *Catalog {
 	c := &Catalog{
 		byID:     make(map[string]*Tool),
@@ -76,8 +76,8 @@ func NewCatalog(listings []Listing, others ...string) *Catalog {
 	return c
 }
 
-// funcNames gives each tool of one server a function name. A tool that is
-// already spelt as its own function name keeps it.
+// funcNames gives each tool of one server a function name. A tool with a name that is
+// already a valid function name keeps it.
 func funcNames(tools []ListedTool) []string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
@@ -86,8 +86,9 @@ func funcNames(tools []ListedTool) []string {
 	return tsname.Funcs.Distinct(names)
 }
 
-// index fills the look-up tables. Where two servers share one of their other
-// names, the one has it that has it as a key, then as the prefix of ids, and so on.
+// index fills the look-up tables. If several servers have the same alternative name, it
+// refers to the server with that key, then to the one with that prefix of ids, and so
+// on.
 func (c *Catalog) index() {
 	for _, t := range c.tools {
 		c.byID[t.ID] = t
@@ -122,8 +123,7 @@ func (s *Server) aliases() [4]string {
 // Servers returns the servers in config order. The caller must not modify it.
 func (c *Catalog) Servers() []*Server { return c.servers }
 
-// OtherPrefixes returns the prefixes of the servers that are configured and have no
-// listing.
+// OtherPrefixes returns the prefixes of the configured servers without a listing.
 func (c *Catalog) OtherPrefixes() []string { return c.others }
 
 // Tools returns every tool, in config and listed order. The caller must not

@@ -90,14 +90,14 @@ type ListedTool struct {
 	// Original is what it was before the configuration changed it; nil if it is as
 	// the server listed it.
 	Original *Original `json:"-"`
-	// Review is what the broker knows of it as a published tool; nil if nothing.
+	// Review is the broker's judgement of a published tool, or nil.
 	Review *Review `json:"-"`
 }
 
-// A Review is a judgement about a tool of a published server, by somebody who has
-// read what it does.
+// A Review is a judgement about a tool of a published server by a person who has read
+// its code.
 type Review struct {
-	Class   string // as package policy spells it
+	Class   string // spelled as in package policy
 	Why     string // one line
 	Package string // the name by which its server is known
 }
@@ -115,12 +115,12 @@ type Annotations struct {
 // A Server is one upstream with the names under which scripts know it.
 type Server struct {
 	Listing
-	// Prefix is the first half of the ids of its tools: the config key with
-	// every run of what is neither ASCII letter nor digit as one "_". A key that is
-	// not all in ASCII, or like another one, has a part of its hash behind it, as in
-	// Folder and Namespace.
+	// Prefix is the first half of the ids of its tools: the config key with every run
+	// of characters other than ASCII letters and digits replaced by "_". A key with
+	// letters outside ASCII, or one that is similar to another key, ends in a part of
+	// its hash, as in Folder and Namespace.
 	Prefix string
-	// PlainPrefix is Prefix without the hash; "" if it has none.
+	// PlainPrefix is Prefix without the hash, or "" if Prefix has none.
 	PlainPrefix string
 	// Folder is the name of its wrapper folder and import path: the config
 	// key with everything but A-Za-z0-9._- as "-".

@@ -1,7 +1,6 @@
 package surface
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28,
-// and clients still use them
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and clients still use them
 
 import (
 	"fmt"

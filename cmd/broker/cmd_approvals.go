@@ -59,7 +59,7 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 	return c
 }
 
-// printPending prints calls that wait, in full if whole is set.
+// printPending prints waiting calls, in full if whole is set.
 func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) error {
 	pending, cut := []api.RunCall{}, false
 	for _, c := range calls {
@@ -176,9 +176,9 @@ func allowAlways(path string, tools []string) error {
 // approverSecret is the name of the secret that stands for a person.
 const approverSecret = "broker-approver"
 
-// mayApprove returns nil if a person approves the calls, as far as the broker can tell.
-// On a terminal it shows them in full; otherwise seen must contain the digest of each
-// call that a list cuts.
+// mayApprove returns nil if it can tell that a person approves the calls. On a terminal
+// it shows them in full; otherwise seen must contain the digest of each call that a
+// list cuts.
 func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
 	shown := false
 	err := a.askPerson(ctx, "approve", "broker approvals approve "+run.ID, func() error {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxDayExecutions and maxDayCalls bound the records that one day shows.
+	// maxDayExecutions and maxDayCalls bound the records that "audit DAY" shows.
 	maxDayExecutions = 1000
 	maxDayCalls      = 10_000
 )
@@ -55,7 +55,7 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.from.Equal(s.until) { // a moment: until now
+		if s.from.Equal(s.until) { // a moment means from then until now
 			s.until = time.Now().Add(time.Minute)
 		}
 		return a.withAudit(func(ctx context.Context, store record, _ []string) error { return a.showDay(ctx, store, s) })(cmd, nil)
@@ -83,15 +83,14 @@ func (a *app) showDay(ctx context.Context, store record, s span) error {
 	return printDay(a.stdout, day, s)
 }
 
-// maxDayLines is how many lines one day takes on the screen, and maxExecutionLines those
-// of one execution.
+// maxDayLines bounds the lines of a day, and maxExecutionLines those of one execution.
 const (
 	maxDayLines       = 60
 	maxExecutionLines = 8
 )
 
-// printDay prints a day on one screen: what there was in all, and the last executions
-// with their calls.
+// printDay prints a day on one screen: the totals, and the last executions with their
+// calls.
 func printDay(w io.Writer, day dayRecord, s span) error {
 	if len(day.Executions)+len(day.Calls) == 0 {
 		_, err := say(w, "nothing was recorded between %s and %s\n", s.from.Local().Format("2006-01-02 15:04"), s.until.Local().Format("2006-01-02 15:04"))
@@ -134,7 +133,7 @@ func printDay(w io.Writer, day dayRecord, s span) error {
 	return nil
 }
 
-// daySums counts what was done, and what went wrong.
+// daySums counts the calls and executions, and those that failed.
 func daySums(day dayRecord, s span) string {
 	failed, bad, servers := 0, 0, map[string]bool{}
 	for _, e := range day.Executions {
@@ -185,7 +184,8 @@ func printLast(w io.Writer, blocks [][]string, s span) {
 }
 
 // dayCalls returns the lines of calls, with their arguments if they were recorded.
-// Calls that are alike are one line. What is too long names the command that shows all.
+// Consecutive equal calls share a line. If there are too many lines, the last one names
+// the command that shows all.
 func dayCalls(calls []state.Call, all string) (list []string) {
 	for i := 0; i < len(calls); {
 		c, n, took := calls[i], 1, calls[i].Duration
@@ -212,17 +212,15 @@ func dayCalls(calls []state.Call, all string) (list []string) {
 	return list
 }
 
-// alike reports whether two calls differ in nothing that a line shows, but for their
-// times.
+// alike reports whether two calls have the same line except for their times.
 func alike(a, b state.Call) bool {
 	return a.ID == b.ID && a.Status == b.Status && a.Error == b.Error && string(a.Args) == string(b.Args)
 }
 
-// commentMarks are those that a script may begin its first line with.
+// commentMarks matches the marks of a comment in the first line of a script.
 var commentMarks = lazyregexp.New(`^(//+|/\*+|\*+|#+!?|"""|''')\s*|\s*(\*/|"""|''')$`)
 
-// titleOf returns the first line of a script that says something, without what makes it
-// a comment.
+// titleOf returns the first line of a script with text, without comment marks.
 func titleOf(code string) string {
 	for line := range strings.Lines(code) {
 		line = strings.TrimSpace(line)

@@ -112,7 +112,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	}
 	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: clientCLI, Detail: "signed in at " + st.Issuer})
 	if err := a.forgetFailure(cfg, name); err != nil {
-		a.logger().Warn("a failure is still remembered", "err", err) // the next command that needs the server tries it anyway
+		a.logger().Warn("a failure is still remembered", "err", err) // the next command that needs the server still tries it
 	}
 	if a.json {
 		return a.printJSON(st)

@@ -144,7 +144,7 @@ func callError(err error) error {
 		}
 	}
 	text := e.Message
-	if e.Code.OfServer() { // the message is text of the server
+	if e.Code.OfServer() { // the message is the server's text
 		text = tool + ": " + text
 	}
 	said := indentedAfter("  ", text)

@@ -142,7 +142,7 @@ const settingProfile = "profile"
 type daemonSettings struct {
 	state string
 	flags map[string]string
-	env   map[string]string // the variables that the config names, and PATH
+	env   map[string]string // PATH and the variables that the config names
 }
 
 func (a *app) daemonSettings() (daemonSettings, error) {

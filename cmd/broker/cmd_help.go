@@ -72,8 +72,8 @@ func helpNames(root *cobra.Command) []string {
 	return names
 }
 
-// typed returns the name of a page as help takes it: with ".md" if a command has the
-// name, too.
+// typed returns the name of a page for "broker help": with ".md" if a command has the
+// same name.
 func typed(root *cobra.Command, page string) string {
 	if c, _, err := root.Find([]string{page}); err == nil && c != root {
 		return page + ".md"
@@ -96,7 +96,7 @@ func (a *app) showHelp(cmd *cobra.Command) error {
 	return nil
 }
 
-// pageList lists the pages of the documentation, by their names as help takes them.
+// pageList lists the pages of the documentation, by their names for "broker help".
 func pageList(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("\nPages, such as broker help quickstart:\n")

@@ -27,7 +27,7 @@ type importReport struct {
 	// Needs are variables that are not set here.
 	Needs []string `json:"needs"`
 	// Withheld are variables of well-known programs that are set here but not passed to
-	// any added server.
+	// any of the added servers.
 	Withheld []string `json:"withheld"`
 	// Errors are files that could not be read.
 	Errors []string `json:"errors"`
@@ -176,7 +176,7 @@ func (p importPlan) added() []string {
 	return added
 }
 
-// withheld returns the variables that are not passed to any added server.
+// withheld returns the variables that are not passed to any of the added servers.
 func (p importPlan) withheld() []string {
 	cfg, err := config.Parse(p.path, p.after)
 	if err != nil {
@@ -264,13 +264,13 @@ func printWithheld(w io.Writer, names []string) {
 	}
 }
 
-// planned are the words for outcomes that are still to come.
+// planned maps outcomes to their words before the import.
 var planned = map[clients.Action]string{
 	clients.Added: "will add", clients.Replaced: "will replace", clients.Same: "is there", clients.Conflict: "will leave out",
 	clients.Skipped: "will leave out", clients.Self: "will leave out",
 }
 
-// printPlan prints outcomes of what was not done yet.
+// printPlan prints the outcomes of an import that has not run yet.
 func printPlan(w io.Writer, outcomes []clients.Outcome) {
 	list := slices.Clone(outcomes)
 	for n := range list {

@@ -24,7 +24,7 @@ type indexReport struct {
 	TokensAfter  int        `json:"tokens_after"`
 }
 
-// statusDisabled is the status of a server that is configured and not used.
+// statusDisabled is the status of a disabled server of the config.
 const statusDisabled = "disabled"
 
 type indexRow struct {
@@ -36,7 +36,7 @@ type indexRow struct {
 	Error    string   `json:"error,omitempty"`
 	Hint     string   `json:"hint,omitempty"`
 	Problems []string `json:"problems,omitempty"`
-	// Held is how many of its tools and other offers are held back.
+	// Held is the number of the server's tools and other offers that are held back.
 	Held int `json:"held,omitempty"`
 }
 
@@ -93,8 +93,8 @@ func (a *app) indexCommand() *cobra.Command {
 	return c
 }
 
-// failedServers is the error of code 3 when a server could not be listed, or was not
-// waited for.
+// failedServers is the error with exit code 3 if a server could not be listed or was
+// skipped.
 func failedServers(status []upstream.Status) error {
 	var names []string
 	what := "failed"

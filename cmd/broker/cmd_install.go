@@ -142,7 +142,7 @@ func (a *app) installed(project bool) ([]string, error) {
 			return nil, err
 		}
 		if _, err := clients.Uninstall(r); !errors.Is(err, clients.ErrNotInstalled) {
-			list = append(list, c.ID) // what is wrong with its file is said by uninstalling
+			list = append(list, c.ID) // uninstalling reports what is wrong with the file
 		}
 	}
 	return list, nil

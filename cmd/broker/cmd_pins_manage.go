@@ -26,7 +26,7 @@ func (a *app) pinStore(cfg *config.Config, in *stores, changed func(server, what
 		}
 	}
 	o := &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed}
-	if in.db == nil { // versions of pins in a database are small numbers, which another database has too
+	if in.db == nil { // versions in a database are small numbers, which are not unique among databases
 		o.Verdicts = filepath.Join(in.dir, "verdicts.json")
 	}
 	return pins.Open(kept, o)
@@ -57,7 +57,7 @@ func (p apartPins) ChangePins(ctx context.Context, server string, change func(ma
 func (p apartPins) PinsVersion(ctx context.Context, server string) string {
 	version := p.kept.PinsVersion(ctx, p.name(server))
 	if file := p.file[server]; file != "" && version != "" {
-		version += " of " + file // it is another one than that of the same name
+		version += " of " + file // the file was replaced by another one of the same name
 	}
 	return version
 }
@@ -77,8 +77,8 @@ func (a *app) pinMode(cfg *config.Config) pins.Mode {
 	return mode
 }
 
-// withPins is a command's RunE that does f with what SERVER[.NAME] offers, or all
-// servers, as far as that is known; refresh lists it anew first.
+// withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
+// or of all servers, as far as they are known. With refresh it lists the servers first.
 func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.openAnyway(-1)
@@ -109,7 +109,7 @@ func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*
 	}
 }
 
-// serverIn is the configured server that SERVER or SERVER.NAME names, or "".
+// serverIn returns the configured server that SERVER or SERVER.NAME names, or "".
 func (s *session) serverIn(name string) string {
 	longest := ""
 	for _, st := range s.broker.Status() {

@@ -20,7 +20,7 @@ type ruleOptions struct {
 	remove        bool
 }
 
-// A ruleEdit is what policy allow, ask or deny has done.
+// A ruleEdit is the result of policy allow, ask or deny.
 type ruleEdit struct {
 	Config string `json:"config"`
 	// Action is "added", "removed" or "unchanged".
@@ -29,14 +29,14 @@ type ruleEdit struct {
 	Tools  string `json:"tools"`
 	Class  string `json:"class,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Matched are the known tools that the rule is about, and Others those of them that
-	// other rules decide about.
+	// Matched is the number of known tools that the rule matches, and Others are those
+	// of them that other rules decide about.
 	Matched int         `json:"matched"`
 	Others  []otherwise `json:"others,omitempty"`
 	rule    config.ToolRule
 }
 
-// An otherwise is a tool that the policy treats in another way than a new rule says.
+// An otherwise is a tool for which the policy decides differently than the new rule.
 type otherwise struct {
 	Tool   string `json:"tool"`
 	Effect string `json:"effect"`
@@ -80,8 +80,8 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 	return c
 }
 
-// rule is the rule that the words of a command mean. What no known tool matches is a
-// mistake, unless it is to be removed.
+// rule returns the rule that a command describes. A pattern that matches no known tool
+// is an error, unless the rule is to be removed.
 func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect, name string) (r config.ToolRule, err error) {
 	switch o.class {
 	case "", "read", "unknown", "write", "destructive":
@@ -124,7 +124,8 @@ func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect,
 	return r, nil
 }
 
-// plainName reports whether a name stands for itself in a pattern, whatever is behind it.
+// plainName reports whether a name matches only itself in a pattern, whatever follows
+// it.
 func plainName(name string) bool {
 	for _, c := range name {
 		if c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
@@ -134,7 +135,7 @@ func plainName(name string) bool {
 	return name != "" && !strings.Contains(name, "__")
 }
 
-// matchesTool returns nil if a pattern matches a tool that is known.
+// matchesTool returns nil if a pattern matches a known tool.
 func matchesTool(pattern string, tools []*discovery.Tool) error {
 	rules, mistakes := policy.ReadRules(policy.Source{Text: []byte(`{"rules": [` + config.ToolRule{Effect: policy.Deny, Tools: pattern}.String() + `]}`)})
 	if len(mistakes) > 0 {
@@ -189,8 +190,8 @@ func (a *app) editRule(ctx context.Context, r config.ToolRule, remove bool) (e r
 	return e, err
 }
 
-// mayLoosen returns nil unless this runs below a program that uses the broker, without
-// the secret that stands for a person.
+// mayLoosen returns nil unless a program that uses the broker runs this command without
+// the approver's secret.
 func (a *app) mayLoosen(ctx context.Context) error {
 	if os.Getenv("BROKER_APPROVER_TOKEN") == "" && clientAbove(ancestors()) == "" {
 		return nil
@@ -198,7 +199,8 @@ func (a *app) mayLoosen(ctx context.Context) error {
 	return a.askPerson(ctx, "loosen the policy", "broker policy", func() error { return nil })
 }
 
-// effects looks at what the changed policy makes of the tools that the rule is about.
+// effects finds the decisions of the changed policy about the tools that the rule
+// matches.
 func (a *app) effects(s *session, e *ruleEdit) error {
 	cfg, err := loadConfig(e.Config)
 	if err != nil {
@@ -228,7 +230,7 @@ func (a *app) effects(s *session, e *ruleEdit) error {
 	return nil
 }
 
-// maxOthers is how many tools that other rules decide about are printed.
+// maxOthers bounds the printed tools that other rules decide about.
 const maxOthers = 8
 
 func (a *app) printRule(e ruleEdit) error {

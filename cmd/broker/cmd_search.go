@@ -65,14 +65,15 @@ func (a *app) searchCommand() *cobra.Command {
 	return c
 }
 
-// firstWait is how long a server may be starting until searches do not wait for it.
+// firstWait is the time for which a starting server delays searches.
 const firstWait = 10 * time.Second
 
-// search waits for servers that were never listed as a search of a model does, or until a
+// search waits for servers that were never listed, like a model's search, or until a
 // key is pressed.
 func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) (broker.SearchAnswer, error) {
 	a.beginLearning(ctx, s, req.Server)
-	// Those that a daemon has been starting for longer were waited for before.
+	// Earlier searches have waited for servers that a daemon has been starting for
+	// longer.
 	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
 	goOn := make(chan struct{})
 	req.GoOn = goOn

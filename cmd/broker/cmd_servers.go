@@ -75,7 +75,7 @@ func (a *app) serversListCommand() *cobra.Command {
 	return c
 }
 
-// standingOf is why a server has no tools, or does not work.
+// standingOf returns the reason a server has no tools or does not work.
 func standingOf(s api.ServerRow) string {
 	switch {
 	case s.FailedAt != nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
-// An updated is what "broker servers update" prints as JSON.
+// An updated is the JSON output of "broker servers update".
 type updated struct {
 	Server  string `json:"server"`
 	Package string `json:"package"`

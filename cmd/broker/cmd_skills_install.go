@@ -68,7 +68,7 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 	return c
 }
 
-// installHow are options of an installation.
+// installHow are the options of an installation.
 type installHow struct{ force, strict bool }
 
 // isHost reports whether a source is a host that lists its skills: an address

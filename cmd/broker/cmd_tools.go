@@ -24,7 +24,8 @@ type toolRow struct {
 	Server      string `json:"server"`
 	ReadOnly    bool   `json:"read_only"`
 	Description string `json:"description,omitempty"`
-	// Held says why the tool cannot be called: it is held back until a person approves it.
+	// Held is the reason a tool cannot be called: it is held back until a person
+	// approves it.
 	Held string `json:"held,omitempty"`
 }
 
@@ -89,8 +90,8 @@ func (a *app) printTools(rows []toolRow) error {
 	}})
 }
 
-// heldRows are the tools that are held back, of one server or of all. Nothing of them is
-// shown but the name.
+// heldRows returns rows for the tools that are held back, of one server or of all. Only
+// their names are shown.
 func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 	for _, s := range c.Servers() {
 		for _, h := range s.Held {
@@ -132,7 +133,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			d, err := s.broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
 				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]))
-				_ = s.close() // nothing was started
+				_ = s.close() // no server was started
 				return err
 			}
 			closed := s.close()
@@ -153,7 +154,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 	return c
 }
 
-// serverOf is the server that the name of a tool begins with, or "".
+// serverOf returns the server named by the beginning of a tool's name, or "".
 func (s *session) serverOf(tool string) string {
 	if server, ok := s.broker.Catalog().ServerOf(tool); ok {
 		return server.Listing.Server

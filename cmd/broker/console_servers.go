@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// consoleServers are the servers of a config as the console changes them.
+// consoleServers changes the servers of the config for the console.
 type consoleServers struct {
 	file config.ServerFile
 	live func() *config.Config // the config in force

@@ -57,7 +57,7 @@ func groupCommands(root *cobra.Command) {
 // templateHelp prints the help of a command by its template.
 var templateHelp = new(cobra.Command).HelpFunc()
 
-// setRootHelp has the help of root printed by rootHelp.
+// setRootHelp makes rootHelp print the help of root.
 func (a *app) setRootHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd == root {
@@ -69,8 +69,7 @@ func (a *app) setRootHelp(root *cobra.Command) {
 }
 
 // rootHelp prints the help of the program: the first command to run if there is no
-// config, the commands, the pages of the documentation if they are asked for, and exit
-// codes last.
+// config, the commands, on request the pages of the documentation, and the exit codes.
 func (a *app) rootHelp(root *cobra.Command, pages string) {
 	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
 		sayln(a.stdout, "Begin with: broker init")

@@ -17,8 +17,8 @@ func noIndexFlag(c *cobra.Command, skip *bool) {
 	c.Flags().BoolVar(skip, "no-index", false, "do not connect to the servers that were added")
 }
 
-// addedTime bounds how long a command that adds servers waits for them. The broker lists
-// the rest when it serves.
+// addedTime bounds how long a command that adds servers waits for them. The broker
+// lists the rest when it serves.
 const addedTime = 45 * time.Second
 
 // thenIndex ends a command that has added servers, nil for those of the config that

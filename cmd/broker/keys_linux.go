@@ -2,7 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// What reads and sets the terminal.
+// Requests that get and set the state of a terminal.
 const (
 	getTermios = unix.TCGETS
 	setTermios = unix.TCSETS

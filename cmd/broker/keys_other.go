@@ -4,7 +4,7 @@ package main
 
 import "context"
 
-// anyKey returns nothing: no key is read here.
+// anyKey returns a nil channel: this platform reads no keys.
 func (a *app) anyKey(context.Context) (pressed <-chan struct{}, release func()) {
 	return nil, func() {}
 }

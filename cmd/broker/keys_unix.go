@@ -11,9 +11,8 @@ import (
 )
 
 // anyKey returns a channel that is closed when a key is pressed at the terminal, and a
-// function that gives the terminal back, which must be called; that happens when ctx is
-// done, too. Without a terminal, or in
-// the background of one, the channel is nil.
+// function that restores the terminal. The caller must call it; that also happens when
+// ctx is done. Without a terminal, or in its background, the channel is nil.
 func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func()) {
 	in, ok := a.stdin.(*os.File)
 	if !ok || !onTerminal(in) || !onTerminal(a.stderr) {
@@ -21,14 +20,14 @@ func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func
 	}
 	fd := int(in.Fd())
 	if front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || front != unix.Getpgrp() {
-		return nil, func() {} // to change the terminal would stop this process
+		return nil, func() {} // changing the terminal would stop this process
 	}
 	before, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return nil, func() {}
 	}
 	keys := *before
-	keys.Lflag &^= unix.ICANON | unix.ECHO // and ISIG stays: Ctrl-C interrupts
+	keys.Lflag &^= unix.ICANON | unix.ECHO // keep ISIG: Ctrl-C interrupts
 	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 0, 1
 	if err := unix.IoctlSetTermios(fd, setTermios, &keys); err != nil {
 		return nil, func() {}
@@ -36,7 +35,7 @@ func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func
 	key, over, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		defer func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }() // nobody could do better
+		defer func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }() // an error here has no remedy
 		for {
 			select {
 			case <-over:
@@ -58,9 +57,9 @@ func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func
 	return key, sync.OnceFunc(func() { close(over); <-gone })
 }
 
-// isKey reports whether what a terminal has sent is a key that somebody pressed, and not the
-// end of its input, or an answer or event of the terminal, which begins as arrows do.
+// isKey reports whether input of a terminal is a key press, and not the end of the
+// input or a report of the terminal, which begins with an escape as arrow keys do.
 func isKey(sent []byte) bool {
-	const endOfInput, escape = 4, 27 // and 0, if the end came before the terminal was changed
+	const endOfInput, escape = 4, 27 // 0 if the input ended before the terminal was changed
 	return sent[0] != endOfInput && sent[0] != 0 && (sent[0] != escape || len(sent) == 1)
 }

@@ -15,25 +15,25 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
-// askDaemonTime is how long a command waits for what a daemon knows.
+// askDaemonTime bounds how long a command waits for the answer of a daemon.
 const askDaemonTime = time.Second
 
-// askDaemonServers returns how the servers of this config are in the daemon that runs for
-// it; nil if none does, or none that answers soon.
+// askDaemonServers returns the states of the servers in the daemon that runs for this
+// config, or nil if no daemon answers in time.
 func (s *session) askDaemonServers() []upstream.Elsewhere {
 	w, err := daemon.AskWithin(s.state, daemon.OpStatus, daemon.Build{}, askDaemonTime)
 	if err != nil || w.Status == nil {
 		return nil
 	}
 	var list []upstream.Elsewhere
-	if json.Unmarshal(w.Status.Servers, &list) != nil { // a daemon of an earlier version says nothing
+	if json.Unmarshal(w.Status.Servers, &list) != nil { // earlier versions do not send servers
 		return nil
 	}
 	return list
 }
 
-// observeDaemon makes a session know what a running daemon knows of the servers. It
-// reports whether there is one.
+// observeDaemon takes over the states of the servers from a running daemon. It reports
+// whether one is running.
 func (s *session) observeDaemon() bool {
 	list := s.askDaemonServers()
 	if list != nil {
@@ -42,7 +42,8 @@ func (s *session) observeDaemon() bool {
 	return list != nil
 }
 
-// concerned are the servers that a command is about: the only one that it names, or all.
+// concerned returns the servers that a command is about: only, or all of them if only
+// is not the name of a server.
 func (s *session) concerned(only string) []string {
 	var names []string
 	for _, st := range s.broker.Status() {
@@ -53,9 +54,9 @@ func (s *session) concerned(only string) []string {
 	return names
 }
 
-// beginLearning connects, in the background, the servers whose tools are not known, unless
-// they have failed a short time ago or a daemon is starting them. only names the only
-// server that the command is about, if it is one's name.
+// beginLearning connects, in the background, the servers whose tools are not known,
+// except those that failed recently and those that a daemon is starting. If only is the
+// name of a server, the others are left alone.
 func (a *app) beginLearning(ctx context.Context, s *session, only string) {
 	names := s.concerned(only)
 	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(s.broker.Unlisted(), name) })
@@ -68,8 +69,8 @@ func (a *app) beginLearning(ctx context.Context, s *session, only string) {
 	s.broker.Learn(ctx, names...)
 }
 
-// learnMissing is for commands that need the tools of all servers, or of the only one that
-// they are about: it waits until the servers that were never listed are, or have failed.
+// learnMissing waits until the servers that were never listed are listed or have
+// failed. If only is the name of a server, it waits for that one.
 func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
@@ -79,7 +80,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	done()
 }
 
-// known returns a name if it is that of a server, or "".
+// known returns name if a server has it, or "".
 func (s *session) known(name string) string {
 	if s.config.Server(name) == nil {
 		return ""
@@ -87,13 +88,13 @@ func (s *session) known(name string) string {
 	return name
 }
 
-// refreshFlag is the flag of commands that read what is known of the servers.
+// refreshFlag adds the flag --refresh to a command that reads stored listings.
 func refreshFlag(c *cobra.Command, refresh *bool) {
 	c.Flags().BoolVar(refresh, "refresh", false, "connect to the servers and list their tools anew first")
 }
 
-// readKnown makes a session know what is known of its servers without starting any; with
-// refresh it connects to those that the command is about first.
+// readKnown takes over the states of the servers from a running daemon without starting
+// any. With refresh it connects to the servers that the command is about instead.
 func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only string) {
 	if !refresh {
 		s.observeDaemon()
@@ -109,11 +110,11 @@ func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only strin
 	}
 }
 
-// keyAfter is how long a command waits in silence.
+// keyAfter is the time after which a waiting command offers to go on.
 const keyAfter = 500 * time.Millisecond
 
-// goOnByKey shows what each of all servers does that is starting, and calls goOn when a key is
-// pressed, until the function that it returns is called, or ctx is done.
+// goOnByKey shows the progress of starting servers and calls goOn when a key is
+// pressed, until done is called or ctx is done.
 func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (done func()) {
 	stop := a.showProgress(s, all)
 	pressed, release := a.anyKey(ctx)
@@ -142,12 +143,12 @@ func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (
 	return func() { close(over); <-gone; release(); stop() }
 }
 
-// starting are the servers of a session that are being started.
+// starting returns the servers of a session that are starting.
 func starting(s *session) []upstream.Status {
 	return slices.DeleteFunc(s.broker.Status(), func(st upstream.Status) bool { return st.State != upstream.StateStarting })
 }
 
-// standing says how a server is whose tools are not known, on one line.
+// standing describes, on one line, the state of a server whose tools are not known.
 func standing(st upstream.Status, now time.Time) string {
 	switch {
 	case st.State == upstream.StateStarting && st.Err == nil:
@@ -162,7 +163,7 @@ func standing(st upstream.Status, now time.Time) string {
 	return "not listed yet"
 }
 
-// failedAgo says when a server failed, to be followed by the cause.
+// failedAgo returns the time since a failure, to be followed by its cause.
 func failedAgo(state string, at, now time.Time) string {
 	if state != string(upstream.StateNeedsSignIn) {
 		state = "failed"
@@ -170,7 +171,7 @@ func failedAgo(state string, at, now time.Time) string {
 	return fmt.Sprintf("%s %s ago: ", state, spell(now.Sub(at)))
 }
 
-// inTime says when something happens that may be due.
+// inTime returns the time until an attempt, which may be due.
 func inTime(at, now time.Time) string {
 	if !at.After(now) {
 		return "by the next command that needs it"
@@ -178,7 +179,7 @@ func inTime(at, now time.Time) string {
 	return "in " + spell(at.Sub(now))
 }
 
-// spell is a duration as one says it, in its largest unit.
+// spell formats a duration in its largest unit.
 func spell(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:
@@ -191,8 +192,8 @@ func spell(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// notListed is the error of a command about a server whose tools are not known; again is
-// the command that connects to it with --refresh.
+// notListed returns the error for a server whose tools are not known. again is the
+// command that connects to it with --refresh.
 func (s *session) notListed(server, again string) error {
 	for _, st := range s.broker.Status() {
 		if st.Name == server {
@@ -202,7 +203,7 @@ func (s *session) notListed(server, again string) error {
 	return usage("no server is called %q", server)
 }
 
-// forgetFailure makes commands and a daemon try a server again that has failed, as its
+// forgetFailure lets commands and a daemon try a failed server again at once, since the
 // cause may be gone.
 func (a *app) forgetFailure(cfg *config.Config, server string) error {
 	dir, err := config.StateDir(a.stateDir, cfg.Path)
@@ -217,8 +218,8 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 	return err
 }
 
-// printMissing says of each server that the command is about, and whose tools are not
-// known, why, and what to do about it. It returns how many there are.
+// printMissing prints the state of each server that the command is about whose tools
+// are not known, and a command to try next. It returns the number of these servers.
 func printMissing(w io.Writer, s *session, only, prefix string) int {
 	unlisted, missing := s.broker.Unlisted(), []upstream.Status{}
 	concerned := s.concerned(only)

@@ -70,7 +70,7 @@ type app struct {
 	stdout, stderr io.Writer
 	protocol       io.Writer // stdout for MCP, whose texts the gate has cleaned
 
-	variables variables // of servers
+	variables variables // of this process and of a daemon's clients
 
 	configPath string
 	stateDir   string
@@ -94,7 +94,7 @@ type app struct {
 
 	warn func(problem string) // reports what in the config has no effect; may be nil
 
-	tokens api.Tokens // of waiting calls; see withRuns
+	tokens api.Tokens // describes the tokens in waiting calls; see withRuns
 
 	keeping sync.Mutex         // guards what follows; see kept
 	keeps   map[string]*stores // by where they are

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A span is the time from a moment until another, exclusive. A single moment is a span
-// with equal ends.
+// A span is the time from one moment until another, exclusive. If both are equal, it is
+// a single moment.
 type span struct {
 	from, until time.Time
 }
@@ -19,8 +19,8 @@ const momentHelp = "today, yesterday, monday, 2026-01-31, \"2026-01-31 14:00\", 
 
 var errMoment = errors.New("use " + momentHelp)
 
-// parseSpan parses a day, the time of a day, or how long ago a moment was. A weekday is
-// the last one before today.
+// parseSpan parses a day, a time of a day, or a duration before now. A weekday is the
+// last one before today.
 func parseSpan(text string, now time.Time) (span, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
@@ -68,7 +68,7 @@ type momentFlag struct {
 	last bool // a day means its end
 }
 
-// sinceVar adds the flag --since to a command; what names the records that it selects.
+// sinceVar adds the flag --since to a command. what names the records that it selects.
 func sinceVar(flags *pflag.FlagSet, to *time.Time, what string) {
 	flags.Var(&momentFlag{to: to}, "since", "only "+what+" since then: "+momentHelp)
 }

@@ -16,9 +16,9 @@ import (
 )
 
 // withPlugins returns a config with the approved servers of enabled plugins after its
-// own, each as plugin:server. A server of the config with that name takes precedence.
-// Problems of a plugin's servers are notes. It returns an error if it cannot read which
-// plugins are enabled or approved.
+// own, each as plugin:server. A server of the config with the same name takes
+// precedence. Problems of a plugin's servers become notes. It returns an error if it
+// cannot read which plugins are enabled or approved.
 func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg, nil
@@ -56,8 +56,8 @@ func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 	return &merged, nil
 }
 
-// withPluginsOrNote is withPlugins for a command: if it fails, the result has no
-// servers of plugins and a note.
+// withPluginsOrNote is withPlugins for a command: if that fails, it returns the config
+// with a note and without servers of plugins.
 func (a *app) withPluginsOrNote(cfg *config.Config) *config.Config {
 	merged, err := a.withPlugins(cfg)
 	if err == nil {

@@ -74,8 +74,7 @@ func (a *app) busy(what string) (stop func()) {
 	})
 }
 
-// showProgress is meter for servers that are asked for their tools: it says what each
-// does that has not answered.
+// showProgress shows the progress of servers that have not answered yet.
 func (a *app) showProgress(s *session, all int) (stop func()) {
 	return a.meter(func() string {
 		var waiting []string

@@ -16,9 +16,9 @@ import (
 // A project is one as this process uses it. Nil is none.
 type project struct {
 	*config.Project
-	trusted bool   // its servers may start, and its profile takes the place of the default one
+	trusted bool   // servers may start, and profile replaces the default one
 	was     bool   // an earlier version was trusted
-	bound   string // the profile that its clients are bound to, if any
+	bound   string // the profile of its clients, if any
 	ignored error  // another user may have written the file, so it is ignored
 }
 
@@ -173,8 +173,8 @@ func (s *session) see(a *app) {
 	s.broker = s.project.view(s.bound, s.config, a.chosenProfile())
 }
 
-// view returns what remains of a broker that is bound to a profile, or to none. The
-// profile of a trusted project replaces the default one; otherwise both apply.
+// view returns the view for a profile, or for none. The profile of a trusted project
+// replaces the default one; otherwise both apply.
 func (p *project) view(b *broker.Broker, cfg *config.Config, bound string) *broker.Broker {
 	name := ""
 	if bound == "" {

@@ -84,7 +84,7 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 
 // A place is what decides by what broker a client is served.
 type clientPlace struct {
-	own     *variables // the daemon's
+	own     *variables // of the daemon
 	config  *config.Config
 	profile string
 	dir     string // where it works; empty if that is no project
@@ -116,7 +116,7 @@ func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
 // otherPath reports whether the client's PATH differs from the daemon's.
 func (at *clientPlace) otherPath() bool {
 	own, _ := at.own.lookup(pathVariable)
-	path, ok := at.env[pathVariable] // a bridge of an older version does not send it
+	path, ok := at.env[pathVariable] // bridges of older versions do not send it
 	return ok && !samePath(own, path)
 }
 
@@ -147,7 +147,7 @@ func (h *daemonHost) key(at *clientPlace) string {
 	// The address of the config in force tells it from those before it, which rooms
 	// keep.
 	env := maps.Clone(at.env)
-	delete(env, pathVariable) // PATH is compared by its folders
+	delete(env, pathVariable) // compared by its folders instead
 	key, err := json.Marshal([]any{
 		fmt.Sprintf("%p", h.current()), at.profile, env, foldersOf(at.env[pathVariable]), p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.trusted, p.was,
 		fmt.Sprint(p.ignored), fmt.Sprint(at.wrong),

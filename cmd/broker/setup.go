@@ -285,7 +285,8 @@ func tokenVault(dir string, log *slog.Logger) *vault.Vault {
 	return vault.New(filepath.Join(dir, "tokens.sealed"), key, log)
 }
 
-// catalogueDir is where the listings and failures of servers are kept in a state directory.
+// catalogueDir returns the folder of a state directory with the listings and failures
+// of servers.
 func catalogueDir(state string) string { return filepath.Join(state, "catalogue") }
 
 // indexDir is where search indexes are kept in a state directory.

@@ -61,9 +61,9 @@ func (v *skillView) close() {
 	}
 }
 
-// learn connects to the servers that were never asked, waits for them for a while, and
-// says which do not answer. It reports whether there were any. One that has failed a short
-// time ago is left alone.
+// learn connects to the servers that were never listed, waits for them for a limited
+// time, and prints those that do not answer. It reports whether there were any. It
+// skips servers that failed recently.
 func (v *skillView) learn(ctx context.Context) bool {
 	if v.pool == nil {
 		return false

@@ -8,7 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
-// stateOf returns the state directory of a config, and says so if the config has moved.
+// stateOf returns the state directory of a config, and prints a note if the config has
+// moved.
 func (a *app) stateOf(configPath string) (string, error) {
 	dir, note, err := config.OpenState(a.stateDir, configPath, a.daemonRuns)
 	if note != "" {
@@ -17,7 +18,7 @@ func (a *app) stateOf(configPath string) (string, error) {
 	return dir, err
 }
 
-// daemonRuns reports whether a daemon uses a state directory, as far as can be told.
+// daemonRuns reports whether a daemon is known to use a state directory.
 func (a *app) daemonRuns(dir string) bool {
 	build, err := a.build()
 	if err == nil {

@@ -55,11 +55,11 @@ type stores struct {
 	log     *slog.Logger
 
 	switches *state.Document // what is switched off, in db
-	tables   atomic.Bool     // db is known to have the tables of this broker
+	tables   atomic.Bool     // db has the tables of this broker
 }
 
-// kept returns the stores of a config, the same ones until the command ends, and creates
-// the tables of a database.
+// kept returns the stores of a config and creates the tables of a database. It returns
+// the same stores until the command ends.
 func (a *app) kept(cfg *config.Config, dir string) (*stores, error) {
 	st, err := a.connected(cfg, dir)
 	if err == nil {

@@ -19,9 +19,9 @@ func (a *app) switchesOf(cfg *config.Config) skills.Switchboard {
 	return &sharedSwitches{file: file, open: func(write bool) (*state.Document, error) { return a.switchDocument(cfg, write) }}
 }
 
-// switchDocument returns the document of a config's database, the same one until the
-// command ends. Reading it creates no tables: it is nil for a database that no broker
-// has used yet.
+// switchDocument returns the document of a config's database. It returns the same one
+// until the command ends. Reading creates no tables; the document is nil for a database
+// that no broker has used yet.
 func (a *app) switchDocument(cfg *config.Config, write bool) (*state.Document, error) {
 	dir, err := a.stateOf(cfg.Path)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// pathVariable lists the folders of programs. Each client has its own; one client's
-// value has no effect on another.
+// pathVariable lists the folders of programs. Clients may have different values, which
+// do not affect each other.
 const pathVariable = "PATH"
 
-// variables are those of this process, then those that a daemon has taken from clients.
-// The process's own are never set. The zero value is ready to use.
+// variables are the environment variables of this process and those that a daemon has
+// adopted from clients. Those of the process take precedence and are never changed. The
+// zero value is ready to use.
 type variables struct {
 	mu      sync.Mutex
 	adopted map[string]string

@@ -50,7 +50,7 @@ type watcher struct {
 	seen    stamp      // of the config file
 	config  *config.Config
 	plugins string
-	unread  string // why the last check changed nothing
+	unread  string // reason the last check changed nothing
 }
 
 // watch looks for changes until stop is called.
@@ -58,7 +58,7 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	w = &watcher{a: a, s: s, config: s.config}
-	w.plugins, _ = a.pluginState(s.config) // unreadable: it differs as soon as it can be read
+	w.plugins, _ = a.pluginState(s.config) // on an error, the first readable state differs
 	w.seen, _ = stampOf(s.config.Path)
 	w.manage(s.config)
 	changed, unhear := s.stores.switched()
@@ -114,7 +114,7 @@ func (w *watcher) look(all bool) {
 	if all {
 		var err error
 		if installed, err = w.a.pluginState(w.config); err != nil {
-			installed = w.plugins // unchanged until it can be read
+			installed = w.plugins // assume no change until it can be read
 		}
 	}
 	if now == w.seen && installed == w.plugins {
@@ -126,7 +126,7 @@ func (w *watcher) look(all bool) {
 			w.unread = unread.Error()
 			say(w.a.stderr, "broker: the config or a plugin has changed, but %s; the previous settings stay in force until that can be read\n", unread)
 		}
-		return // and checks again later
+		return // check again later
 	}
 	w.seen, w.plugins, w.unread = now, installed, ""
 	if cfg != nil {
@@ -138,12 +138,11 @@ func (w *watcher) look(all bool) {
 	}
 }
 
-// An unreadError means that it cannot be read at this moment which servers of plugins a
-// config has.
+// An unreadError means that the servers of plugins cannot be read at the moment.
 type unreadError struct{ error }
 
-// reload puts the config file in force and returns it. After an *unreadError, nothing
-// has changed.
+// reload reads the config file and applies it. After an *unreadError, nothing has
+// changed.
 func (a *app) reload(s *session) (*config.Config, error) {
 	cfg, err := loadConfig(s.config.Path)
 	var written config.Broker
@@ -176,8 +175,8 @@ func (a *app) reload(s *session) (*config.Config, error) {
 	return cfg, nil
 }
 
-// keepState replaces the state of cfg by that of the config that the broker was started
-// with: no reload opens another database.
+// keepState replaces the state of cfg by that of started: a reload cannot change the
+// database.
 func keepState(cfg, started *config.Config) {
 	cfg.Broker.State, cfg.Broker.StateKey, cfg.Broker.Objects = started.Broker.State, started.Broker.StateKey, started.Broker.Objects
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // withheld returns the variables of well-known programs that are set here but not
-// passed to any of the servers that are programs of this host.
+// passed to any of the servers that run on this host.
 func withheld(servers []config.Server) []string {
 	names := []string{}
 	first := true
@@ -29,8 +29,8 @@ func withheld(servers []config.Server) []string {
 	return orEmpty(names)
 }
 
-// withheldLine returns what to write for a server that needs one of these variables, or
-// "" if there are none.
+// withheldLine returns the line to add for a server that needs one of these variables,
+// or "".
 func withheldLine(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -38,7 +38,7 @@ func withheldLine(names []string) string {
 	return fmt.Sprintf("set here, but not given to servers: %s; for one that needs it, write \"env\": {%q: \"${%s}\"}", strings.Join(names, ", "), names[0], names[0])
 }
 
-// checkVariables checks for variables that servers may miss.
+// checkVariables warns of variables that servers may lack.
 func checkVariables(s *session) (check, bool) {
 	names := withheld(s.config.Servers)
 	return check{Name: "variables", OK: true, Detail: withheldLine(names)}, len(names) > 0

@@ -84,8 +84,8 @@ func forms(value string) []string {
 	return out
 }
 
-// spellings returns the other ways in which JSON encoders escape text. Parts of
-// unreadable messages are shown as they came, in any of them.
+// spellings returns other escaped forms of text in JSON. Unreadable messages are shown
+// unchanged, in any of them.
 func spellings(escaped string) []string {
 	slashes := strings.ReplaceAll(escaped, "/", `\/`)
 	out := []string{escaped, slashes}
@@ -130,7 +130,7 @@ func (h *Hider) InJSON(raw json.RawMessage) json.RawMessage {
 
 // plain returns a JSON text with only the necessary escapes. Encoders differ in whether
 // they escape slashes and non-ASCII characters, and values are searched for in one
-// spelling.
+// form.
 func plain(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`\/`)) && !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
@@ -161,8 +161,8 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return append(out, raw[from:]...)
 }
 
-// Holds reports whether a text, such as a name or an address, contains a secret value,
-// so that it cannot be used after replacing the value.
+// Holds reports whether text contains a secret value. Use it for names and addresses,
+// which are useless after a replacement.
 func (h *Hider) Holds(s string) bool { return h != nil && !h.nameless(s) }
 
 // InErr hides the values in the text of err, and keeps what it wraps.

@@ -17,7 +17,7 @@ func (h *Hider) Listing(l *discovery.Listing) {
 	}
 	raw := plain(gate.Compact(l))
 	if hidden := h.json.Replace(string(raw)); hidden == string(raw) {
-		return // the usual case
+		return // the common case
 	}
 	replace(l, raw)
 	l.Version, l.Instructions, l.Protocol = h.In(l.Version), h.In(l.Instructions), h.In(l.Protocol)
@@ -52,8 +52,8 @@ func (h *Hider) Listing(l *discovery.Listing) {
 	h.rest(l)
 }
 
-// rest hides secrets in all other fields of a listing, also in fields that are added
-// later: a listing is stored on disk.
+// rest hides secrets in all other fields of a listing, including fields that are added
+// in the future: a listing is stored on disk.
 func (h *Hider) rest(l *discovery.Listing) {
 	raw := string(gate.Compact(l))
 	hidden := h.secret.Replace(raw)
@@ -96,8 +96,8 @@ func (h *Hider) nameless(name string) bool {
 	return h.secret.Replace(escaped) == escaped
 }
 
-// InSchema is InJSON for a schema: a value that looks public may be one that the
-// tool takes.
+// InSchema is InJSON for a schema: it does not hide plain values, which may be values
+// that the tool takes.
 func (h *Hider) InSchema(raw json.RawMessage) json.RawMessage {
 	if h == nil || len(raw) == 0 {
 		return raw

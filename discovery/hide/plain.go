@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 )
 
-// plainNames are variables that say how a session, a program or a network is set up.
-// In a message their values say more than their names.
+// plainNames are variables that configure a session, a program or a network. Their
+// values are more useful in a message than their names.
 var plainNames = wordSet(`HOME USER USERNAME LOGNAME USERPROFILE HOMEPATH HOMEDRIVE PWD OLDPWD LANG LANGUAGE TMPDIR TMP TEMP PATH SHELL TZ TERM
 	HOST HOSTNAME PORT EDITOR VISUAL PAGER DISPLAY COLORTERM COLUMNS LINES SHLVL OS COMPUTERNAME APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES
 	SYSTEMROOT WINDIR COMSPEC PATHEXT CI DEBUG NODE_ENV`)
@@ -20,7 +20,7 @@ var plainNames = wordSet(`HOME USER USERNAME LOGNAME USERPROFILE HOMEPATH HOMEDR
 var plainWords = wordSet(`REGION HOST HOSTNAME PORT LEVEL ENV PATH DIR HOME USER PROJECT MODEL LOCALE TIMEOUT MODE ZONE NAME VERSION CLUSTER
 	NAMESPACE FOLDER FILE DEBUG ENABLED DISABLED VERBOSE LIMIT SIZE COUNT`)
 
-// secretWords are words of names whose values are secret, beside those of
+// secretWords are words in the names of secrets, in addition to those of
 // launch.HoldsCredentials.
 var secretWords = wordSet(`PW PWD PASS PASSPHRASE KEY KEYS PAT JWT COOKIE SESSION SIG SIGNATURE SALT DSN WEBHOOK BEARER OTP PIN CRED CREDS PRIVATE`)
 
@@ -32,9 +32,9 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// PlainReference reports whether the value of a reference can be shown: it is a
-// variable of the environment, and IsPlain by its name and by that of the setting that
-// it is in. What comes from a keyring, a person or a program cannot.
+// PlainReference reports whether the value of a reference can be shown: it refers to a
+// variable of the environment, and IsPlain holds for its name and for the name of the
+// setting. Values from a keyring, a person or a program are never shown.
 func PlainReference(reference, setting, value string) bool {
 	name, ok := strings.CutPrefix(reference, "${")
 	if !ok {
@@ -46,8 +46,7 @@ func PlainReference(reference, setting, value string) bool {
 }
 
 // IsPlain reports whether the value of a variable can be shown: neither its name nor
-// its value is like that of a secret, and one of the two says what it is. A value that
-// could be anything is not plain.
+// its value looks like a secret, and at least one of them is known to be harmless.
 func IsPlain(name, value string) bool {
 	if namesSecret(name) || launch.HoldsCredentials("", value) {
 		return false
@@ -73,7 +72,7 @@ func IsPlain(name, value string) bool {
 	return true
 }
 
-// namesSecret reports whether a name, of any style, is that of a secret.
+// namesSecret reports whether a name, in any style, is that of a secret.
 func namesSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	if upper == "PWD" || upper == "OLDPWD" {
@@ -83,7 +82,7 @@ func namesSecret(name string) bool {
 		slices.ContainsFunc(nameWords(upper), func(w string) bool { return secretWords[w] })
 }
 
-// nameWords are the words of a name; there is at least one.
+// nameWords returns the words of a name; at least one.
 func nameWords(name string) []string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
 	if len(words) == 0 {
@@ -92,8 +91,8 @@ func nameWords(name string) []string {
 	return words
 }
 
-// random reports whether a value has a run of characters as keys and tokens have: long,
-// with letters and digits, or with letters of both sizes in no order of words.
+// random reports whether a value has a run of characters like a key or token: long,
+// with letters and digits, or with upper and lower case mixed irregularly.
 func random(value string) bool {
 	for run := range strings.FieldsFuncSeq(value, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '+' || r == '=')

@@ -7,23 +7,23 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// A Failure is the reason for which a server failed, as its output gives it. The texts
-// are those of foreign programs: there is no other sign of the reason.
+// A Failure is the reason for which a server failed, read from its output. The texts
+// are those of foreign programs, which give no other sign of the reason.
 type Failure struct {
 	// Cause is one line; it is empty if nothing was written.
 	Cause string
 	// Hint is a step that may help; it may be empty.
 	Hint string
-	// Known is set if the form of Cause was recognized. Otherwise Cause is the line that
-	// says most.
+	// Known is set if the form of Cause was recognized. Otherwise Cause is the most
+	// informative line.
 	Known bool
 }
 
 // maxCause bounds a cause, in characters.
 const maxCause = 300
 
-// Explain finds the reason in the lines that a server wrote to stderr, and to stdout
-// without being MCP.
+// Explain finds the reason in the lines that a server wrote to stderr, and in those on
+// stdout that are not MCP.
 func Explain(stderr, stdout []string) Failure {
 	for _, lines := range [][]string{stderr, stdout} {
 		for _, r := range rules {
@@ -44,8 +44,7 @@ func Explain(stderr, stdout []string) Failure {
 	return Failure{}
 }
 
-// Cause returns the line of a server's stderr that says most about why it failed,
-// or "".
+// Cause returns the line of a server's stderr that best explains its failure, or "".
 func Cause(lines []string) string { return Explain(lines, nil).Cause }
 
 // A rule recognizes one form of a failure.
@@ -55,8 +54,8 @@ type rule struct {
 	hintOf func(cause string) string // replaces hint
 }
 
-// rules are tried in this order: reports of package managers and loaders are certain,
-// complaints about settings may be warnings.
+// rules are tried in this order. Reports of package managers and loaders come first,
+// since they are certain; complaints about settings may be warnings.
 var rules = []rule{
 	{find: npmReport, hintOf: npmHint},
 	{find: boxed, hint: "check the package's name and version, and the network"},
@@ -118,8 +117,9 @@ func lastOf(patterns ...string) func([]string) string {
 	}
 }
 
-// joined returns a search for the first line that matches, with those from before it,
-// if that is negative, and up to behind lines after it.
+// joined returns a search for the first line that matches, joined with up to behind
+// lines after it. If the line continues a sentence, the -before lines before it are
+// included.
 func joined(pattern string, before, behind int) func([]string) string {
 	re := lazyregexp.New(pattern)
 	return func(lines []string) string {
@@ -136,7 +136,7 @@ func joined(pattern string, before, behind int) func([]string) string {
 	}
 }
 
-// together joins lines that one message was wrapped to, up to a blank one.
+// together joins the wrapped lines of one message, up to a blank one.
 func together(lines []string) string {
 	text := ""
 	for _, line := range lines {
@@ -153,8 +153,8 @@ func together(lines []string) string {
 	return text
 }
 
-// newest returns of the last twenty lines the newest that mentions an error, or else
-// the newest. A stack trace ends in frames and braces, and a report in advice.
+// newest returns the last of the final twenty lines that mentions an error, or else the
+// last line. Stack traces end in frames and braces, and reports in advice.
 func newest(lines []string) string {
 	last := ""
 	for i := len(lines) - 1; i >= 0 && i >= len(lines)-20; i-- {
@@ -172,5 +172,5 @@ func newest(lines []string) string {
 	return last
 }
 
-// noise is a line that says nothing about a failure.
+// noise matches lines that do not explain a failure.
 var noise = lazyregexp.New(`(?i)^$|^at |^npm (warn|notice|error|err!)|^[\^~{}\[\](),; |+-]*$|^Node\.js v\d|^Run 'docker run --help'|^For more information|^Try '.*--help|^(Downloading|Downloaded|Installed|Prepared|Resolved|Audited|Building|Built|Updating|Updated) |^note: |^Stack backtrace`)

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// npmReport returns the code of npm's report and the line that holds the cause: the
-// first error in it, or else the first that says anything.
+// npmReport returns the error code of npm's report and the line with the cause: the
+// first error in it, or else the first informative line.
 func npmReport(lines []string) string {
 	code, first, failed, call, path := "", "", "", "", ""
 	var more []string
@@ -64,13 +64,13 @@ func npmReport(lines []string) string {
 var (
 	npmCodeWord = lazyregexp.New(`^E[A-Z0-9_]+$`)
 	npmGist     = lazyregexp.New(`^Not compatible with your version of node`)
-	// npmEmpty is a line of npm's report that names no cause.
+	// npmEmpty matches lines of npm's report that name no cause.
 	npmEmpty = lazyregexp.New(`(?i)^((code|syscall|errno|enoent|signal|command|path|dest|cwd|stack|404|network|notarget|notsup|engine|eresolve)( \S+)?|(path|dest|cwd|command) .*|Unsupported engine|A complete log of this run.*)?$`)
 )
 
-// npmLine returns what a line of npm's report on a failure says.
+// npmLine returns the message in a line of npm's report on a failure.
 func npmLine(line string) (rest string, ok bool) {
-	for _, prefix := range []string{"npm error", "npm ERR!"} { // the latter until npm 9
+	for _, prefix := range []string{"npm error", "npm ERR!"} { // npm 9 and older write the latter
 		if rest, ok = strings.CutPrefix(line, prefix); ok {
 			return strings.TrimSpace(rest), true
 		}
@@ -78,7 +78,7 @@ func npmLine(line string) (rest string, ok bool) {
 	return "", false
 }
 
-// npmHint returns what to do about an error of npm.
+// npmHint returns the advice for an error of npm.
 func npmHint(cause string) string {
 	for _, h := range []struct{ codes, hint string }{
 		{"E404", "check the name of the package; a private one needs its registry and a sign-in in .npmrc"},
@@ -101,7 +101,7 @@ func npmHint(cause string) string {
 }
 
 // boxed returns the message of a report whose parts are drawn as a tree, as uv and pnpm
-// print them.
+// print it.
 func boxed(lines []string) string {
 	for i, line := range lines {
 		head := boxHead.FindStringSubmatch(line)
@@ -150,7 +150,7 @@ func wantsNode(lines []string) string {
 	return ""
 }
 
-// badEngine returns what npm warned of: a package that asks for another Node.js.
+// badEngine returns npm's warning of a package that requires another Node.js.
 func badEngine(lines []string) string {
 	parts := map[string]string{}
 	for _, line := range lines {
@@ -166,8 +166,8 @@ func badEngine(lines []string) string {
 
 var engineLine = lazyregexp.New(`^npm (?:warn|WARN) EBADENGINE\s+(package|required):.*'([^']+)'`)
 
-// versionTrouble matches errors that a script shows in a Node.js that is too old, or
-// too new, for it.
+// versionTrouble matches errors of scripts that run in an unsupported version of
+// Node.js.
 var versionTrouble = lazyregexp.New(`SyntaxError|ReferenceError|ERR_REQUIRE|ERR_UNSUPPORTED|ERR_UNKNOWN|is not a function|does not provide an export|is not defined`)
 
 // nodeError returns the last error with a stack trace at the left margin, as Node.js,
@@ -190,7 +190,7 @@ func nodeError(lines []string) string {
 					break
 				}
 				said = append(said, l)
-				if strings.HasPrefix(l, "error: ") { // of Deno and Bun, which show the code next
+				if strings.HasPrefix(l, "error: ") { // Deno and Bun show the code next
 					break
 				}
 			}
@@ -200,7 +200,7 @@ func nodeError(lines []string) string {
 	return ""
 }
 
-// nodeText completes the text of an error by what follows it.
+// nodeText completes the text of an error by the lines after it.
 func nodeText(text string, rest []string) string {
 	if m := rejected.FindStringSubmatch(text); m != nil {
 		text = "unhandled rejection: " + m[1]
@@ -227,7 +227,7 @@ var (
 	rejected    = lazyregexp.New(`The promise rejected with the reason "(.*?)"\.?$`)
 )
 
-// nodeHint returns what to do about an error of a script.
+// nodeHint returns the advice for an error of a script.
 func nodeHint(cause string) string {
 	if versionTrouble.MatchString(cause) {
 		return "it may need another Node.js (node --version), or another version of the package"
@@ -270,10 +270,10 @@ func pythonError(lines []string) string {
 	return firstOf(`python[\d.]*(\.exe)?: (No module named|can't open file|Error while finding module|can't find '__main__')`)(lines)
 }
 
-// exception returns the message behind the frames of a traceback.
+// exception returns the message after the frames of a traceback.
 func exception(title string, lines []string) string {
 	margin := len(title) - len(strings.TrimLeft(title, " "))
-	if !strings.HasPrefix(strings.TrimSpace(title), "Traceback") { // in a box, or behind the time of a log
+	if !strings.HasPrefix(strings.TrimSpace(title), "Traceback") { // in a box, or after a log's time
 		margin = 0
 	}
 	environ := false

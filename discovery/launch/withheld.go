@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// wanted are variables in which well-known programs find their settings and
-// credentials. Shells have them; servers get them only if the configuration says so.
+// wanted are variables that configure well-known programs or contain their credentials.
+// Shells have them; servers get them only if the configuration passes them on.
 var wanted = []string{
 	"KUBECONFIG", "HELM_CONFIG_HOME",
 	"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CA_BUNDLE",

@@ -15,8 +15,8 @@ import (
 // maxOffers is how many prompts, resources and templates are listed of each.
 const maxOffers = 1000
 
-// Pages returns the entries of a list that fetch reads page by page. The list ends where
-// a page repeats, and after maxPages.
+// Pages returns the entries of a list that fetch reads page by page. It stops at a
+// repeated page and after maxPages pages.
 func Pages[T any](fetch func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var pages Pager

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// A release is what npm's registry says about one version of a package.
+// A release is the entry of one version of a package in npm's registry.
 type release struct {
 	Version    string          `json:"version"`
 	Engines    json.RawMessage `json:"engines"` // an object; old packages have lists
@@ -21,10 +21,10 @@ type release struct {
 	Latest     string          `json:"dist-tags.latest"`
 }
 
-// words is a list of words, or one.
+// words is a JSON list of strings, or one string.
 type words []string
 
-// UnmarshalJSON takes anything: what is neither a list nor a word restricts nothing.
+// UnmarshalJSON never fails: a value of another type restricts nothing.
 func (w *words) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
@@ -32,7 +32,7 @@ func (w *words) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var all []string
-	_ = json.Unmarshal(b, &all) // else none
+	_ = json.Unmarshal(b, &all) // leave it empty otherwise
 	*w = all
 	return nil
 }
@@ -40,10 +40,10 @@ func (w *words) UnmarshalJSON(b []byte) error {
 // A machine is what packages have requirements for.
 type machine struct{ node, npm, os, cpu, libc string }
 
-// unfit returns why a release does not run on m, by the rules of npm, or "".
+// unfit returns the reason a release does not run on m, by the rules of npm, or "".
 func (r release) unfit(m machine) string {
 	var engines map[string]string
-	_ = json.Unmarshal(r.Engines, &engines) // another form restricts nothing, as for npm
+	_ = json.Unmarshal(r.Engines, &engines) // like npm, ignore other types
 	if want := engines["node"]; want != "" && !inRange(m.node, want) {
 		return fmt.Sprintf("needs Node.js %s, this is %s", want, m.node)
 	}
@@ -61,7 +61,7 @@ func (r release) unfit(m machine) string {
 	return ""
 }
 
-// allow reports whether a list of words and "!words" contains have.
+// allow reports whether a list of words and "!words" allows have.
 func (w words) allow(have string) bool {
 	if len(w) == 1 && w[0] == "any" {
 		return true
@@ -72,7 +72,7 @@ func (w words) allow(have string) bool {
 	return slices.Contains(w, have) || !slices.ContainsFunc(w, func(x string) bool { return !strings.HasPrefix(x, "!") })
 }
 
-// deprecated reports whether the author warns of r.
+// deprecated reports whether the author has deprecated r.
 func (r release) deprecated() bool {
 	return len(r.Deprecated) > 0 && string(r.Deprecated) != "false" && string(r.Deprecated) != `""`
 }
@@ -83,21 +83,20 @@ var (
 	hyphens      = lazyregexp.New(`(\S+)\s+-\s+(\S+)`)
 )
 
-// number returns major, minor and patch of a version as one number that grows with
-// them.
+// number combines major, minor and patch of a version into a number for comparisons.
 func number(version string) (n [3]uint64, ok bool) {
 	m := plainVersion.FindStringSubmatch(version)
 	if m == nil {
 		return n, false
 	}
 	for i := range n {
-		n[i], _ = strconv.ParseUint(m[i+1], 10, 64) // digits
+		n[i], _ = strconv.ParseUint(m[i+1], 10, 64) // matched as digits
 	}
 	return n, true
 }
 
-// older reports whether a is an older version than b. Of the same number, one with a
-// suffix is older.
+// older reports whether version a is older than b. A pre-release is older than its
+// release.
 func older(a, b string) bool {
 	x, _ := number(a)
 	y, _ := number(b)
@@ -107,8 +106,8 @@ func older(a, b string) bool {
 	return strings.Contains(a, "-") && !strings.Contains(b, "-")
 }
 
-// inRange reports whether version is in a range of npm, such as "^20.10 || >=22". What
-// is not a range contains nothing.
+// inRange reports whether version is in an npm range, such as "^20.10 || >=22". An
+// invalid range contains nothing.
 func inRange(version, text string) bool {
 	v, ok := number(version)
 	if !ok {
@@ -139,7 +138,8 @@ func holds(v [3]uint64, text string) bool {
 		}
 		from[given] = n
 	}
-	// next is the first number behind all that the written digits begin.
+	// next returns the smallest number above all versions that begin with the written
+	// digits.
 	next := func(digits int) [3]uint64 {
 		n := [3]uint64{}
 		copy(n[:], from[:digits])

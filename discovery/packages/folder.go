@@ -15,12 +15,12 @@ import (
 )
 
 // A RunnerFolder is an empty folder in which package runners start. In the working
-// folder of a server they would prefer its programs in node_modules, and its settings
-// in .npmrc, package.json and the like, which anybody may have put there. It is safe
-// for concurrent use. Close must be called.
+// folder of a server they would prefer its programs in node_modules and its settings,
+// such as .npmrc and package.json, which anybody may have put there. It is safe for
+// concurrent use. Close must be called.
 type RunnerFolder struct {
 	mu   sync.Mutex
-	dir  string // "" until there is a temporary one
+	dir  string // empty until the temporary folder exists
 	temp bool
 	made bool
 }
@@ -51,8 +51,8 @@ const (
 
 // shellScript is the shell with which npm starts the program of a package; it changes
 // to the working folder first. npm also starts installation scripts with it, which stay
-// in their folder. Both scripts remove from PATH the folders above the runner's folder
-// that npm and bun add.
+// in their folder. Both scripts remove from PATH the folders above the runner's folder,
+// which npm and bun add.
 const shellScript = `#!/bin/sh
 shell=${MCPBROKER_SHELL:-/bin/sh}
 if [ "$npm_lifecycle_event" = npx ]; then
@@ -61,7 +61,7 @@ fi
 exec "$shell" "$@"
 `
 
-// runScript starts a program of a package: the one named $1, or the only one.
+// runScript starts a program of a package: $1, or the only one.
 const runScript = `#!/bin/sh
 bin=$1
 shift
@@ -146,8 +146,8 @@ func writeProgram(path, text string) error {
 
 // Confine returns c with its package runner in the folder, if the runner would read its
 // working folder. The runner starts its program in the working folder of c if it
-// supports that; otherwise away is true. A runner that is asked for a program of the
-// working folder by its path is not changed.
+// supports that; otherwise away is true. Confine does not change a runner that is given
+// the path of a program in the working folder.
 func (f *RunnerFolder) Confine(c launch.Command) (confined launch.Command, away bool, err error) {
 	r, ok := findRunner(c)
 	if !ok {

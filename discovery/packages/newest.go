@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// newest returns the version that "npm install" would take here: the one of the tag
+// newest returns the version that "npm install" would choose here: the one tagged
 // "latest" if it runs on this machine, or else the highest that does. Unlike npm, it
-// takes no version that a tag names and that does not run here.
+// never chooses a tagged version that does not run here.
 func (n *npm) newest(ctx context.Context, known string) (version, skipped string, err error) {
 	asked := n.spec.asked(n.spec.Version)
 	isRange := n.spec.Version == "" || strings.TrimSpace(comparator.ReplaceAllString(n.spec.Version, "")) == ""
-	if n.spec.Version != "" && n.spec.Version != "*" && isRange { // of "*", npm view shows the latest only
+	if n.spec.Version != "" && n.spec.Version != "*" && isRange { // for "*", npm view shows only the latest
 		list, m, err := n.view(ctx, asked)
 		if err != nil {
 			return "", "", err
 		}
 		return pick(list, m)
 	}
-	list, m, err := n.view(ctx, asked) // what the tag names
+	list, m, err := n.view(ctx, asked) // the tagged versions
 	if err != nil {
 		return "", "", err
 	}
@@ -49,7 +49,8 @@ func (n *npm) newest(ctx context.Context, known string) (version, skipped string
 	return version, skipped, err
 }
 
-// pick returns the best of the releases in a range, and why a higher one is not taken.
+// pick returns the best of the releases in a range, and the reason no higher one is
+// chosen.
 func pick(list []release, m machine) (version, skipped string, err error) {
 	best, fits, top := release{}, false, release{}
 	for _, r := range list {
@@ -73,8 +74,8 @@ func pick(list []release, m machine) (version, skipped string, err error) {
 	return best.Version, skipped, nil
 }
 
-// view asks the registry for the releases that a word such as "name@^1" means, of which
-// there is at least one, and this machine for what they need.
+// view asks the registry for the releases that match a spec such as "name@^1", at least
+// one, and this machine for its properties.
 func (n *npm) view(ctx context.Context, wanted string) ([]release, machine, error) {
 	out, err := output(ctx, n.c, n.root, append(n.npm[:len(n.npm):len(n.npm)], "view", "--prefix", n.root, "--json", "--prefer-online", "--no-update-notifier", "--loglevel=error",
 		wanted, "version", "engines", "os", "cpu", "libc", "deprecated", "dist-tags.latest"))
@@ -88,7 +89,7 @@ func (n *npm) view(ctx context.Context, wanted string) ([]release, machine, erro
 	var list []release
 	for _, one := range all {
 		var r release
-		if json.Unmarshal(one, &r.Version) != nil { // a release with nothing else is its version
+		if json.Unmarshal(one, &r.Version) != nil { // without requirements it is only the version
 			_ = json.Unmarshal(one, &r) // checked next
 		}
 		if npmNumber.MatchString(r.Version) {
@@ -104,7 +105,8 @@ func (n *npm) view(ctx context.Context, wanted string) ([]release, machine, erro
 
 const askMachine = `[process.versions.node,process.platform,process.arch,process.platform==="linux"?((process.report.excludeNetwork=true,process.report.getReport().header.glibcVersionRuntime)?"glibc":"musl"):"none"].join(" ")`
 
-// machine asks node what it is, and npm if that counts.
+// machine asks node for its version and platform, and npm for its version if a release
+// requires one.
 func (n *npm) machine(ctx context.Context, withNPM bool) (machine, error) {
 	out, err := output(ctx, n.c, n.c.Dir, []string{n.node, "-p", askMachine})
 	if err != nil {

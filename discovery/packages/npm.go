@@ -26,8 +26,8 @@ type npm struct {
 	npm  []string // the command
 }
 
-// newNPM finds node and npm where npx finds them, and the global installation that npx
-// would prefer to a package of the registry.
+// newNPM finds the node and npm that npx would use, and the global installation that
+// npx would prefer to a package of the registry.
 func newNPM(c launch.Command, spec Spec, root string) (*npm, error) {
 	npx, err := launch.LookPath(spec.program, c.Dir, c.Env)
 	if err != nil {
@@ -64,8 +64,8 @@ func beside(npx, name string, env []string) (string, error) {
 }
 
 // preferred returns the global installation that npx would run instead of a package of
-// the registry, or "". It ignores programs in a project's folders: anybody may have put
-// them there.
+// the registry, or "". It ignores programs in a project's folders, which anybody may
+// have put there.
 func preferred(spec Spec, bin string) string {
 	for _, modules := range []string{filepath.Join(bin, "node_modules"), filepath.Join(filepath.Dir(bin), "lib", "node_modules")} {
 		if global := filepath.Join(modules, filepath.FromSlash(spec.Name)); exists(global) {

@@ -27,7 +27,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // A CommandError means that a package manager ended with an error.
 type CommandError struct {
-	Said launch.Failure // what it wrote
+	Said launch.Failure // from its output
 	Err  error
 }
 

@@ -8,11 +8,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// runModule does what "python -m" does, without the working folder among the folders of
-// modules if the module is installed. Its first argument is the module. Python puts the
-// working folder first, so any file there that has the name of a module of the server,
-// or of the standard library, would run. A module that is not installed is code of the
-// folder.
+// runModule is "python -m" with the module as its first argument, but without the
+// working folder in the module path if the module is installed. Python puts the working
+// folder first, so a file there with the name of a module of the server or of the
+// standard library would run. A module that is not installed is code of the folder.
 const runModule = `import sys
 here = sys.path[:1] == [""]
 if here: del sys.path[0]
@@ -29,11 +28,11 @@ var (
 	pythonFlags = lazyregexp.New(`^-(?:[bBdEhiIOPqRsSuvVx?]+|\d+(?:\.\d+)?(?:-\d+)?)$`)
 )
 
-// InstalledModule returns c without the working folder among the folders of modules, if
-// c is "python -m" of an installed module.
+// InstalledModule returns c without the working folder in the module path if c is
+// "python -m" of an installed module.
 func InstalledModule(c launch.Command) launch.Command {
 	name, from := programName(c.Program), 0
-	if slices.Contains(wrappers, name) && name != "cmd" { // whose arguments have no line breaks
+	if slices.Contains(wrappers, name) && name != "cmd" { // their arguments cannot have line breaks
 		from = 1 + slices.IndexFunc(c.Args, func(a string) bool { return pythons.MatchString(programName(a)) })
 		if from == 0 {
 			return c

@@ -10,13 +10,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// A runnerKind is the way in which a package runner learns where its program starts.
+// A runnerKind says how a package runner learns in which folder to start its program.
 type runnerKind int
 
 const (
-	ofNPM    runnerKind = iota // by its shell
-	byScript                   // it runs a script of ours in the environment of the package
-	untold                     // no way
+	ofNPM    runnerKind = iota // from its shell
+	byScript                   // from a script of ours that it runs in the package's environment
+	untold                     // it cannot
 )
 
 // A runnerCall is a package runner in a command that would read its working folder.
@@ -28,8 +28,8 @@ type runnerCall struct {
 	word int
 	// at is the index of the argument that names the program, or of a shell's script.
 	at int
-	// pkg is the package, if only at names it, and program the program to run, for
-	// byScript; program is "" if that is unknown.
+	// pkg is the package, if only the argument at names it. program is the program to
+	// run, for byScript, or "" if unknown.
 	pkg, program string
 	// inShell is set for a runner in the script of a shell, which is split in two.
 	inShell        bool
@@ -40,12 +40,13 @@ type runnerCall struct {
 // working folder, such as "npm run", and programs that do not read it, such as uvx, are
 // not listed.
 type runner struct {
-	// verb is the first word, if only that makes it a package runner.
+	// verb is the first word, if the program is a package runner only with it.
 	verb []string
 	kind runnerKind
-	// values are options with a value in the next word, flags options without one.
+	// values are options with a value in the next word; flags are options without a
+	// value.
 	values, flags []string
-	// local are options that ask for the code of the working folder.
+	// local are options that select code in the working folder.
 	local []string
 	// named are options that name the package.
 	named []string
@@ -76,7 +77,7 @@ var (
 	}
 )
 
-// runners are the package runners by name, one entry for each verb of a program.
+// runners are the package runners by name, with one entry for each verb.
 var runners = map[string][]runner{
 	"npx":  {npmRunner},
 	"npm":  {withVerb(npmRunner, "exec", "x")},
@@ -155,7 +156,7 @@ func inShellText(args []string) (runnerCall, bool) {
 }
 
 // read parses the arguments of a runner. It returns false if they do not name a
-// package, or name one of the working folder. inFolder is set if the working folder is
+// package, or name one in the working folder. inFolder is set if the working folder is
 // configured.
 func (r runner) read(args []string, inFolder bool, name string) (runnerCall, bool) {
 	call := runnerCall{kind: r.kind, at: -1}
@@ -199,7 +200,8 @@ func (r runner) read(args []string, inFolder bool, name string) (runnerCall, boo
 	return r.target(call, args[i], named, known, inFolder, name)
 }
 
-// target adds to call the program that the runner runs, from its first word.
+// target adds the program that the runner runs to call. word is the first word of the
+// program.
 func (r runner) target(call runnerCall, word, named string, known, inFolder bool, name string) (runnerCall, bool) {
 	switch {
 	case name == "deno" && !strings.HasPrefix(word, "npm:") && !strings.HasPrefix(word, "jsr:"):
@@ -207,7 +209,7 @@ func (r runner) target(call runnerCall, word, named string, known, inFolder bool
 	case name == "uv" && (named == "" || inFolder || strings.HasSuffix(word, ".py") || strings.ContainsAny(word, `/\`) || word == "-"):
 		return call, false // it is for a project, or a script
 	case !known || r.kind != byScript:
-	case strings.HasPrefix(name, "bun") && !inFolder: // older ones have no --package
+	case strings.HasPrefix(name, "bun") && !inFolder: // older versions have no --package
 	case named != "":
 		call.program = word
 	default:
@@ -219,7 +221,7 @@ func (r runner) target(call runnerCall, word, named string, known, inFolder bool
 	return call, true
 }
 
-// isLocal reports whether a word names a package of the working folder.
+// isLocal reports whether a word names a package in the working folder.
 func isLocal(word string) bool {
 	word = strings.Trim(word, `'"`)
 	for _, prefix := range []string{"./", "../", `.\`, `..\`, "file:.", "link:.", "workspace:"} {

@@ -67,7 +67,7 @@ func Parse(program string, args []string) (Spec, error) {
 	case "npx", npmExec:
 		names := []string{"--package", "-p"}
 		if name == npmExec {
-			names = names[:1] // where -p is another option
+			names = names[:1] // -p is another option there
 		}
 		s, err = readRunner(args[skipped:], []string{"-y", "--yes"}, names)
 		if err == nil && name == npmExec {
@@ -123,8 +123,8 @@ func readRunner(args, ignored, names []string) (Spec, error) {
 
 const npmExec = "npm exec"
 
-// asRunner returns the runner that a command is equivalent to, and the number of
-// arguments that are its verb.
+// asRunner returns the runner to which a command is equivalent, and the number of
+// arguments of its verb.
 func asRunner(name string, args []string) (runner string, verbs int) {
 	switch {
 	case name == "npm" && len(args) > 0 && (args[0] == "exec" || args[0] == "x"):

@@ -52,7 +52,7 @@ type Store struct {
 	wg       sync.WaitGroup
 	installs map[string]*install
 	failed   map[string]failure
-	planned  map[string]bool              // see later
+	planned  map[string]bool              // see checkLater
 	reviews  map[string]map[string]Review // by package and server
 }
 
@@ -110,8 +110,9 @@ type manager interface {
 	install(ctx context.Context, dir, version string) error
 	// installed is the version that is installed in dir.
 	installed(dir string) (string, error)
-	// newest asks the registry for the version that is meant and that runs here, "" if
-	// none does; known is the one in use, or "". It returns why another is skipped.
+	// newest asks the registry for the version that the spec selects and that runs
+	// here, or "". known is the one in use, or "". It also returns the reason another
+	// version is skipped.
 	newest(ctx context.Context, known string) (version, skipped string, err error)
 	// command starts the program in dir; an error means that it is not whole.
 	command(dir string) (launch.Command, error)
@@ -136,9 +137,9 @@ func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, 
 	return s.ReviewedCommand(ctx, c, "", func(context.Context, Update) error { return nil })
 }
 
-// ReviewedCommand is Command for a server. Before a newer version of its package is used,
-// review must agree, and so must those of all servers that use the package. With a nil
-// review, no newer version is looked for.
+// ReviewedCommand is Command for a server. A newer version of its package is used only
+// if review and the reviews of all servers that use the package agree. With a nil
+// review, it does not look for newer versions.
 func (s *Store) ReviewedCommand(ctx context.Context, c launch.Command, server string, review Review) (launch.Command, error) {
 	spec, err := Parse(c.Program, c.Args)
 	if err != nil {
@@ -282,7 +283,7 @@ func (s *Store) install(r request, version string) error {
 	s.log.Info("installed", "package", r.asked(version), "took", time.Since(start))
 	s.prune(r.root)
 	if r.Exact() || !first {
-		return nil // who has asked for a version notes it
+		return nil // the caller that asked for a version records it
 	}
 	return s.note(r.Spec, r.root, known{Version: version, Checked: time.Now()})
 }

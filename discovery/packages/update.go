@@ -10,14 +10,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// An Update is a newer version of a package, which is installed and not used yet.
+// An Update is a newer version of a package that is installed and not used yet.
 type Update struct{ Package, Old, New string }
 
 // A Review reports an error if an update must wait for a person. It is called in the
 // background.
 type Review func(ctx context.Context, u Update) error
 
-// Held is a newer version that is not used.
+// A Held is a newer version that is not used.
 type Held struct {
 	Version string `json:"version"`
 	Why     string `json:"why"`
@@ -26,7 +26,7 @@ type Held struct {
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-// reviewLimit is how long the reviews of an update may take.
+// reviewLimit bounds the reviews of an update.
 const reviewLimit = 3 * time.Minute
 
 // maxWhy bounds the text of a Held, in characters.
@@ -51,7 +51,7 @@ func (s *Store) Held(spec Spec) *Held {
 	return k.Held
 }
 
-// Accept uses the held version of a package from the next start on.
+// Accept makes the held version of a package the one in use from the next start on.
 func (s *Store) Accept(spec Spec) (version string, err error) {
 	k := s.known(spec)
 	switch {
@@ -64,7 +64,8 @@ func (s *Store) Accept(spec Spec) (version string, err error) {
 }
 
 // check asks the registry for a newer version, installs it beside the old one, and uses
-// it from the next start on if all reviews agree. It is done for a day, however it ends.
+// it from the next start on if all reviews agree. It does so once a day, whatever the
+// outcome.
 func (s *Store) check(r request) error {
 	k := s.known(r.Spec)
 	if time.Since(k.Checked) < checkEvery {
@@ -150,7 +151,7 @@ func (s *Store) review(r request, old, version string) error {
 	return nil
 }
 
-// newest asks the registry, when no installation wants the processor.
+// newest asks the registry when no installation is running.
 func (s *Store) newest(ctx context.Context, r request, old string) (version, skipped string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -78,8 +78,8 @@ func (u *uv) installed(dir string) (string, error) {
 	return "", fmt.Errorf("uv has not installed %s", u.spec.Name)
 }
 
-// newest returns what uv takes for its Python, by "requires-python" and the wheels that
-// are there.
+// newest returns the version that uv would choose for its Python, by "requires-python"
+// and the available wheels.
 func (u *uv) newest(ctx context.Context, _ string) (version, skipped string, err error) {
 	dir, err := os.MkdirTemp("", "broker-uv-*")
 	if err != nil {

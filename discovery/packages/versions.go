@@ -15,7 +15,7 @@ import (
 // A known version is what a package without an exact one was last.
 type known struct {
 	Version string    `json:"version"`
-	Checked time.Time `json:"checked"` // when the registry was asked
+	Checked time.Time `json:"checked"` // last query of the registry
 	Held    *Held     `json:"held,omitempty"`
 }
 

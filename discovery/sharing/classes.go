@@ -15,16 +15,16 @@ const (
 	destructive = "destructive"
 )
 
-// A judged is the class of some tools of a published server, and why.
+// A judged is the class of some tools of a published server, and the reason.
 type judged struct {
 	class, why string
-	tools      string // their names, with spaces between them
+	tools      string // names, separated by spaces
 }
 
-// A server that was reviewed. What is not judged keeps the class that its name and its
-// server's annotations give it: they were right.
+// A reviewed server. A tool that is not judged keeps the class from its name and its
+// server's annotations, which were right.
 type reviewedServer struct {
-	packages string // as in published, with spaces between them
+	packages string // as in published, separated by spaces
 	judged   []judged
 }
 
@@ -37,10 +37,10 @@ const (
 	addsOnly   = "it adds something, and changes nothing that is there"
 )
 
-// reviews are the servers that most people have. A tool is judged by hand, from what
-// it does with the worst arguments that its schema allows; it gets a milder class than
-// its server's hints only if nothing is lost by it for good. What deletes, overwrites,
-// runs code or uploads files of the user is never made milder.
+// reviews are the most widely used servers. A tool is judged by a person, from what it
+// does with the worst arguments that its schema allows; it gets a milder class than its
+// server's hints only if it cannot lose anything for good. Tools that delete,
+// overwrite, run code or upload the user's files never get a milder class.
 var reviews = []reviewedServer{
 	{"@playwright/mcp mcp/playwright mcr.microsoft.com/playwright/mcp", []judged{
 		{write, looksAt, "browser_close browser_resize browser_emulate_media browser_navigate browser_navigate_back browser_hover browser_tabs browser_navigate_forward browser_tab_list browser_tab_new browser_tab_select browser_tab_close"},
@@ -159,7 +159,7 @@ var reviews = []reviewedServer{
 	{"argocd-mcp", []judged{{destructive, "it deletes an application, and with it what runs", "delete_application"}}},
 }
 
-// reviewed are the reviews by the names of packages, then by those of tools.
+// reviewed are the reviews by package, then by tool.
 var reviewed = func() map[string]map[string]*discovery.Review {
 	byPackage := make(map[string]map[string]*discovery.Review)
 	for _, s := range reviews {
@@ -176,8 +176,8 @@ var reviewed = func() map[string]map[string]*discovery.Review {
 	return byPackage
 }()
 
-// Reviewed returns a copy of a listing whose tools have what is known of them, if the
-// command line is that of a published server.
+// Reviewed returns a copy of a listing with the reviews of its tools, if the command
+// line starts a published server.
 func Reviewed(command string, args []string, l discovery.Listing) discovery.Listing {
 	tools, _, ok := lookup(reviewed, command, args)
 	if !ok {

@@ -1,5 +1,6 @@
-// Package sharing has what is known of published servers beside what they say: who may share a running instance, and
-// what their tools can do. It knows servers by their names, and judges other tools by theirs.
+// Package sharing describes published servers: which clients may share a running
+// instance, and what their tools can do. It knows servers by name, and judges the tools
+// of others by their names.
 package sharing
 
 import (
@@ -90,7 +91,8 @@ func Known(command string, args []string) (k Server, name string, ok bool) {
 	return lookup(published, command, args)
 }
 
-// lookup finds what a table has about a published server, by a word of its command line.
+// lookup finds the entry of a published server in a table, by a word of its command
+// line.
 func lookup[T any](table map[string]T, command string, args []string) (found T, name string, ok bool) {
 	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(command, `\`, "/")), ".exe")
 	for w := range strings.FieldsSeq(program + " " + strings.Join(args, " ")) {

@@ -57,9 +57,9 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 }
 
 // read returns the answer to the call id in a body, and the other messages that the SDK
-// may see. If the body has an answer with a missing or different id, read corrects the
-// id, since the body cannot hold one to another call. unusable says why a body that
-// should be JSON cannot be read.
+// may see. If the answer has a missing or wrong id, read corrects it, since the body
+// cannot contain the answer to another call. unusable is the reason a body that should
+// be JSON cannot be read.
 func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, answer *jsonrpc.Response, unusable *AnswerError) {
 	if parts := values(body); len(parts) == 1 && !json.Valid(body) {
 		fixed, ok := c.repair(body)
@@ -125,8 +125,8 @@ func rewrite(resp *http.Response, messages []jsonrpc.Message) (*http.Response, e
 	return resp, nil
 }
 
-// errorText returns the message of a body that is a JSON-RPC or OAuth error, or else
-// the body.
+// errorText returns the message of a JSON-RPC or OAuth error in a body, or else the
+// body.
 func errorText(body []byte) []byte {
 	var rpc struct {
 		Error struct{ Message string }

@@ -19,8 +19,8 @@ type Capture struct {
 	// an error.
 	Raw json.RawMessage
 
-	// AllowNaN reads numbers that JSON does not have, such as NaN, as null. Otherwise
-	// they make an answer unreadable.
+	// AllowNaN reads invalid numbers such as NaN as null. Otherwise they make an answer
+	// unreadable.
 	AllowNaN bool
 
 	standIn func(result json.RawMessage) (shown json.RawMessage, keep bool)
@@ -51,7 +51,7 @@ func captureFrom(ctx context.Context) *Capture {
 	return c
 }
 
-// Err returns an *AnswerError if the answer came and could not be read.
+// Err returns an *AnswerError if an answer came and could not be read.
 func (c *Capture) Err() error {
 	if err := c.failure.Load(); err != nil {
 		return err
@@ -59,12 +59,12 @@ func (c *Capture) Err() error {
 	return nil
 }
 
-// Refusal returns the error that the server answered with, or nil. The SDK takes one
-// with a code of its own, such as -32004, for the end of the connection.
+// Refusal returns the error that the server answered with, or nil. The SDK confuses
+// some codes, such as -32004, with its own for a closed connection.
 func (c *Capture) Refusal() *jsonrpc.Error { return c.refusal.Load() }
 
-// Status returns the HTTP status of an answer that is a message, or 0 if there was none
-// or the transport is not HTTP.
+// Status returns the HTTP status of an answer that is a message, or 0 without an answer
+// or without HTTP.
 func (c *Capture) Status() int { return int(c.status.Load()) }
 
 // fail records that the answer cannot be read. c may be nil.
@@ -82,8 +82,8 @@ func (c *Capture) repair(text []byte) ([]byte, bool) {
 	return withoutNaN(text)
 }
 
-// answered notes what the server answered, and gives the SDK a result to decode. c may
-// be nil.
+// answered records the server's answer, and returns a result for the SDK to decode. c
+// may be nil.
 func (c *Capture) answered(resp *jsonrpc.Response) {
 	if c == nil {
 		return
@@ -143,7 +143,7 @@ func (t *tee) sending(ctx context.Context, m jsonrpc.Message) {
 	t.byID[req.ID] = c
 }
 
-// unsent forgets a request that was not written: nothing answers it.
+// unsent forgets a request that was not written and so gets no answer.
 func (t *tee) unsent(m jsonrpc.Message) {
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
 		t.mu.Lock()
@@ -170,8 +170,8 @@ func (t *tee) received(m jsonrpc.Message) {
 	c.answered(resp)
 }
 
-// knownVersion replaces protocol 2024-10-07 in an answer to initialize by 2024-11-05, the
-// oldest one that the SDK accepts. Tools work in the same way in both.
+// knownVersion replaces protocol 2024-10-07 in an answer to initialize by 2024-11-05,
+// the oldest one that the SDK accepts. Tools work in the same way in both.
 func knownVersion(result json.RawMessage) json.RawMessage {
 	if !bytes.Contains(result, []byte(`"2024-10-07"`)) {
 		return result
@@ -184,8 +184,8 @@ func knownVersion(result json.RawMessage) json.RawMessage {
 	})
 }
 
-// address gives an answer the id of the request that it answers, where a server has
-// written the number of an open request as a string.
+// address replaces the id of an answer by that of the open request if the server has
+// written a number as a string.
 func (t *tee) address(resp *jsonrpc.Response) {
 	number := numbered(resp.ID)
 	if number == resp.ID {
@@ -200,8 +200,8 @@ func (t *tee) address(resp *jsonrpc.Response) {
 }
 
 // unreadable returns the message that the SDK gets instead of invalid JSON: the
-// repaired message if its capture allows that, an error for an answer, a refused
-// request; or nil if text is not a message.
+// repaired message if its capture allows that, or an error for an answer or a refused
+// request. It returns nil if text is not a message.
 func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	e, id, ok := unreadable(text)
 	if !ok {
@@ -242,7 +242,7 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 }
 
 // unversioned returns the answer to an open request in text, which lacks the version of
-// JSON-RPC; nil if it is something else.
+// JSON-RPC, or nil.
 func (t *tee) unversioned(text []byte) jsonrpc.Message {
 	if !json.Valid(text) {
 		return nil
@@ -260,8 +260,9 @@ func (t *tee) unversioned(text []byte) jsonrpc.Message {
 	return resp
 }
 
-// onlyRequest returns the id of the open request if there is exactly one, or an invalid id.
-// A result without an id may also answer a request that was given up, so it fails the call.
+// onlyRequest returns the id of the open request if there is exactly one, or an invalid
+// id. A result without an id may also answer a request that was given up, so it fails
+// the call.
 func (t *tee) onlyRequest() (id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,9 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// codeRejected is the code of the SDK's error for a request that its transport did not
-// send. An error of Write with this code fails one request; any other one ends the
-// connection.
+// codeRejected is the SDK's code for a request that its transport did not send. An
+// error of Write with this code fails one request; any other one ends the connection.
 const codeRejected = -32005
 
 // rejected wraps err so that the SDK fails only one request.
@@ -24,8 +23,8 @@ func rejected(err error) error {
 	return fmt.Errorf("%w: %w", &jsonrpc.Error{Code: codeRejected, Message: "rejected by transport"}, err)
 }
 
-// A SendError means that a request got no answer: it could not be sent, or the
-// network connection was lost before the answer began.
+// A SendError means that a request got no answer: it could not be sent, or the network
+// connection was lost before the answer began.
 type SendError struct{ Err error }
 
 // Error returns the text of the cause.
@@ -38,11 +37,11 @@ func (e *SendError) Unwrap() error { return e.Err }
 // that call alone.
 type StatusError struct {
 	Status int
-	// Text is the text of the response, cut; it comes from the server.
+	// Text is the response's text, cut. It comes from the server.
 	Text string
-	// RetryAfter is the time that the server asks to wait; zero if it gives none.
+	// RetryAfter is the time that the server asks to wait; zero if unknown.
 	RetryAfter time.Duration
-	// SessionGone is set when the server answered that the session does not exist.
+	// SessionGone is set if the server answered that the session does not exist.
 	SessionGone bool
 }
 
@@ -73,11 +72,11 @@ func (e *StatusError) Unwrap() error {
 // incomplete. The call may have had its effect.
 type AnswerError struct {
 	Why string
-	// Text is the beginning of the answer, on one line; it comes from the server.
+	// Text is the beginning of the answer, on one line. It comes from the server.
 	Text string
 }
 
-// Error says why the answer cannot be read, and shows its beginning.
+// Error returns the reason the answer cannot be read, and its beginning.
 func (e *AnswerError) Error() string {
 	if e.Text == "" {
 		return "the server's answer cannot be used: " + e.Why
@@ -85,7 +84,7 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("the server's answer cannot be used: %s: %s", e.Why, e.Text)
 }
 
-// maxShown is the length of an answer in an error, in characters.
+// maxShown bounds the part of an answer in an error, in characters.
 const maxShown = 300
 
 // shown returns the beginning of text on one line.
@@ -117,7 +116,7 @@ func words(body []byte) string {
 	return shown([]byte(strings.Join(strings.Fields(out.String()), " ")))
 }
 
-// maxRetryAfter bounds the time that a server can ask for.
+// maxRetryAfter bounds the waiting time that a server can request.
 const maxRetryAfter = 24 * time.Hour
 
 // retryAfter parses the header Retry-After, which has seconds or a date.

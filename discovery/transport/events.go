@@ -27,15 +27,15 @@ func (e *event) ofMessage() bool {
 // without a colon.
 type eventReader struct {
 	body  io.ReadCloser
-	room  *io.LimitedReader // of body, for one event
+	room  *io.LimitedReader // limits body to one event
 	lines *bufio.Reader     // of room
 	most  func() int64      // bytes of one event
 	begun bool              // a line was read
 	err   error             // after the last event
 }
 
-// newEventReader returns a reader of body. It asks most, before each event, how many
-// bytes the event may have.
+// newEventReader returns a reader of body. Before each event it calls most for the
+// largest size of the event, in bytes.
 func newEventReader(body io.ReadCloser, most func() int64) *eventReader {
 	room := &io.LimitedReader{R: body}
 	return &eventReader{body: body, room: room, most: most, lines: bufio.NewReaderSize(room, 16<<10)}

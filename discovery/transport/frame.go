@@ -58,8 +58,8 @@ func decodeID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
 	return id, err == nil
 }
 
-// fractional reports whether an id is a number with a fraction. The SDK sends none, and
-// would confuse it with another id.
+// fractional reports whether an id is a number with a fraction. The SDK never sends
+// one, and would confuse it with another id.
 func fractional(id json.RawMessage) bool {
 	f, err := strconv.ParseFloat(string(id), 64)
 	return err == nil && f != math.Trunc(f)
@@ -93,14 +93,13 @@ type envelope struct {
 	version, id, method, params, result, err json.RawMessage
 }
 
-// answers reports whether e is that of an answer, as far as its members show. Some
-// servers leave the version out.
+// answers reports whether e looks like an answer. Some servers omit the version.
 func (e *envelope) answers() bool {
 	return string(e.version) == `"2.0"` || e.version == nil && e.id != nil && (e.result != nil || e.err != nil)
 }
 
-// unversioned decodes an answer that lacks the version of JSON-RPC; nil if object, which
-// is valid JSON, is something else.
+// unversioned decodes an answer that lacks the version of JSON-RPC, or returns nil.
+// object is valid JSON.
 func unversioned(object []byte) *jsonrpc.Response {
 	e := scanEnvelope(object)
 	if e.version != nil || e.method != nil || !e.answers() {
@@ -116,13 +115,13 @@ func unversioned(object []byte) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Result: e.result}
 }
 
-// sameID reports whether got, the id of an answer, is that of the request want. Some
-// servers write a number as a string.
+// sameID reports whether got, the id of an answer, matches the id want of a request.
+// Some servers write a number as a string.
 func sameID(got, want jsonrpc.ID) bool {
 	return got == want || numbered(got) == want
 }
 
-// numbered returns the number that an id is the text of, else id.
+// numbered returns the number in an id that is a string, or else id.
 func numbered(id jsonrpc.ID) jsonrpc.ID {
 	text, ok := id.Raw().(string)
 	if !ok {

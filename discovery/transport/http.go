@@ -107,7 +107,7 @@ func (r *HTTP) Connect(ctx context.Context) (mcp.Connection, error) {
 // Opened ends the handshake, after which answers may be larger.
 func (r *HTTP) Opened() { r.open.Store(true) }
 
-// maxBytes returns the most bytes that a message may have now.
+// maxBytes returns the largest size that a message may have now.
 func (r *HTTP) maxBytes() int64 {
 	if r.open.Load() {
 		return MaxMessageBytes
@@ -128,14 +128,14 @@ func (r *HTTP) Close() {
 	r.base.(interface{ CloseIdleConnections() }).CloseIdleConnections()
 }
 
-// RoundTrip sends one request. Redirects come through here as well, each with
-// its own URL; those to another origin are refused by the base.
+// RoundTrip sends one request. Redirects also come through here, each with its own URL;
+// the base refuses those to another origin.
 //
-// The SDK ends its connection, and with it every call, on most responses outside
-// the protocol. RoundTrip keeps the effect of a response to its own request. A call
-// gets a message or fails with a *StatusError, an *AnswerError or a *SendError. A
-// message without an answer counts as received. The optional stream of a session
-// continues or stays closed.
+// The SDK ends its connection, and with it every call, on most responses outside the
+// protocol. RoundTrip limits the effect of a response to its own request. A call gets a
+// message or fails with a *StatusError, an *AnswerError or a *SendError. A message that
+// needs no answer counts as received. The optional stream of a session continues or
+// stays closed.
 func (r *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch req.Method {
 	case http.MethodGet:
@@ -282,12 +282,13 @@ var errLate = errors.New("no answer in time")
 type outgoing struct {
 	method string
 	id     jsonrpc.ID
-	call   bool // it is a call
-	answer bool // it is an answer
-	modern bool // it is of protocol 2026-07-28 or later
+	call   bool // message is a call
+	answer bool // message is an answer
+	modern bool // protocol 2026-07-28 or later
 }
 
-// maxHead is the number of bytes within which a message has its id and method.
+// maxHead bounds the beginning of a message that must contain its id and method, in
+// bytes.
 const maxHead = 1 << 10
 
 // outgoingOf reads the beginning of the message in req.
@@ -310,7 +311,7 @@ func outgoingOf(req *http.Request) *outgoing {
 		m.answer = true
 		return m
 	}
-	_ = json.Unmarshal(e.method, &m.method) // the SDK has written it
+	_ = json.Unmarshal(e.method, &m.method) // written by the SDK
 	m.call = ok && id.IsValid()
 	return m
 }

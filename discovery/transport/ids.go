@@ -11,16 +11,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// The SDK decodes request ids and progress tokens as a string or a float64. One that it
-// would not return byte for byte, such as an integer beyond 2^53, is replaced by a
-// string when it comes, and restored when it leaves: by MarkIDs and RestoreIDs in
+// The SDK decodes request ids and progress tokens as a string or a float64. An id that
+// it would not return byte for byte, such as an integer beyond 2^53, is replaced by a
+// string when it is received and restored when it is sent: by MarkIDs and RestoreIDs in
 // messages, and by decodeMessage and EncodeMessage while coding.
 
-// idMark begins the strings that replace JSON. The bytes of the JSON follow, two
-// letters each, so that the string looks like neither a number nor a secret.
+// idMark begins the strings that replace ids. The bytes of the JSON follow, two letters
+// each, so that the string looks like neither a number nor a secret.
 const idMark = "broker:json:"
 
-// maxPlainID is the number of digits up to which a float64 holds every integer.
+// maxPlainID is the number of digits up to which a float64 is exact.
 const maxPlainID = 15
 
 // marked returns the JSON string that replaces an id or token, or false if the SDK
@@ -207,8 +207,8 @@ func replaceMembers(object []byte, replace func(key string, value json.RawMessag
 	return append(b, '}')
 }
 
-// restoreBody restores the ids in the body of a request. Calls and lists, which have a
-// capture, have ids of our own.
+// restoreBody restores the ids in the body of a request. It skips calls and lists,
+// which have a capture and ids of our own.
 func restoreBody(req *http.Request) {
 	if req.Method != http.MethodPost || req.GetBody == nil || captureFrom(req.Context()) != nil {
 		return

@@ -17,7 +17,7 @@ const (
 // messagesIn returns the messages in a line with other content, such as a banner,
 // escape codes or another message.
 func messagesIn(line []byte) (found []jsonrpc.Message) {
-	work := 0 // bytes looked at
+	work := 0 // bytes read so far
 	for tries, i := 0, 0; tries < maxFinds && work < 4*len(line); tries++ {
 		n := bytes.IndexByte(line[i:], '{')
 		if n < 0 {
@@ -41,8 +41,8 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 	return found
 }
 
-// values returns the JSON values in data: the elements of a batch, or messages that follow
-// one another. Any other data is returned as one value.
+// values returns the JSON values in data: the elements of a batch, or consecutive
+// messages. It returns any other data as one value.
 func values(data []byte) []json.RawMessage {
 	whole := []json.RawMessage{data}
 	var list []json.RawMessage
@@ -66,8 +66,8 @@ func values(data []byte) []json.RawMessage {
 	return list
 }
 
-// ofServer reports whether m is a message that servers send. Some log the messages that
-// they receive.
+// ofServer reports whether m is a message that servers send. Some servers log the
+// messages that they receive.
 func ofServer(m jsonrpc.Message) bool {
 	req, ok := m.(*jsonrpc.Request)
 	if !ok {
@@ -94,11 +94,11 @@ func unreadable(text []byte) (e envelope, id jsonrpc.ID, ok bool) {
 	return e, id, false
 }
 
-// maxRequestID bounds what RequestID returns.
+// maxRequestID bounds the result of RequestID.
 const maxRequestID = 1 << 10
 
-// RequestID returns the id, as it is written, of a request that cannot be decoded as a
-// whole, or of which this is the beginning; nil if there is none.
+// RequestID returns the id, as written, of a request that is cut or cannot be decoded
+// as a whole, or nil.
 func RequestID(text []byte) json.RawMessage {
 	e, id, ok := unreadable(text)
 	if !ok || !id.IsValid() || e.method == nil || len(e.id) > maxRequestID {
@@ -107,7 +107,7 @@ func RequestID(text []byte) json.RawMessage {
 	return e.id
 }
 
-// whyUnreadable says why text, which is meant to be JSON, cannot be read.
+// whyUnreadable returns the reason text cannot be read as JSON.
 func whyUnreadable(text []byte) string {
 	depth, deepest, number := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -139,7 +139,7 @@ func whyUnreadable(text []byte) string {
 	return "it is not valid JSON"
 }
 
-// withoutNaN replaces numbers that JSON does not have by null, as JavaScript does, and
+// withoutNaN replaces invalid numbers such as NaN by null, as JavaScript does, and
 // reports whether the text is then valid JSON.
 func withoutNaN(text []byte) ([]byte, bool) {
 	var out []byte

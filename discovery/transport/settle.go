@@ -8,18 +8,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// The SDK hands an answer to its request at once, but what came before it, such as
-// progress and log messages of that request, to other goroutines. A settler holds an
-// answer back until these are handled, so that nothing that a server said during a
-// call comes after its end.
+// The SDK passes an answer to its request at once, but passes earlier messages, such as
+// progress and log messages of that request, to other goroutines. A settler delays an
+// answer until these are handled, so that no message of a call comes after its end.
 type settler struct {
 	mu      sync.Mutex
-	waiting int           // notifications that were read and not handled
-	idle    chan struct{} // closed when none is; nil while nobody waits
+	waiting int           // notifications that were read but not handled
+	idle    chan struct{} // closed when waiting is zero; nil if no answer waits
 }
 
-// settleTime bounds how long an answer is held back: a handler may be slow, and the SDK
-// drops notifications that it cannot read.
+// settleTime bounds the delay of an answer: a handler may be slow, and the SDK drops
+// notifications that it cannot read.
 const settleTime = 100 * time.Millisecond
 
 // concernsCall reports whether a notification belongs to a call.
@@ -27,7 +26,7 @@ func concernsCall(method string) bool {
 	return method == "notifications/progress" || method == "notifications/message"
 }
 
-// read is called with each message before the SDK has it.
+// read is called with each message before the SDK gets it.
 func (s *settler) read(ctx context.Context, m jsonrpc.Message) {
 	if req, ok := m.(*jsonrpc.Request); ok {
 		if !req.IsCall() && concernsCall(req.Method) {
@@ -54,11 +53,11 @@ func (s *settler) read(ctx context.Context, m jsonrpc.Message) {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	s.waiting, s.idle = 0, nil // what was dropped delays one answer, and not the next ones
+	s.waiting, s.idle = 0, nil // dropped notifications delay one answer, not the next ones
 	s.mu.Unlock()
 }
 
-// handled notes that the handler of a notification has returned.
+// handled records that the handler of a notification has returned.
 func (s *settler) handled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,9 +70,9 @@ func (s *settler) handled() {
 	}
 }
 
-// Settle makes the answer of a call wait a little for the progress and log messages that
-// came before it, until handled has been called for each. It is called before Connect.
-// handled takes the method of any notification.
+// Settle makes the answer of a call wait briefly for the progress and log messages that
+// came before it, until handled was called for each. Call Settle before Connect, and
+// handled with the method of any notification.
 func (c *Stdio) Settle() (handled func(method string)) {
 	c.settles = true
 	return func(method string) {

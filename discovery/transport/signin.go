@@ -40,12 +40,12 @@ func (r *HTTP) SignInNeeded() SignInNeeded {
 	return nil
 }
 
-// authorized sends a request to the server's own origin with the token that the
-// handler has, and once more if it has another one when that is refused. A
-// refusal of the optional stream of Streamable HTTP is an answer like any other.
+// authorized sends a request to the server's own origin with the handler's token, and
+// once more if that is refused and the handler has another one. A refusal of the
+// optional stream of Streamable HTTP is an answer like any other.
 //
-// What is said about server/discover, which only the broker asks, is not
-// remembered: a server that does not know it may answer anything.
+// A refusal of server/discover, which only the broker sends, is not remembered: a
+// server that does not know the method may answer anything.
 func (r *HTTP) authorized(req *http.Request, m *outgoing) (*http.Response, error) {
 	for asked := 0; ; asked++ {
 		note := r.note

@@ -13,22 +13,21 @@ import (
 
 const (
 	// firstRetryWait is the time before an ended stream is requested again, unless the
-	// server gives one. It grows up to maxRetryWait.
+	// server specifies one. It grows up to maxRetryWait.
 	firstRetryWait = time.Second
 	maxRetryWait   = time.Minute
-	// steadyStream is the duration of a stream after which the wait starts anew.
+	// steadyStream is the duration after which a stream resets the wait.
 	steadyStream = 30 * time.Second
-	// maxResumes is the number of times that a call's stream is resumed without an
+	// maxResumes bounds the consecutive resumptions of a call's stream without an
 	// event.
 	maxResumes = 5
 )
 
-// A stream is the body of an event stream as the SDK gets it: messages that it
-// can read, and nothing else. The SDK ends its connection, with all calls on it,
-// when a stream has data that is not a message or ends too often. So a stream of
-// Streamable HTTP is reopened here: the stream of a call if its events have ids, and
-// the optional stream of a session until the session ends. A call whose stream ends
-// without an answer gets an error.
+// A stream is the body of an event stream for the SDK. It contains only messages that
+// the SDK can read. The SDK ends its connection, with all calls on it, if a stream has
+// other data or ends too often. So streams of Streamable HTTP are reopened here: the
+// stream of a call if its events have ids, and the optional stream of a session until
+// the session ends. A call whose stream ends without an answer gets an error.
 type stream struct {
 	r       *HTTP
 	ctx     context.Context
@@ -40,7 +39,7 @@ type stream struct {
 	began   time.Time
 	last    string        // id of the last event
 	said    string        // text of the last event named error
-	wait    time.Duration // before the stream is asked for again
+	wait    time.Duration // time to wait before the next attempt
 	resumes int
 
 	pending []byte
@@ -118,8 +117,7 @@ func (s *stream) send(m jsonrpc.Message) {
 	}
 }
 
-// message returns the message for the SDK in the data of an event, or nil if there is
-// none.
+// message returns the message for the SDK in the data of an event, or nil.
 func (s *stream) message(data []byte) jsonrpc.Message {
 	valid := json.Valid(data)
 	var m jsonrpc.Message
@@ -128,7 +126,7 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 	}
 	if resp, ok := m.(*jsonrpc.Response); ok {
 		if s.call == nil || !sameID(resp.ID, s.call.id) {
-			return nil // no call waits for it here
+			return nil // the stream belongs to no call
 		}
 		resp.ID = s.call.id
 		return s.answer(resp)
@@ -166,7 +164,7 @@ func (s *stream) drain() {
 	s.err = io.EOF
 	if s.events != nil {
 		s.events.room.N = MaxMessageBytes
-		_, _ = io.Copy(io.Discard, s.events.lines) // its content is not needed
+		_, _ = io.Copy(io.Discard, s.events.lines) // only the end matters
 		s.events.body.Close()
 	}
 }
@@ -213,7 +211,7 @@ func (s *stream) giveUp(why string) {
 	s.send(s.failed(&AnswerError{Why: why, Text: s.said}))
 }
 
-// reopen asks the server for the stream again, after a wait.
+// reopen requests the stream again, after a wait.
 func (s *stream) reopen() {
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
@@ -251,8 +249,8 @@ func (e *StatusError) transient() bool {
 	return e.Status >= 500 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status < 300
 }
 
-// A sseFilter is the stream of the 2024-11-05 transport as the SDK gets it: the address
-// for messages first, then messages that it can read. A call whose answer cannot be
+// A sseFilter is the stream of the 2024-11-05 transport for the SDK: the address for
+// messages first, then messages that the SDK can read. A call whose answer cannot be
 // read gets an error.
 type sseFilter struct {
 	events  *eventReader

@@ -1,6 +1,6 @@
 package transport
 
-//lint:file-ignore SA1019 sampling and logging are deprecated since 2026-07-28, and servers use them still
+//lint:file-ignore SA1019 sampling and logging are deprecated since 2026-07-28, and servers still use them
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// paramsOf maps the methods that a server may send to their parameters, as the SDK
-// reads them, and to whether parameters are required.
+// paramsOf maps the methods that a server may call to the SDK's type of their
+// parameters, and to whether parameters are required.
 var paramsOf = map[string]struct {
 	make     func() any
 	required bool
@@ -30,14 +30,14 @@ var paramsOf = map[string]struct {
 	"notifications/elicitation/complete":   {func() any { return new(mcp.ElicitationCompleteParams) }, true},
 }
 
-// refusedParams replace parameters that the SDK must not see. No method has them, so it
-// answers that they are invalid.
+// refusedParams replace parameters that the SDK must not see. They are invalid for
+// every method.
 var refusedParams = json.RawMessage("[]")
 
 // vet returns the part of a message that the SDK may see. The SDK decodes and handles
-// requests of servers in goroutines of its own, where a panic ends the process; so vet
-// decodes the parameters first and checks the required ones. It returns nil for a
-// notification that fails this.
+// requests of servers in its own goroutines, where a panic ends the process; so vet
+// decodes the parameters first and checks the required ones. It returns nil for an
+// invalid notification.
 func vet(m jsonrpc.Message) jsonrpc.Message {
 	req, ok := m.(*jsonrpc.Request)
 	if !ok {

@@ -60,10 +60,10 @@ func failure(err error) (state State, hint string, handled bool, cause error) {
 	return StateFailed, "", false, err
 }
 
-// authFailed is the error of a call for which there was no token, or that was
-// refused for want of a better one, nil if err is another. The tool has not run.
-// A session in which tools/list needs a sign-in too is closed: the next call asks for
-// the token again. Other servers need one for some of their tools only.
+// authFailed returns the error of a call that lacked a token or a sufficient one, or
+// nil if err has another cause. The tool has not run. If tools/list needs a sign-in
+// too, authFailed closes the session, and the next call asks for the token again. Other
+// servers need one for only some of their tools.
 func (s *server) authFailed(ctx context.Context, sess *session, err error) error {
 	need, ok := errors.AsType[transport.SignInNeeded](err)
 	if !ok {

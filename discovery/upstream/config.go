@@ -56,7 +56,7 @@ type Config struct {
 	// Options.PackageDir is set.
 	AsWritten bool
 
-	// Permit is called each time before Command starts; nil allows it.
+	// Permit is called before each start of Command; nil allows every start.
 	Permit Permit
 
 	// URL is the endpoint of a remote server.
@@ -79,11 +79,11 @@ type Config struct {
 	// IdleTimeout is how long a server may be unused before it is stopped; zero
 	// means 10 minutes.
 	IdleTimeout time.Duration
-	// StartTimeout is how long the server may take from when its process is started, and
-	// its package is installed, until its tools are listed; for the latter it has at least
-	// a quarter of it. One that stays silent or ends may be started once more, see the
-	// package comment, and has half as much time then, at most 30 s. Zero means 60 s, and
-	// 300 s for commands such as npx and uvx that have to download the server.
+	// StartTimeout is the time from the start of the process, after the installation of
+	// its package, until its tools are listed; listing gets at least a quarter of it. A
+	// server that stays silent or exits may be started once more, see the package
+	// comment, with half as much time, at most 30 s. Zero means 60 s, and 300 s for
+	// commands such as npx and uvx that may download the server.
 	StartTimeout time.Duration
 	// CallTimeout bounds one call, counted from when it is sent; zero means
 	// 120 s.
@@ -96,13 +96,13 @@ type Config struct {
 	// server, see Status.Sharing.
 	Instances sharing.Kind
 
-	folder   string // of an instance: what ${workspaceFolder} stands for
-	lent     bool   // Dir is that folder, which the configuration does not name
+	folder   string // of an instance: the value of ${workspaceFolder}
+	lent     bool   // Dir is that folder and not configured
 	anyStart bool   // StartTimeout is a default
 }
 
-// A Permit decides whether a program may start, each time. Its values are comparable
-// and safe for concurrent use.
+// A Permit decides before each start whether a program may start. Implementations must
+// be comparable and safe for concurrent use.
 type Permit interface {
 	MayStart() error
 }
@@ -117,8 +117,8 @@ type OAuthClient struct {
 	Scopes []string
 	// CallbackPort is the port of the redirect address; zero takes a free one.
 	CallbackPort int
-	// CallbackHost is the host of that address; empty means 127.0.0.1, and localhost
-	// where the server refuses that.
+	// CallbackHost is the host of that address; empty means 127.0.0.1, or localhost if
+	// the server refuses that.
 	CallbackHost string
 	// Resource is the resource for which tokens are requested; "none" omits it.
 	Resource string
@@ -148,12 +148,12 @@ type Options struct {
 	// or uvx, so that it is run without these; several pools may share it. Empty
 	// leaves every Command as it is written.
 	PackageDir string
-	// KeepPackages starts packages at the version that is installed, and looks for no
-	// newer one.
+	// KeepPackages starts the installed versions of packages and does not look for
+	// newer ones.
 	KeepPackages bool
-	// Review returns what would be held back of what a newer version of a server's
-	// package lists, and is not held back of the one in use. Such a version waits for a
-	// person. Nil holds nothing.
+	// Review returns what the pins would newly hold back of the listing of a newer
+	// version of a server's package. If the result is not empty, the version is not
+	// used until a person accepts it. Nil accepts every version.
 	Review func(discovery.Listing) []discovery.Held
 	// Expand resolves the ${VAR} references in a configured value; nil leaves
 	// values as they are. It must be safe for concurrent use.

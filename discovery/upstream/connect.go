@@ -56,24 +56,25 @@ type dialer struct {
 	// pipes replaces the process in tests.
 	pipes func() (*transport.Stdio, error)
 
-	limit   time.Duration   // of a process, once its package is installed
-	direct  bool            // the attempt is without a package runner
-	version string          // of the package to start, if that is not the one in use
-	review  packages.Review // of newer versions; nil looks for none
-	doing   func(Activity)  // says what the attempt does; may be nil
-	began   time.Time       // when the last process, or the request, was started
-	failed  error           // of the installation of the package; nil if there was none
+	limit   time.Duration   // for a process: after its package is installed
+	direct  bool            // attempt without a package runner
+	version string          // of the package, unless it is the one in use
+	review  packages.Review // of newer versions; nil does not look for any
+	doing   func(Activity)  // called with the progress; may be nil
+	began   time.Time       // start of the last process or request
+	failed  error           // error of installing the package, or nil
 }
 
-// does says what the attempt does.
+// does reports the progress of the attempt.
 func (d *dialer) does(a Activity) {
 	if d.doing != nil {
 		d.doing(a)
 	}
 }
 
-// dial opens a session. A process has d.cfg.StartTimeout from when its package is
-// installed; see dialStdio for a second one. A remote server has that time in all.
+// dial opens a session. For a process, d.cfg.StartTimeout begins after the installation
+// of its package; see dialStdio for a second process. For a remote server, it covers
+// everything.
 func (d *dialer) dial(ctx context.Context) (*session, error) {
 	cfg := d.cfg
 	if cfg.usesFolder() {
@@ -115,14 +116,14 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	return nil, d.explain(err, t.hide)
 }
 
-// within calls open with a context that ends after the given time. If that is why open
-// fails, the error says so.
+// within calls open with a context that ends after the given time. If open fails
+// because of that, the error says so.
 func (d *dialer) within(ctx context.Context, limit time.Duration, open func(context.Context) (*session, error)) (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", errNoAnswer, seconds(limit)))
 	defer cancel()
 	d.began = time.Now()
 	s, err := open(ctx)
-	if err != nil && ctx.Err() != nil { // which is why it failed, whatever err says
+	if err != nil && ctx.Err() != nil { // the timeout is the cause, whatever err says
 		err = &dialError{err: context.Cause(ctx), said: d.said()}
 	}
 	return s, err
@@ -163,7 +164,7 @@ func (d *dialer) hint(err error, h *hide.Hider) string {
 	if e, ok := errors.AsType[*outbound.RedirectError](err); ok {
 		return fmt.Sprintf(`if that is the server, correct "url" to begin with %s`, e.To)
 	}
-	if e, ok := errors.AsType[*outbound.TLSError](err); ok { // its text has the advice
+	if e, ok := errors.AsType[*outbound.TLSError](err); ok { // its text contains the advice
 		test := launch.ByHand("broker", []string{"servers", "test", d.cfg.Name})
 		if e.CertFile {
 			return "SSL_CERT_FILE=authority.pem " + test
@@ -211,10 +212,10 @@ func (s *server) origin(l *discovery.Listing) discovery.Origin {
 	return o
 }
 
-// dialStdio starts the server and opens a session in the era that it speaks, which
-// may take a second process (see the package comment). That has as much
-// time if the first one refused to initialize, and else half, and at most
-// defaultStartTimeout: what takes longer was done by the first.
+// dialStdio starts the server and opens a session in its era, which may take a second
+// process (see the package comment). The second process gets as much time if the first
+// one refused to initialize, and otherwise half, at most defaultStartTimeout, since the
+// first one has done the slow work, such as a download.
 func (d *dialer) dialStdio(ctx context.Context, t *target) (*session, error) {
 	known := d.era
 	s, conn, err := d.openWithin(ctx, d.limit, t, known)

@@ -9,11 +9,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// An Elsewhere is how a server is in another pool of the same CacheDir, such as that of
-// a daemon.
+// An Elsewhere is the state of a server in another pool with the same CacheDir, such as
+// that of a daemon.
 type Elsewhere struct {
 	Name string `json:"name"`
-	// Key tells servers apart that are configured differently.
+	// Key differs between configurations of a server.
 	Key      string    `json:"key"`
 	State    State     `json:"state"`
 	Since    time.Time `json:"since"`
@@ -28,7 +28,7 @@ type Elsewhere struct {
 // maxElsewhereText bounds the texts of an Elsewhere, in characters.
 const maxElsewhereText = 1000
 
-// Report returns how the servers are, for another pool to Observe.
+// Report returns the states of the servers, for Observe of another pool.
 func (p *Pool) Report() []Elsewhere {
 	list := []Elsewhere{}
 	for _, s := range p.roster.Load().servers {
@@ -43,13 +43,13 @@ func (p *Pool) Report() []Elsewhere {
 	return list
 }
 
-// key tells servers apart that are configured differently.
+// key returns a text that differs between configurations of a server.
 func (c Config) key() string { return fmt.Sprintf("%s-%04x", c.fingerprint(), c.revision()) }
 
-// Observe makes the servers that this pool does not connect itself what they are in
-// another pool: their listings are read from the CacheDir, their states and failures
-// taken over. Learn leaves those to it that it is starting. It replaces what was observed
-// before; an empty list ends it.
+// Observe takes over the states and failures of the servers that this pool does not
+// connect itself, and reads their listings from the CacheDir. Learn does not connect
+// servers that the other pool is starting. A call replaces the states of the previous
+// one; an empty list ends the observation.
 func (p *Pool) Observe(list []Elsewhere) {
 	for _, s := range p.roster.Load().servers {
 		i := slices.IndexFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.cfg.key() })
@@ -65,7 +65,7 @@ func (p *Pool) Observe(list []Elsewhere) {
 	p.tell()
 }
 
-// states are those that are taken over.
+// States that are taken over.
 var states = []State{StateIdle, StateCached, StateStarting, StateReady, StateStopped, StateFailed, StateNeedsSignIn}
 
 func (s *server) observe(e Elsewhere) {
@@ -81,7 +81,7 @@ func (s *server) observe(e Elsewhere) {
 	s.state, s.since, s.doing = e.State, e.Since, e.Doing
 	s.elsewhere = !s.known && (e.State == StateIdle || e.State == StateStarting)
 	if s.elsewhere {
-		s.state = StateStarting // it is about to
+		s.state = StateStarting // the other pool is about to start it
 	}
 	s.err, s.hint, s.failures = nil, gate.Clean(gate.Cut(e.Hint, maxElsewhereText)), 0
 	if e.Error != "" {
@@ -90,7 +90,7 @@ func (s *server) observe(e Elsewhere) {
 	}
 }
 
-// abandonElsewhere makes s what it was before it was observed to be starting.
+// abandonElsewhere restores the state of s from before it was observed to be starting.
 func (s *server) abandonElsewhere() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *server) abandonElsewhere() {
 	}
 }
 
-// readAgain takes the listing of s from the cache if it is not known.
+// readAgain reads the listing of s from the cache if it is not known.
 func (s *server) readAgain(expected bool) {
 	s.mu.Lock()
 	known := s.known || s.attempt != nil || s.sess != nil
@@ -113,9 +113,9 @@ func (s *server) readAgain(expected bool) {
 	}
 }
 
-// Recheck looks whether servers that have failed here have not failed any more for other
-// pools: those that another one has listed are known, and can be called at once, the others
-// are tried again. It costs little while none has failed.
+// Recheck checks whether servers that have failed here work for other pools. Servers
+// that another pool has listed become known and can be called at once; the others are
+// tried again. It is cheap if no server has failed.
 func (p *Pool) Recheck() {
 	for _, s := range p.roster.Load().servers {
 		if s.pool == p && p.cache.dir != "" {
@@ -146,7 +146,7 @@ func (s *server) recheck() {
 	} else {
 		s.setState(StateIdle, nil, "")
 		if s.pool.started.Load() {
-			_, _ = s.joinLocked(true) // the attempt records how it went
+			_, _ = s.joinLocked(true) // the attempt records its outcome
 		}
 	}
 	s.mu.Unlock()
@@ -155,17 +155,17 @@ func (s *server) recheck() {
 	}
 }
 
-// ForgetFailure removes what the pools of a CacheDir keep of the failure of a server, when
-// its cause may be gone, such as after a sign-in.
+// ForgetFailure removes the stored failure of a server from a CacheDir. Call it when
+// the cause may be gone, such as after a sign-in.
 func ForgetFailure(cacheDir string, c Config) error {
 	return cache{dir: cacheDir}.keepFailure(c, nil)
 }
 
-// watchEvery is how often Follow asks.
+// watchEvery is the interval at which Follow asks.
 const watchEvery = 250 * time.Millisecond
 
-// Follow observes another pool until ctx is done. ask returns how the servers are there; nil means that the pool is not there any more, and
-// this one learns by itself.
+// Follow observes another pool until ctx is done. ask returns the states of its
+// servers; after nil, the other pool is gone, and this one connects servers itself.
 func (p *Pool) Follow(ctx context.Context, ask func() []Elsewhere) {
 	p.run(func(context.Context) {
 		tick := time.NewTicker(watchEvery)

@@ -35,11 +35,11 @@ type RPCError struct {
 	Data         json.RawMessage // as it came; may be nil
 }
 
-// maxErrorData bounds what of the data of an error its text shows, in bytes.
+// maxErrorData bounds the data of an error in its text, in bytes.
 const maxErrorData = 500
 
-// Error names the tool, the server's message, its code and the data that the message does
-// not repeat.
+// Error returns the tool, the server's message, its code and the data that the message
+// does not repeat.
 func (e *RPCError) Error() string {
 	text := fmt.Sprintf("call %s/%s: %s (code %d)", e.Server, e.Tool, e.Message, e.Code)
 	if string(e.Data) == "null" {
@@ -62,7 +62,7 @@ func (e *RPCError) Error() string {
 type HTTPError struct {
 	Server, Tool string
 	Status       int
-	// RetryAfter is the time that the server asks to wait; zero if it gives none.
+	// RetryAfter is the time that the server asks to wait; zero if unknown.
 	RetryAfter time.Duration
 	Err        error
 }
@@ -107,7 +107,7 @@ type ConnectError struct {
 	// RetryIn is how long further attempts are refused; zero if the next call
 	// tries at once.
 	RetryIn time.Duration
-	// Retrying is set if Err is that of the last attempt and another one is under way.
+	// Retrying is set if Err is from the last attempt and another one is in progress.
 	Retrying bool
 	Err      error
 }

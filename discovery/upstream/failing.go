@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// recoverLocked forgets earlier failures; s.mu is held.
+// recoverLocked forgets earlier failures; s.mu must be held.
 func (s *server) recoverLocked() {
 	s.failures, s.retryAt, s.next, s.unfinished = 0, time.Time{}, time.Time{}, false
 	s.rememberLater()
 }
 
-// failLocked records that the server could not be connected or listed, and when
-// it may be tried again; s.mu is held.
+// failLocked records that the server could not be connected or listed, and when it may
+// be tried again; s.mu must be held.
 func (s *server) failLocked(err error) {
 	state, hint, handled, err := failure(err)
 	s.failures++
@@ -33,10 +33,10 @@ func (s *server) failLocked(err error) {
 	s.retryLaterLocked(state)
 }
 
-// retryLaterLocked tries again by itself where that may help: a server that
-// nobody can call by name, since it was never listed, and one that is to be kept
-// alive. A process that does not start is tried three times, a remote server,
-// whose network may come back, forever.
+// retryLaterLocked schedules another attempt for servers that no call would start:
+// those that were never listed, and those that are kept alive. A process that does not
+// start is tried three times, a remote server, which may become reachable, without
+// limit.
 func (s *server) retryLaterLocked(state State) {
 	if state == StateNeedsSignIn || isForbidden(s.err) || (s.known && !s.cfg.KeepAlive) || !s.pool.started.Load() || !s.known && !s.pool.lists() {
 		return
@@ -47,7 +47,7 @@ func (s *server) retryLaterLocked(state State) {
 	s.retryAtLocked(s.retryAt)
 }
 
-// retryAtLocked connects the server at that time; s.mu is held.
+// retryAtLocked connects the server at the given time; s.mu must be held.
 func (s *server) retryAtLocked(at time.Time) {
 	if s.retryTimer != nil {
 		s.retryTimer.Stop()
@@ -56,7 +56,7 @@ func (s *server) retryAtLocked(at time.Time) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.sess == nil && !s.retired {
-			_, _ = s.joinLocked(true) // the attempt records how it went
+			_, _ = s.joinLocked(true) // the attempt records its outcome
 		}
 	})
 }
@@ -66,8 +66,8 @@ func isForbidden(err error) bool {
 	return ok && e.status == 403
 }
 
-// backoff is how long to leave a server alone after so many failures: doubling,
-// with jitter, so that thirty servers do not come back in step.
+// backoff returns the time to wait after the given number of failures. It doubles, with
+// jitter, so that many servers do not reconnect at once.
 func backoff(failures int) time.Duration {
 	d := min(firstBackoff<<min(failures-1, 10), maxBackoff)
 	return d/2 + rand.N(d)/2

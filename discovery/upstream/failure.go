@@ -10,18 +10,18 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-// A dialError is why a server could not be connected.
+// A dialError is the reason a server could not be connected.
 type dialError struct {
 	err    error
 	hint   string
-	said   launch.Failure // what its output shows, when the error alone does not
+	said   launch.Failure // from its output, if the error alone is not enough
 	signIn bool
-	// handled means that an OAuth handler said so. It knows by itself when to
-	// ask the server again, so the next call may try at once.
+	// handled means that the error comes from an OAuth handler, which itself decides
+	// when to ask the server again, so the next call may try at once.
 	handled bool
 }
 
-// Error returns the cause that the server wrote, and then what that led to.
+// Error returns the cause from the server's output, and then the resulting error.
 func (e *dialError) Error() string {
 	switch {
 	case e.said.Cause == "":
@@ -40,7 +40,7 @@ type processError struct {
 	said   launch.Failure
 }
 
-// Error returns the cause that the process wrote, and how it ended.
+// Error returns the cause from the process's output, and how the process ended.
 func (e *processError) Error() string {
 	text := "the server process ended: " + e.status
 	switch {
@@ -57,7 +57,7 @@ func isProcess(err error) bool {
 	return ok
 }
 
-// said returns why the server failed, as its output shows, or else the output of the
+// said returns the reason a server failed, read from its output or from that of the
 // package manager that could not install it.
 func (d *dialer) said() launch.Failure {
 	f := launch.Explain(d.stderr.Lines(), d.dropped.Lines())
@@ -68,8 +68,8 @@ func (d *dialer) said() launch.Failure {
 	return f
 }
 
-// processHint returns what to do about a process that failed with err. To run it by hand
-// is worth the time only if that prints more than is known.
+// processHint returns the advice for a process that failed with err. It suggests to run
+// the command by hand only if the cause is not known.
 func (d *dialer) processHint(err error, h *hide.Hider) string {
 	said, wrote := d.said(), len(d.stderr.Lines())+len(d.dropped.Lines())
 	switch {
@@ -80,7 +80,7 @@ func (d *dialer) processHint(err error, h *hide.Hider) string {
 	case wrote == 0 && errors.Is(err, errNoAnswer):
 		return "it wrote nothing: check that it speaks MCP over stdio; by hand: " + d.byHand(h)
 	case wrote == 0 && !isProcess(err):
-		return "" // an answer, which says it
+		return "" // the server answered, and the answer is shown
 	case wrote == 0:
 		return "it wrote nothing; in a terminal it may say more: " + d.byHand(h)
 	case d.stderr.Cut() || d.dropped.Cut():

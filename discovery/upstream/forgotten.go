@@ -17,9 +17,9 @@ import (
 // Servers forget sessions: HTTP servers when they are deployed, stdio servers when a
 // watcher restarts the program behind the pipes. The protocol has HTTP 404 for this,
 // but others answer 400, or a JSON-RPC error with various codes and any text. So after
-// a refusal that may mean it, the broker calls tools/list, which the session answered
-// before: if that is refused in the same way, the session is gone, and the broker opens
-// a new one.
+// a refusal that may mean a lost session, the broker calls tools/list, which the
+// session answered before. If that is refused in the same way, the session is gone, and
+// the broker opens a new one.
 
 // probeTime bounds the check whether a session exists.
 const probeTime = 10 * time.Second
@@ -28,7 +28,7 @@ const probeTime = 10 * time.Second
 type denial struct {
 	status int   // of HTTP; zero for a JSON-RPC error
 	code   int64 // of JSON-RPC
-	// unsent is set when the tool cannot have run: the request itself was refused.
+	// unsent is set if the tool cannot have run, since the request itself was refused.
 	unsent bool
 }
 
@@ -47,7 +47,7 @@ func denialIn(err error) (r denial, ok bool) {
 			http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 			return r, false
 		}
-		// A gateway may answer 500 with the refusal of what is behind it.
+		// A gateway may answer 500 with the refusal of a server behind it.
 		return denial{status: status, unsent: status < 500}, status >= 400 && status <= 500
 	}
 	e, is := errors.AsType[*jsonrpc.Error](err)
@@ -63,9 +63,8 @@ func denialIn(err error) (r denial, ok bool) {
 	return r, false
 }
 
-// forgotten reports whether err, the error of a call in sess, means that the server
-// does not know the session any more, and whether the call can be repeated because
-// nothing has run.
+// forgotten reports whether err, the error of a call in sess, means that the server has
+// lost the session, and whether the call can be repeated because nothing has run.
 func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone, again bool) {
 	said, may := denialIn(err)
 	if !may || sess.era != eraLegacy {
@@ -91,14 +90,14 @@ func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone,
 
 // A probe is one check whether a session exists.
 type probe struct {
-	n    int           // probes of a session are counted from 1
-	done chan struct{} // closed when it has ended
+	n    int           // number of the session's probe, from 1
+	done chan struct{} // closed at the end
 	err  error         // of tools/list, valid when done is closed
 }
 
-// probe asks for the first page of tools, and returns the error. Calls that are refused
-// at one time share a probe: each learns of one that began after its own refusal, or of
-// one that was refused.
+// probe requests the first page of tools and returns the error. Concurrent refused
+// calls share a probe: each uses one that began after its own refusal, or one that was
+// refused.
 func (s *server) probe(ctx context.Context, sess *session) error {
 	s.mu.Lock()
 	before := 0
@@ -141,8 +140,8 @@ func (s *server) runProbe(ctx context.Context, sess *session, p *probe) {
 	})
 }
 
-// retire ends a session that its server does not know any more. Running calls that are
-// not refused end first: over HTTP they have connections of their own.
+// retire ends a session that its server has lost. Calls in progress that are not
+// refused finish first: over HTTP they have their own connections.
 func (s *server) retire(ctx context.Context, sess *session, err error) {
 	if sess.transport != "http" {
 		s.drop(ctx, sess, err)
@@ -156,7 +155,7 @@ func (s *server) retire(ctx context.Context, sess *session, err error) {
 	}
 }
 
-// errForgotten wraps the error of a session that a server does not know any more.
+// errForgotten wraps the error of a session that its server has lost.
 func errForgotten(err error) error {
 	return fmt.Errorf("the server does not know the session any more: %w", err)
 }

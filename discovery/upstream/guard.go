@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// No message of a server ends the process or another session. The SDK decodes results
-// in the goroutine of the call, and handles requests of the server in goroutines of its
-// own; a panic in either becomes an internal error of that message. Package transport
-// checks what the SDK decodes before a middleware sees it.
+// No message of a server may end the process or another session. The SDK decodes
+// results in the goroutine of the call, and handles requests of the server in its own
+// goroutines. A panic in either becomes an internal error of that message. Package
+// transport checks what the SDK decodes before a middleware sees it.
 
 // recovered turns a panic into the error of handling a message of the server. It must
 // be deferred.
@@ -57,7 +57,7 @@ func (s *session) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// settled notes that a message of the server was handled.
+// settled records that a message of the server was handled.
 func (s *session) settled(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if s.handled != nil {

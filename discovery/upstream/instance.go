@@ -18,7 +18,8 @@ type Conversation struct {
 	// ID differs from that of every other conversation of its owner.
 	ID string
 	// Owner is the person or program that the client acts for; empty for the user of
-	// the broker. Two owners never share an instance that is not for everybody.
+	// the broker. Two owners never share an instance, unless the server is shared by
+	// all.
 	Owner string
 	// Folders returns the folders of the project that the client works in, the main
 	// one first; nil, and none, if that is not known. It is called for servers that

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// start connects a server whose tools are not known, or that is kept alive, in
-// the background. One that has failed is left alone until it is due.
+// start connects, in the background, a server whose tools are not known or that is kept
+// alive. It leaves a failed server alone until it is due.
 func (s *server) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgetUnfinishedLocked() // here it has all the time that it needs
+	s.forgetUnfinishedLocked() // this attempt has the full time limit
 	switch {
 	case s.sess != nil || s.known && !s.cfg.KeepAlive:
 	case s.failures > 0 && s.attempt == nil && time.Now().Before(s.next):
@@ -22,8 +22,8 @@ func (s *server) start() {
 	}
 }
 
-// learnSoon connects a server that is due, in the background. It returns the attempt at one
-// that has failed before.
+// learnSoon connects a server that is due, in the background. It returns the attempt if
+// the server has failed before.
 func (s *server) learnSoon() *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,14 +31,14 @@ func (s *server) learnSoon() *attempt {
 		return nil
 	}
 	failed := s.failures > 0 && !s.unfinished
-	a, err := s.joinLocked(true) // which records how it went
+	a, err := s.joinLocked(true) // the attempt records its outcome
 	if err != nil || !failed {
 		return nil
 	}
 	return a
 }
 
-// dueLocked reports whether Learn connects s; s.mu is held.
+// dueLocked reports whether Learn connects s; s.mu must be held.
 func (s *server) dueLocked() bool {
 	if s.sess != nil || s.known || s.elsewhere {
 		return false
@@ -171,7 +171,7 @@ func (s *server) status() Status {
 	return st
 }
 
-// setActivity notes what the attempt does.
+// setActivity records the progress of the attempt.
 func (s *server) setActivity(a Activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

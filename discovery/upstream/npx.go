@@ -61,8 +61,8 @@ func NPMCaches(ctx context.Context, servers []Config, expand func(string) (strin
 	return caches
 }
 
-// mayBreak reports whether to stop the first start of a server may leave a part of its
-// package behind, with which it never starts: npx installs it.
+// mayBreak reports whether stopping the first start of a server may leave an incomplete
+// package behind, which npx would never repair.
 func (p *Pool) mayBreak(c Config) bool {
 	r := launch.Runner(c.Command, c.Args)
 	return (r == "npx" || r == "npm") && (p.packages == nil || !c.direct())

@@ -50,9 +50,9 @@ type Pool struct {
 		with map[*Pool]bool
 	}
 
-	personal   sync.Mutex    // held while a process of a person gets its place; before instances.mu
+	personal   sync.Mutex    // held while a personal process gets its slot; locked before instances.mu
 	grace      time.Duration // failedGrace, or less in tests
-	installing *turns        // of servers that may be being installed
+	installing *turns        // of servers that may be installing
 	guard      *launch.Guard
 	packages   *packages.Store // nil without a PackageDir
 	runners    *packages.RunnerFolder
@@ -242,19 +242,18 @@ type CallOptions struct {
 	Pause func() (resume func())
 }
 
-// Call calls a tool, starting its server if need be, and returns the result
-// object exactly as the server sent it. For ReadResource and GetPrompt it is made
-// of what the server sent. args must be a JSON object or empty.
+// Call calls a tool, starting its server if need be, and returns the result object
+// exactly as the server sent it. For ReadResource and GetPrompt, the broker builds the
+// result from the server's answer. args must be a JSON object or empty.
 //
-// When ctx is done, Call returns at once and cancels the call at the
-// server. A call that fails after its server asked for something that nobody
-// answered gives an *InputError. A server that answered with a protocol error
-// gives an *RPCError, one that answered with an HTTP status in place of a message
-// an *HTTPError, one whose answer cannot be read a *ReplyError, one that could not
-// be reached or was lost a *ConnectError, one that did not answer within its call
-// timeout a *TimeoutError, one that was given up after it had been sent an
-// *UnansweredError. A tool that failed is a result. A call is repeated only if the
-// server did not know the session that it came in, so that it has not run.
+// When ctx is done, Call returns at once and cancels the call at the server. The error
+// is an *InputError if the server asked for input that no client gave, an *RPCError for
+// a protocol error, an *HTTPError for an HTTP status without a message, a *ReplyError
+// for an unreadable answer, a *ConnectError if the server could not be reached or was
+// lost, a *TimeoutError if it did not answer within its call timeout, and an
+// *UnansweredError if the call was given up after it had been sent. A failure of the
+// tool is a result. Call repeats a call only if the server did not know the session, so
+// that nothing has run.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
 	s := p.roster.Load().byName[server]
 	if s == nil {
@@ -424,7 +423,7 @@ func cannotRead(err error) bool {
 			return false
 		}
 	}
-	_, rpc := errors.AsType[*jsonrpc.Error](err) // with the SDK's own, for connections that are closing
+	_, rpc := errors.AsType[*jsonrpc.Error](err) // includes the SDK's errors for closing connections
 	_, status := errors.AsType[*transport.StatusError](err)
 	_, send := errors.AsType[*transport.SendError](err)
 	_, system := errors.AsType[syscall.Errno](err)

@@ -9,8 +9,8 @@ import (
 )
 
 // runDirectly replaces the command of a package runner by the installed program of the
-// package. If it cannot be installed, the runner starts in a folder of its own. A
-// module of Python that is installed runs without those of the working folder.
+// package. If it cannot be installed, the runner starts in its own folder. An installed
+// Python module runs without the working folder in the module path.
 func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 	d.direct, d.failed = false, nil
 	if t.Program == "" {
@@ -49,7 +49,7 @@ func (d *dialer) runDirectly(ctx context.Context, t *target) error {
 	return nil
 }
 
-// mayStart asks the permit of the server, directly before the start.
+// mayStart asks the server's permit, directly before the start.
 func (d *dialer) mayStart() error {
 	if d.cfg.Permit == nil {
 		return nil

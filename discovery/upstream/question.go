@@ -118,7 +118,7 @@ func (s *session) live() []*liveCall {
 	return calls
 }
 
-// askGuarded is ask for one call, in a goroutine of its own.
+// askGuarded is ask in a goroutine of its own, for one call.
 func (s *session) askGuarded(ctx context.Context, c *liveCall, q mcp.InputRequest) (answer mcp.InputResponse, err error) {
 	defer s.recovered("tools/call", &err)
 	if q, err = hiddenIn(q, s.hide); err != nil {
@@ -316,8 +316,8 @@ func (s *session) listenToLogs(ctx context.Context) {
 	})
 }
 
-// logLevel returns the level from which log messages are requested. It is also the
-// level of messages with an unknown one.
+// logLevel is the lowest level of the log messages to request. Messages with an
+// unknown level count as this one.
 const logLevel = "info"
 
 // logLevels are the levels of MCP.

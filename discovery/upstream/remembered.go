@@ -22,25 +22,25 @@ import (
 const (
 	failureVersion = 1
 
-	// Other pools leave a server that failed alone for firstRest, twice as long after
-	// each further failure, and at most for maxRest. Whoever names it in a call waits
-	// for at most maxBackoff.
+	// Other pools leave a failed server alone for firstRest, twice as long after each
+	// further failure, and at most for maxRest. A call that names it waits for at most
+	// maxBackoff.
 	firstRest = time.Minute
 	maxRest   = time.Hour
 
-	// failedGrace is how long a server that has failed before is waited for when it is
-	// tried again.
+	// failedGrace bounds the wait for a server that has failed before when it is tried
+	// again.
 	failedGrace = time.Second
 
-	// minUnfinished is how long a server must have been starting for the end of its
-	// pool to count as a failure.
+	// minUnfinished is the time for which a server must have been starting for the end
+	// of its pool to count as a failure.
 	minUnfinished = 3 * time.Second
 
-	maxFailureText = 4000 // characters
+	maxFailureText = 4000 // in characters
 )
 
-// A remembered is why a server could not be connected or listed, as pools of a
-// CacheDir keep it for each other.
+// A remembered is the stored reason a server could not be connected or listed. Pools
+// with the same CacheDir share it.
 type remembered struct {
 	Version int    `json:"version"`
 	Server  string `json:"server"`
@@ -48,29 +48,29 @@ type remembered struct {
 	State   State  `json:"state"`
 	Err     string `json:"error"`
 	Hint    string `json:"hint,omitempty"`
-	// At is when the server failed for this reason, Count how often in a row it has
-	// failed, and Next when it is tried again without anybody naming it.
+	// At is the time of the failure, Count the number of consecutive failures, and Next
+	// the time of the next automatic attempt.
 	At    time.Time `json:"at"`
 	Count int       `json:"count"`
 	Next  time.Time `json:"next"`
 	Era   era       `json:"era,omitempty"`
-	// Unfinished means that the pool ended while the server was starting, so that it
-	// may be a slow one.
+	// Unfinished means that the pool ended while the server was starting, so the server
+	// may only be slow.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // A RememberedError is the error of a server that another pool could not connect.
 type RememberedError struct {
 	Text string
-	// Unfinished is set if that pool ended before it was known how it went.
+	// Unfinished is set if that pool ended before the outcome was known.
 	Unfinished bool
 }
 
 // Error returns the text of that error.
 func (e *RememberedError) Error() string { return e.Text }
 
-// revision tells configurations apart that have one fingerprint. It is short so that
-// the values in it cannot be learnt from it.
+// revision distinguishes configurations with the same fingerprint. It is short, so that
+// it reveals nothing about secret values.
 func (c Config) revision() uint16 {
 	parts := []any{c.fingerprint(), c.StartTimeout, c.AsWritten, c.Credentials}
 	for _, m := range []map[string]string{c.Env, c.Headers} {
@@ -78,7 +78,7 @@ func (c Config) revision() uint16 {
 			parts = append(parts, k, m[k])
 		}
 	}
-	b, _ := json.Marshal(parts) // strings and numbers always marshal
+	b, _ := json.Marshal(parts) // marshalling strings and numbers cannot fail
 	sum := sha256.Sum256(b)
 	return binary.BigEndian.Uint16(sum[:])
 }
@@ -87,7 +87,7 @@ func (c cache) failurePath(cfg Config) string {
 	return filepath.Join(c.dir, cfg.fingerprint()+".failed.json")
 }
 
-// failure returns how cfg has failed, if that is kept and may still be so.
+// failure returns the stored failure of cfg, if it may still apply.
 func (c cache) failure(cfg Config, now time.Time) (remembered, bool) {
 	if c.dir == "" {
 		return remembered{}, false
@@ -105,13 +105,13 @@ func (c cache) failure(cfg Config, now time.Time) (remembered, bool) {
 	return r, true
 }
 
-// failed reports whether a failure of cfg is kept.
+// failed reports whether a failure of cfg is stored.
 func (c cache) failed(cfg Config) bool {
 	_, err := os.Stat(c.failurePath(cfg))
 	return err == nil
 }
 
-// keepFailure replaces what is kept of the failure of cfg; nil removes it.
+// keepFailure replaces the stored failure of cfg; nil removes it.
 func (c cache) keepFailure(cfg Config, r *remembered) error {
 	if c.dir == "" {
 		return nil
@@ -134,13 +134,14 @@ func (c cache) keepFailure(cfg Config, r *remembered) error {
 	return nil
 }
 
-// rest is how long other pools leave a server alone after so many failures.
+// rest returns the time for which other pools leave a server alone after the given
+// number of failures.
 func rest(failures int) time.Duration {
 	return min(firstRest<<min(max(failures-1, 0), 10), maxRest)
 }
 
-// isCheap reports whether to try again costs next to nothing: no process was started,
-// or an OAuth handler knows when to ask.
+// isCheap reports whether another attempt costs almost nothing: no process was started,
+// or an OAuth handler decides when to ask.
 func isCheap(err error) bool {
 	if e, ok := errors.AsType[*dialError](err); ok && e.handled {
 		return true
@@ -149,8 +150,8 @@ func isCheap(err error) bool {
 	return reference || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// recallLocked makes s a server that has failed, if another pool has found so; s.mu
-// is held, or nobody else knows s yet.
+// recallLocked sets s to failed if another pool has stored a failure; s.mu must be held
+// unless s is not shared yet.
 func (s *server) recallLocked() {
 	now := time.Now()
 	r, ok := s.pool.cache.failure(s.cfg, now)
@@ -172,23 +173,23 @@ func (s *server) recallLocked() {
 	s.failedAt, s.failedEra, s.stored = r.At, r.Era, true
 }
 
-// forgetUnfinishedLocked makes a server, that another pool has not waited for, one of which
-// nothing is known; s.mu is held.
+// forgetUnfinishedLocked drops the failure of a server that another pool did not wait
+// for; s.mu must be held.
 func (s *server) forgetUnfinishedLocked() {
 	if s.unfinished {
 		s.failures, s.retryAt, s.next, s.unfinished, s.err, s.hint = 0, time.Time{}, time.Time{}, false, nil, ""
 	}
 }
 
-// rememberLater keeps how s has failed, or that it has not, for other pools. s.mu may
-// be held.
+// rememberLater stores the failure of s, or its absence, for other pools. s.mu may be
+// held.
 func (s *server) rememberLater() {
 	if s.of == nil && s.pool.cache.dir != "" && !s.cfg.Credentials.OfPeople() {
 		s.pool.run(func(context.Context) { s.remember() })
 	}
 }
 
-// remember keeps how s has failed, or that it has not.
+// remember stores the failure of s, or its absence.
 func (s *server) remember() {
 	s.remembering.Lock()
 	defer s.remembering.Unlock()
@@ -197,15 +198,14 @@ func (s *server) remember() {
 	s.mu.Unlock()
 	err := s.pool.cache.keepFailure(s.cfg, r)
 	if err != nil {
-		s.log.Warn("cannot store a failure", "err", err) // works all the same, the next command waits longer
+		s.log.Warn("cannot store a failure", "err", err) // the only effect is that the next command waits longer
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stored = r != nil && err == nil
 }
 
-// failureLocked is what other pools should know of s; nil if it has not failed; s.mu
-// is held.
+// failureLocked returns the failure of s to store, or nil; s.mu must be held.
 func (s *server) failureLocked() *remembered {
 	if s.failures == 0 || s.err == nil || errors.Is(s.err, ErrClosed) || s.err == errNoFolder {
 		return nil
@@ -218,9 +218,9 @@ func (s *server) failureLocked() *remembered {
 		At: s.failedAt.UTC(), Count: s.failures, Next: s.next.UTC(), Era: s.failedEra, Unfinished: s.unfinished}
 }
 
-// giveUpLocked counts an attempt that the end of the pool has cut off, so that the
-// next command does not wait as long for the same; s.mu is held. It reports whether
-// there is something to remember.
+// giveUpLocked counts an attempt that the end of the pool has interrupted as a failure,
+// so that the next command does not wait as long for it; s.mu must be held. It reports
+// whether there is something to store.
 func (s *server) giveUpLocked() bool {
 	took := time.Since(s.since)
 	switch {

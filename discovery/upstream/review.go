@@ -12,11 +12,11 @@ import (
 )
 
 // review starts a newer version of the package of s beside the one in use, lists its
-// tools and ends it. It reports an error if the version does not start, or if something
-// of it would be held back.
+// tools and ends it. It returns an error if the version does not start, or if the pins
+// would hold back a part of its listing.
 func (s *server) review(ctx context.Context, u packages.Update) error {
 	if s.pool.opts.Review == nil || s.ctx.Err() != nil || s.cfg.Credentials.OfPeople() {
-		return nil // calls of it still pass the pins
+		return nil // the pins still check each call
 	}
 	d := &dialer{
 		cfg: s.cfg, opts: &s.pool.opts, guard: s.pool.guard, packages: s.pool.packages, runners: s.pool.runners, version: u.New,
@@ -43,7 +43,8 @@ func (s *server) review(ctx context.Context, u packages.Update) error {
 	return heldBack(s.pool.opts.Review(s.cfg.described(l)))
 }
 
-// heldBack returns the error of an update of which something would be held back.
+// heldBack returns the error for an update whose listing the pins would partly hold
+// back.
 func heldBack(held []discovery.Held) error {
 	const most = 5
 	var names []string

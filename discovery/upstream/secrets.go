@@ -1,6 +1,6 @@
 package upstream
 
-//lint:file-ignore SA1019 sampling is deprecated since 2026-07-28, and servers use it still
+//lint:file-ignore SA1019 sampling is deprecated since 2026-07-28, and servers still use it
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 
 var errSecretInQuestion = errors.New("the question contains a secret of the server that cannot be hidden")
 
-// hiddenIn returns q without the secret values of the server: its text reaches a
-// person, or the model of a client. It returns an error for a question that cannot be
+// hiddenIn returns q without the secret values of the server, since its text reaches a
+// person or the model of a client. It returns an error for a question that cannot be
 // answered without them.
 func hiddenIn(q mcp.InputRequest, h *hide.Hider) (mcp.InputRequest, error) {
 	if h == nil {

@@ -34,8 +34,8 @@ type server struct {
 	stderr  *lines.Ring
 	dropped *lines.Ring
 
-	taking      sync.Mutex // from reading full until learn has replaced it; taken before mu
-	remembering sync.Mutex // while a failure is kept; taken before mu
+	taking      sync.Mutex // from reading full until learn has replaced it; locked before mu
+	remembering sync.Mutex // while a failure is stored; locked before mu
 
 	mu      sync.Mutex
 	full    discovery.Listing // as listed; valid if known
@@ -55,13 +55,13 @@ type server struct {
 	failures    int // in a row
 	quickDeaths int // in a row
 	retryAt     time.Time
-	failedAt    time.Time // when err came about, if failures is not zero
+	failedAt    time.Time // time of err, if failures is not zero
 	next        time.Time // when other pools may try again, see remembered
-	failedEra   era       // with which the next attempt begins
-	stored      bool      // the failure is kept
+	failedEra   era       // era of the next attempt
+	stored      bool      // the failure is stored
 	elsewhere   bool      // another pool is starting it, see Observe
 	unfinished  bool      // err means that another pool ended too soon
-	doing       Activity  // of the attempt
+	doing       Activity  // progress of the attempt
 	retryTimer  *time.Timer
 	idleTimer   *time.Timer
 	relist      relister
@@ -175,8 +175,8 @@ func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
 	}
 }
 
-// release ends a use of sess and starts the idle clock after the last one. A
-// session that is to be left ends with it.
+// release ends a use of sess and starts the idle clock after the last one. It shuts
+// down a leaving session after its last use.
 func (s *server) release(sess *session) {
 	s.mu.Lock()
 	sess.inFlight--
@@ -258,8 +258,9 @@ func (s *server) connectError(err error, retryIn time.Duration) *ConnectError {
 	return e
 }
 
-// failedLocked is the error for those who do not wait until a server that has failed
-// has been tried again; nil if it has not failed, or force is set; s.mu is held.
+// failedLocked returns the error for callers that do not wait for another attempt at a
+// failed server. It returns nil if the server has not failed or force is set; s.mu must
+// be held.
 func (s *server) failedLocked(force bool) *ConnectError {
 	if force || s.failures == 0 || s.err == nil {
 		return nil
@@ -269,7 +270,7 @@ func (s *server) failedLocked(force bool) *ConnectError {
 	return e
 }
 
-// wait waits until an attempt is over. If the server has failed before, it returns
+// wait waits for the end of an attempt. If the server has failed before, it returns
 // that error after grace.
 func (a *attempt) wait(ctx context.Context, failed *ConnectError, grace time.Duration) error {
 	var enough <-chan time.Time
@@ -330,8 +331,8 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 	s.firstListing(ctx, sess, started, limit)
 }
 
-// firstListing lists a new session within limit. Calls do not wait for it if the tools are
-// known from before.
+// firstListing lists a new session within limit. Calls do not wait for it if the tools
+// are already known.
 func (s *server) firstListing(ctx context.Context, sess *session, started time.Time, limit time.Duration) {
 	if s.of != nil {
 		s.readied(ctx, sess)

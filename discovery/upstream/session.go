@@ -33,33 +33,33 @@ type session struct {
 	proc      *launch.Process // nil for a remote server
 	transport string
 	era       era
-	handled   func(method string) // is called when a notification of the server was handled; may be nil
-	hangUp    func()              // ends answers to the server that are on their way; may be nil
-	cleanup   func()              // drops what the transport holds; may be nil
+	handled   func(method string) // called after a notification of the server was handled; may be nil
+	hangUp    func()              // cancels answers to the server in progress; may be nil
+	cleanup   func()              // frees what the transport holds; may be nil
 
 	gone   chan struct{} // closed when the connection has ended
 	over   chan struct{} // closed when that is recorded in the server
-	listed chan struct{} // closed when the first listing of this session ended, well or not
-	taught chan struct{} // likewise, of its skills
+	listed chan struct{} // closed when the first listing of this session succeeded or failed
+	taught chan struct{} // likewise, for its skills
 
 	inFlight int       // guarded by the server's mutex
-	leaving  bool      // likewise: it ends when nothing is in flight
-	lists    bool      // likewise: it has answered tools/list
-	staleAt  time.Time // likewise: when the tools have to be listed again; zero for never
-	probe    *probe    // likewise: the last check whether the session exists, or nil
+	leaving  bool      // likewise: end when nothing is in flight
+	lists    bool      // likewise: tools/list was answered
+	staleAt  time.Time // likewise: time at which to list the tools again; zero for never
+	probe    *probe    // likewise: last check whether the session exists, or nil
 
 	tokens atomic.Int64
 	mu     sync.Mutex
 	calls  map[*liveCall]bool
-	pages  map[string]func() // by the server's id of a page: called when it is done
+	pages  map[string]func() // by the server's id of a page: called when the page is done
 
-	asked    func()                 // called when the server asks something outside of a result
-	promised questions.Capabilities // what the server was told can be asked
-	logs     *lines.Ring            // where the server's log goes; may be nil
-	hide     *hide.Hider            // of what the server was given
+	asked    func()                 // called when the server asks a question outside a result
+	promised questions.Capabilities // announced to the server
+	logs     *lines.Ring            // receives the server's log; may be nil
+	hide     *hide.Hider            // hides the secrets passed to the server
 	logging  sync.Once
 	log      *slog.Logger // may be nil
-	panics   sync.Once    // for the stack of the first
+	panics   sync.Once    // logs the stack of the first panic
 }
 
 // newSession returns a session that is not open yet.

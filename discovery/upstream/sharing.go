@@ -31,8 +31,8 @@ func (c Config) sharing(tools []discovery.ListedTool, asks bool) (s sharing.Kind
 	return sharing.Shared, "no tool seems to depend on earlier calls"
 }
 
-// Reviewed returns the server's listing with what is known of its tools as published
-// ones.
+// Reviewed returns the server's listing with the reviews of its tools, if it is a
+// published server.
 func (c Config) Reviewed(l discovery.Listing) discovery.Listing {
 	return sharing.Reviewed(c.Command, c.Args, l)
 }

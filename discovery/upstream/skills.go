@@ -183,7 +183,7 @@ func (p *Pool) useSession(ctx context.Context, name, what string, f func(context
 		err = sess.use(what, func() error {
 			err := f(transport.WithCapture(limited, kept), s, sess)
 			if err != nil {
-				err = answerError(kept, err) // the SDK takes codes of servers for its own
+				err = answerError(kept, err) // the SDK confuses codes of servers with its own
 			}
 			return err
 		})

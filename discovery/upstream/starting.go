@@ -11,7 +11,7 @@ import (
 type Starting struct {
 	Name  string
 	Since time.Time
-	// Idle is set for one that is not connected yet.
+	// Idle is set if the server is not connected yet.
 	Idle bool
 }
 
@@ -34,9 +34,9 @@ func (p *Pool) Starting() []Starting {
 	return out
 }
 
-// Learn connects, in the background, the servers of which no tools are known, or those of
-// them that are named, for a program that ends soon. It leaves out those that have failed
-// a short time ago or must not be stopped while npx installs them, and waits a moment for
+// Learn connects, in the background, the servers whose tools are not known, or the
+// named ones of them, for a short-lived program. It skips servers that failed recently
+// and servers that must not be stopped while npx installs them, and waits a moment for
 // those that failed before and are tried again. Starting returns the others.
 func (p *Pool) Learn(ctx context.Context, names ...string) {
 	grace := time.NewTimer(p.grace)

@@ -20,10 +20,10 @@ const (
 	StateNeedsSignIn State = "needs sign-in" // refuses the broker's credentials, or wants some
 )
 
-// An Activity is what a server that is starting is waited for.
+// An Activity is the current step of a starting server.
 type Activity string
 
-// The activities of a server that is starting, in their order.
+// The activities of a starting server, in order.
 const (
 	ActivityQueued     Activity = "waiting for other packages"
 	ActivityInstalling Activity = "installing a package"
@@ -46,11 +46,12 @@ type Status struct {
 	Hint string
 	// Since is when State was entered.
 	Since time.Time
-	// Doing says more of a server that is starting.
+	// Doing is the activity of a starting server.
 	Doing Activity
-	// FailedAt is when Err came about, and Failures how often in a row the server has
-	// failed, also for other brokers of this state directory. It is not tried again
-	// before RetryAt unless somebody names it. All are zero for one that has not failed.
+	// FailedAt is the time of Err, Failures the number of consecutive failures, also
+	// for other brokers of this state directory, and RetryAt the time of the next
+	// automatic attempt. A call may try it earlier. All are zero for a server that has
+	// not failed.
 	FailedAt time.Time
 	Failures int
 	RetryAt  time.Time

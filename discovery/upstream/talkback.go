@@ -176,7 +176,7 @@ func (c *liveCall) outcome(raw json.RawMessage, err error) (json.RawMessage, err
 }
 
 // answered reports whether an error of a call comes from its server. The questions of
-// newer servers are results, so the call was answered.
+// newer servers are results, so they count as answers.
 func answered(err error) bool {
 	if _, ok := errors.AsType[*InputError](err); ok {
 		return true

@@ -41,7 +41,7 @@ func (c Config) resolveIn(expand func(string) (string, error), environ []string)
 			errs = append(errs, fmt.Errorf("in %s, %w", where, err)) // "Authorization: …" would be hidden as a secret
 			return ""
 		}
-		inAddress := strings.ContainsAny(s, "@?") && strings.Contains(s, "://") // a password or a key, perhaps
+		inAddress := strings.ContainsAny(s, "@?") && strings.Contains(s, "://") // may contain a password or a key
 		for _, ref := range reference.FindAllString(s, -1) {
 			if v, err := expand(ref); err == nil && (inAddress || !hide.PlainReference(ref, setting, v)) {
 				values[v] = ref
@@ -91,8 +91,8 @@ func (c Config) resolveIn(expand func(string) (string, error), environ []string)
 	return t, errors.Join(errs...)
 }
 
-// flagOf is the name of the flag that the argument arg is, or whose value it is if it
-// stands after before.
+// flagOf returns the name of the flag in the argument arg, or of the flag before if arg
+// is its value.
 func flagOf(before, arg string) string {
 	if !strings.HasPrefix(arg, "-") {
 		if name, _, ok := strings.Cut(arg, ":"); ok && hide.SecretArg(before, arg) != "" {

@@ -60,9 +60,9 @@ func (p *Pool) Update(configs []Config) {
 	p.tell()
 }
 
-// makers returns a function for each config that makes its server, with what is known
-// of it. What was kept is read and decoded by several goroutines: a thousand tools
-// take one of them 10 ms, which the first answer of a broker waits for.
+// makers returns a function for each config that makes its server with its stored
+// listing. Several goroutines read and decode listings: a thousand tools take one of
+// them 10 ms, which delays the first answer of a broker.
 func (p *Pool) makers(configs []Config) map[string]func() *server {
 	var keys []string
 	for _, cfg := range configs {
@@ -77,7 +77,7 @@ func (p *Pool) makers(configs []Config) map[string]func() *server {
 		var ok bool
 		makes[cfg.Name] = func() *server { return newServer(p, cfg, e, ok) }
 		if p.opts.Base != nil && p.ofBase(cfg) != nil {
-			continue // its server is there
+			continue // the server exists already
 		}
 		places <- struct{}{}
 		reading.Go(func() {
@@ -89,7 +89,8 @@ func (p *Pool) makers(configs []Config) map[string]func() *server {
 	return makes
 }
 
-// restore returns what was kept of a server: by those who share it, or here.
+// restore returns the stored listing of a server, from the pools that share it or from
+// the cache.
 func (p *Pool) restore(cfg Config, shared []byte) (cacheEntry, bool) {
 	e, ok := decodeEntry(shared, cfg)
 	if !ok {

@@ -202,8 +202,8 @@ func newReader() *reader {
 	return &reader{words: map[string]term{}, terms: map[string]term{}}
 }
 
-// intern returns the term of a word in lower case, or false for a word that
-// says nothing. Written is the word with its accents.
+// intern returns the term of a word in lower case, or false for a stop word. written is
+// the word with its accents.
 func (r *reader) intern(word, written string) (term, bool) {
 	if t, ok := r.words[word]; ok {
 		return t, t != none

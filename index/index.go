@@ -82,7 +82,8 @@ type Hits struct {
 	Unmatched []string
 	// Repaired are the words that were taken for typing errors.
 	Repaired []Repair
-	// Replaced are the words that no tool has, with the synonyms that replaced them.
+	// Replaced are the words that no tool contains, with the synonyms that replaced
+	// them.
 	Replaced []Replacement
 	// Exact is set if the query is an id, a "server.tool" or a tool's name, or contains
 	// several of them; the named tools come first.
@@ -94,8 +95,8 @@ type Hits struct {
 // A Repair is a word of the query and what it was taken for.
 type Repair struct{ From, To string }
 
-// A Replacement is a word of the query that no tool has, and the synonyms that were
-// searched for instead.
+// A Replacement is a word of the query that no tool contains, and the synonyms that
+// were searched for instead.
 type Replacement struct {
 	From string
 	To   []string
@@ -146,7 +147,7 @@ func New(o *Options) *Index {
 	if o.Dir != "" {
 		x.store = &store{dir: o.Dir, log: x.log}
 	}
-	x.tasks.Go(func() { words() }) // what is made meanwhile does not wait for them, and the first search need not read them
+	x.tasks.Go(func() { words() }) // in the background, so that neither New nor the first search waits for them
 	return x
 }
 

@@ -26,9 +26,9 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// An alphabet has the stemmers of the languages that are written in it. A short text
-// does not reveal its language, so two words are forms of each other if any of the
-// stemmers gives both the same stem.
+// An alphabet has the stemmers of the languages that use it. A short text does not
+// reveal its language, so two words are forms of each other if any of the stemmers
+// gives both the same stem.
 type alphabet struct {
 	stem []func(string) string
 	// prefixes is set if forms of a word may begin with different letters, as in
@@ -194,12 +194,12 @@ func drop(letters string) func(rune) rune {
 	}
 }
 
-// endings is a stemmer for a language without one here: it removes the longest ending
-// of a case or a person, then the longest of a noun made of a verb, and unifies a vowel
-// that changes with the ending. At least three letters stay.
+// endings is a stemmer for a language without another one here. It removes the longest
+// inflection, then the longest ending of a verbal noun, and unifies a vowel that
+// changes with the ending. At least three letters stay.
 type endings struct {
 	inflected, derived []string // longest first
-	vowels             string   // the last of these in a stem is written as the first of them
+	vowels             string   // the last of these in a stem becomes the first of them
 }
 
 func newEndings(inflected, derived, vowels string) *endings {
@@ -243,17 +243,17 @@ func (e *endings) stem(word string) string {
 	return s
 }
 
-// These bound the result of forms; no language has more forms of a word.
+// Bounds of the result of forms; no language has more forms of a word.
 const (
 	maxForms  = 32
-	formsFrom = 3 // the least letters of a stem, and of the common beginning of forms
+	formsFrom = 3 // minimum number of letters of a stem, and of the common prefix of forms
 )
 
 // formWeight is the weight of another form of a word, relative to the word as typed.
 const formWeight = 0.8
 
 // forms returns the words of tools that are other forms of a word in a language other
-// than English. Written is the word with its accents.
+// than English. written is the word with its accents.
 func (s *snapshot) forms(word, written string) []string {
 	s.formsMu.Lock()
 	defer s.formsMu.Unlock()
@@ -293,8 +293,8 @@ func (s *snapshot) findForms(word, written string) []string {
 	return list
 }
 
-// isForm reports whether a stemmer gives written the same stem as another word, whose
-// stems are given.
+// isForm reports whether a stemmer gives written the same stem as another word with the
+// given stems.
 func isForm(a *alphabet, stems []string, written string) bool {
 	for i, stem := range a.stem {
 		if stems[i] != "" && stemmed(stem, written) == stems[i] {

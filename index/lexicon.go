@@ -154,7 +154,7 @@ func (l *lexicon) stem(word string) string {
 	return s
 }
 
-// queryStem is stem, faster for the words of words.txt.
+// queryStem is stem, but faster for the words of words.txt.
 func queryStem(word string) string {
 	if s, ok := words().stems[word]; ok {
 		return s

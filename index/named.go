@@ -7,10 +7,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// named puts the documents that the query names above all others in sc, in the order of
-// the query, and returns their number. A name is an id, a "server.tool", or a tool's
-// own name, which several servers may have. A name of one word between others counts as
-// a word.
+// named moves the documents that the query names to the top of sc, in the order of the
+// query, and returns their number. A name is an id, a "server.tool", or a tool's own
+// name, which several servers may share. A name of one word between others counts as a
+// word.
 func (s *snapshot) named(sc *scratch, q Query) int {
 	text := strings.TrimSpace(q.Text)
 	if text == "" || len(text) > maxQueryBytes {
@@ -53,14 +53,14 @@ func mayHaveNames(text string) bool {
 	return several && name
 }
 
-// unquoted returns a word of a query without the punctuation around it, and without the
-// "select:" with which clients begin a list of names.
+// unquoted returns a word of a query without punctuation around it, and without the
+// prefix "select:" of some clients' lists of names.
 func unquoted(w string) string {
 	w, _ = strings.CutPrefix(strings.Trim(w, "\"'`()[]{}<>.:!?"), "select:")
 	return w
 }
 
-// severalParts reports whether a word looks only like the name of a tool, such as
+// severalParts reports whether a word can only be the name of a tool, such as
 // list_issues or listIssues.
 func severalParts(w string) bool {
 	if strings.ContainsAny(w, "_-./:") {
@@ -104,7 +104,7 @@ type namer struct {
 	raised map[int]bool
 }
 
-// name raises the documents named by text; a larger at raises them more.
+// name raises the documents with the name text; a larger at raises them more.
 func (n *namer) name(text string, at int) {
 	if t, ok := n.catalog.Tool(text); ok {
 		n.folded(nearest.Fold(t.Name), n.server, func(slot int, r record) {

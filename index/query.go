@@ -40,8 +40,8 @@ type parsed struct {
 }
 
 // parse finds the meaning of the words of text in this snapshot. Words of other
-// alphabets are not English. Latin words may be English if the lexicon has more than a
-// third of them.
+// alphabets are not English. Latin words may be English if the lexicon contains more
+// than a third of them.
 func (s *snapshot) parse(text string) parsed {
 	q := s.parseAs(text, false)
 	if 3*q.english <= q.words && q.words > 0 {
@@ -50,7 +50,7 @@ func (s *snapshot) parse(text string) parsed {
 	return q
 }
 
-// parseAs is parse with the choice whether the text may be in another language.
+// parseAs is parse, with foreign set if the text may be in another language.
 func (s *snapshot) parseAs(text string, foreign bool) parsed {
 	var q parsed
 	if len(text) > maxQueryBytes {
@@ -213,16 +213,16 @@ func (s *snapshot) stop(word string) bool { return words().stop[word] }
 type resolution struct {
 	to     []variant
 	repair string // what it was taken for, if it was taken for something else
-	// synonyms are the words that replace it, best first, if no tool has it.
+	// synonyms replace the word, best first, if no tool contains it.
 	synonyms []string
-	known    bool // the lexicon has synonyms of it
+	known    bool // the lexicon has synonyms for it
 }
 
 // maxSynonyms bounds the synonyms that are reported for a replaced word.
 const maxSynonyms = 1
 
 // resolve returns the words that match a word: the word and its synonyms, other forms
-// of it if it may not be English, or else the nearest word that the tools use. Written
+// of it if it may not be English, or else the nearest word that the tools use. written
 // is the word with its accents, or "" for an English word.
 func (s *snapshot) resolve(word, written string) resolution {
 	st := queryStem(word)

@@ -116,9 +116,9 @@ func (s *snapshot) split(word string) (a, b string, ok bool) {
 
 // A spelling is a word that some tool used, as candidate for a repair.
 type spelling struct {
-	term   string // as the index holds it
+	term   string // as stored in the index
 	mask   uint32
-	bytes  uint8 // of the word without accents, with which term begins
+	bytes  uint8 // of the word without accents, the prefix of term
 	length uint8 // in letters
 }
 
@@ -142,7 +142,7 @@ func spellingTerm(word, written string) string {
 
 func newSpelling(term string) spelling {
 	word, _, _ := strings.Cut(term, "\x00")
-	return spelling{term, letters(word), uint8(len(word)), uint8(utf8.RuneCountInString(word))} // it is repairable, so short
+	return spelling{term, letters(word), uint8(len(word)), uint8(utf8.RuneCountInString(word))} // repairable words are short
 }
 
 // letters is a set of the letters of a word.

@@ -25,7 +25,7 @@ type snapshot struct {
 	spellings [256]atomic.Pointer[[]spelling]
 
 	formsMu sync.Mutex
-	formsOf map[string][]string // other forms of the words that were asked for
+	formsOf map[string][]string // other forms of words that were looked up
 
 	catalog *discovery.Catalog
 

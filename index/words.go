@@ -9,13 +9,13 @@ import (
 )
 
 // maxWord is the number of letters of the longest word. A longer run of letters is
-// data: a key, a hash, an encoded picture.
+// data, such as a key, a hash or an encoded picture.
 const maxWord = 48
 
 // A piece is a run of letters and digits in a text.
 type piece struct {
-	// whole is the run in lower case without accents, and written the same with
-	// accents.
+	// whole is the run in lower case without accents, and written the run in lower case
+	// with accents.
 	whole, written string
 	// parts are the words within it if it has several: those of a camelCase
 	// name, letters and digits, the character pairs of Chinese.
@@ -125,7 +125,7 @@ func isUnspaced(r rune) bool {
 	return isCJK(r)
 }
 
-// isCJK reports whether a character of the script of r is a word, or nearly one.
+// isCJK reports whether a character in the script of r is roughly one word.
 func isCJK(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
 }
@@ -150,9 +150,9 @@ func pairs(s string) []string {
 	return p
 }
 
-// plain removes accents and the differences of width: "Café" and "Cafe" are
-// found alike. Marks that are letters of their own stay, such as the vowels of
-// Hindi and the breve of Russian й.
+// plain removes accents and differences of width, so that "Café" and "Cafe" match.
+// Marks that are letters of their own stay, such as the vowels of Hindi and the breve
+// of Russian й.
 func plain(s string) string {
 	prev := rune(0)
 	s = strings.Map(func(r rune) rune {

@@ -18,24 +18,24 @@ func (c Class) String() string {
 	return [...]string{"", "read", "unknown", "write", "destructive"}[c]
 }
 
-// A basis says where the class of a tool comes from.
+// A basis is the source of the class of a tool.
 type basis uint8
 
 const (
-	byName     basis = iota + 1 // the name, and nothing that says more
-	byReadOnly                  // a written readOnlyHint
-	byHint                      // "destructiveHint": true, and nothing else says that it destroys
+	byName     basis = iota + 1 // the name, since nothing else is known
+	byReadOnly                  // an explicit readOnlyHint
+	byHint                      // "destructiveHint": true alone
 	byReading                   // the name and the schema, against "destructiveHint": true
 	byReview                    // the broker's table of published servers
 )
 
-// ClassOf derives the class of a tool from what is known of it as a published tool,
-// the server's annotations and the strongest verb of the tool's name. The worse of
-// the last two counts, with two exceptions. A tool that is marked read-only reads
-// unless its name says that it deletes: the names of many such tools have other
-// verbs, such as "generate_bar_chart". And a tool whose name and parameters only read
-// is not destructive because its server says so: several SDKs say it of every tool
-// for which the author says nothing.
+// ClassOf derives the class of a tool from the broker's review of it as a published
+// tool, if any, or else from the server's annotations and the strongest verb of the
+// tool's name. The worse of the last two counts, with two exceptions. A tool with
+// readOnlyHint is Read unless its name says that it deletes, since the names of many
+// such tools have other verbs, such as "generate_bar_chart". A tool with a name and
+// parameters that only read is not Destructive because of its server's hint, since
+// several SDKs set the hint on every tool by default.
 func ClassOf(t *discovery.Tool) Class {
 	class, _ := classify(t)
 	return class
@@ -60,10 +60,10 @@ func classify(t *discovery.Tool) (Class, basis) {
 	case *a.ReadOnly:
 		return Read, byReadOnly
 	}
-	return Write, byReadOnly // the server says so, whatever the name says
+	return Write, byReadOnly // despite its name, the server says so
 }
 
-// reviewed is the class of a published tool, or 0.
+// reviewed returns the class of a published tool, or 0.
 func reviewed(t *discovery.Tool) Class {
 	if t.Review == nil {
 		return 0
@@ -76,8 +76,8 @@ func reviewed(t *discovery.Tool) Class {
 	return 0
 }
 
-// trustedClass is the class of a tool whose server is trusted to annotate it: its
-// annotations count before its name and before what is known of it.
+// trustedClass returns the class of a tool of a server with trusted annotations: they
+// take precedence over its name and its review.
 func trustedClass(t *discovery.Tool) (Class, basis) {
 	a := t.Annotations
 	switch {
@@ -87,7 +87,7 @@ func trustedClass(t *discovery.Tool) (Class, basis) {
 		return Read, byReadOnly
 	}
 	class, why := classify(t)
-	if a.Destructive != nil { // it adds at most
+	if a.Destructive != nil { // "destructiveHint": false means that it only adds
 		class = min(class, Write)
 	}
 	return class, why
@@ -144,24 +144,24 @@ func verbTable() map[string]verb {
 	return table
 }
 
-// storage are words for things whose content is lost when they are formatted.
+// storage are words for things that lose their content when they are formatted.
 var storage = map[string]bool{
 	"disk": true, "disks": true, "drive": true, "drives": true, "volume": true, "volumes": true, "partition": true, "partitions": true, "device": true,
 	"devices": true, "filesystem": true, "usb": true, "sdcard": true, "hdd": true, "ssd": true, "nvme": true, "lun": true,
 }
 
-// A phrase is the state of reading the words of a name, for words that have a meaning
-// together. The zero value is the beginning of a name.
+// A phrase is the state of reading the words of a name, for words that only have a
+// meaning together. The zero value is the beginning of a name.
 type phrase struct {
-	write, forced, shut, power bool // the previous word
+	write, forced, shut, power bool // about the previous word
 	format                     bool // an earlier word is "format"
 }
 
-// next adds a lower-case word, of verb v, and reports whether it destroys something
-// after the words before it: "force" beside a verb that writes, a storage that is
-// formatted, or something that is shut or torn down.
+// next adds a lower-case word with verb v, and reports whether it destroys something in
+// combination with the words before it: "force" beside a verb that writes, a storage
+// that is formatted, or something that is shut or torn down.
 func (p *phrase) next(w []byte, v verb) bool {
-	if *p == (phrase{}) && w[0] != 'f' && w[0] != 'r' && w[0] != 's' && w[0] != 't' && w[0] != 'p' { // the usual case
+	if *p == (phrase{}) && w[0] != 'f' && w[0] != 'r' && w[0] != 's' && w[0] != 't' && w[0] != 'p' { // the common case
 		p.write = v.class == Write
 		return false
 	}

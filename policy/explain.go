@@ -161,13 +161,13 @@ type Finding struct {
 	Text string `json:"text"`
 	// Near are names of tools that may be meant.
 	Near []string `json:"near,omitempty"`
-	// Numbered means that a pattern matches no tool and has the form of an id that older
-	// versions gave to the second of two tools or servers of one name, such as
+	// Numbered means that a pattern matches no tool and looks like an id that older
+	// versions gave to the second of two tools or servers with the same name, such as
 	// "files_2__read".
 	Numbered bool `json:"-"`
 }
 
-// numbered matches the ends that older versions gave to names that were taken.
+// numbered matches the endings that older versions added to taken names.
 var numbered = lazyregexp.New(`[^_]_[1-9][0-9]*(__|[./:]|$)`)
 
 // Check compares the policy with the tools that are known: patterns that match

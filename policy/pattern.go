@@ -133,7 +133,7 @@ func globMatch[T string | []byte](pattern string, s T) bool {
 type toolPattern struct {
 	text string
 	all  bool // it is "*"
-	wide bool // it restricts, so it also matches servers by their plain prefix
+	wide bool // a restriction, which also matches servers by their plain prefix
 	ways []wayToRead
 }
 
@@ -217,7 +217,7 @@ func (p *toolPattern) matches(t *target) bool {
 	return false
 }
 
-// widen makes restricting patterns match all servers whose ids would begin alike
+// widen makes restricting patterns match all servers with ids that would begin alike
 // without a hash.
 func widen(patterns []toolPattern) {
 	for i := range patterns {
@@ -291,8 +291,8 @@ func NewPatterns(texts []string) (Patterns, error) {
 	return list, nil
 }
 
-// Restricting returns the patterns for a restriction: they match all servers whose ids
-// would begin alike without a hash.
+// Restricting returns the patterns for a restriction: they match all servers with ids
+// that would begin alike without a hash.
 func (p Patterns) Restricting() Patterns {
 	p = slices.Clone(p)
 	widen(p)

@@ -8,9 +8,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// onlyReads reports whether the name and the parameters of a tool, whose strongest
-// verb reads, leave no doubt that it only reads. Where something is in doubt, it
-// returns false: a person is asked once too often rather than never.
+// onlyReads reports whether the name and the parameters of a tool, whose strongest verb
+// reads, leave no doubt that it only reads. In doubt it returns false, so that a person
+// is asked.
 func onlyReads(t *discovery.Tool) bool {
 	queries, ok := readingName(t.OwnName())
 	if !ok {
@@ -31,11 +31,12 @@ func onlyReads(t *discovery.Tool) bool {
 }
 
 const (
-	// maxReadSchema and maxReadDepth bound the schemas that are looked at.
+	// maxReadSchema and maxReadDepth bound the schemas that are examined, in bytes and
+	// levels.
 	maxReadSchema, maxReadDepth = 64 << 10, 32
 )
 
-// wordSet has the words of a text.
+// wordSet returns the set of words of a text.
 func wordSet(text string) map[string]bool {
 	set := make(map[string]bool)
 	for w := range strings.FieldsSeq(text) {
@@ -45,34 +46,35 @@ func wordSet(text string) map[string]bool {
 }
 
 var (
-	// readers are the verbs that say by themselves that a tool reads. Others of the
-	// class Read, such as "check", "query" or "convert", are nouns or mean several things.
+	// readers are the verbs that always mean reading. Others of the class Read, such as
+	// "check", "query" or "convert", are also nouns or have several meanings.
 	readers = wordSet("get list read search find fetch describe retrieve lookup browse inspect view show count whoami")
-	// queryWords are words of names whose tools take a text in a language that may write.
+	// queryWords are words in the names of tools that take text in a language that can
+	// write.
 	queryWords = wordSet("query queries sql cypher graphql sparql mongo database db table tables graph")
-	// doubts are words beside which a reader may change something.
+	// doubts are words that make it possible that a reader changes something.
 	doubts = wordSet(`and or then pop dequeue consume ack acknowledge take claim swap swaps change changes rotate renew refresh regenerate
 		drain cut once rebase squash amend undo redo autofix fix heal repair out lease unread seen`)
 
-	// commands are parameters that say what is done, or in which words; whoever
-	// has written the schema may mean anything with them.
+	// commands are parameters that contain an action or a program, so the tool may do
+	// anything.
 	commands = wordSet(`sql statement statements command commands cmd script code expression function program shell cypher mutation mutations
 		graphql pipeline eval stdin method verb operation operations op ops action actions argv`)
-	// contents are parameters whose last word says that they are written somewhere.
+	// contents are last words of parameters that are written somewhere.
 	contents = wordSet(`content contents body data payload value values patch diff updates edits document documents rows records blob bytes
 		destination dest outfile`)
 	// switches are words of parameters that make a tool do more than read.
 	switches = wordSet(`delete remove overwrite force purge drop truncate destroy write save create insert upsert replace clear reset mark
 		commit apply update consume ack pop rename move archive wipe erase cleanup fix heal`)
-	// moments follow a switch in what is a date or a person: "update_time".
+	// moments follow a switch in the name of a date or a person, such as "update_time".
 	moments = wordSet("date time at before after since until by")
 	places  = wordSet("path file folder dir directory filename")
-	// languages are parameters that hold a text in the language of a queryWord.
+	// languages are parameters with text in the language of a queryWord.
 	languages = wordSet("query queries q statement text expression filter")
 )
 
-// readingName reports whether a name begins with a verb that reads, after words that
-// name the server, and whether it is about queries in some language.
+// readingName reports whether the first verb of a name reads, and whether the name is
+// about queries in some language.
 func readingName(name string) (queries, ok bool) {
 	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
 		w := strings.ToLower(word)
@@ -89,10 +91,10 @@ func readingName(name string) (queries, ok bool) {
 	return queries, ok
 }
 
-// A reading looks at a schema for parameters that may write.
+// A reading searches a schema for parameters that may write.
 type reading struct{ queries bool }
 
-// schema reports whether nothing in a JSON Schema may write.
+// schema reports whether no part of a JSON Schema may write.
 func (r *reading) schema(v any, depth int) bool {
 	if depth > maxReadDepth {
 		return false
@@ -131,14 +133,14 @@ func (r *reading) schema(v any, depth int) bool {
 	return true
 }
 
-// writes reports whether a parameter of that name may make a tool write.
+// writes reports whether a parameter with that name may make a tool write.
 func (r *reading) writes(name string) bool {
 	var words []string
 	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
 		words = append(words, strings.ToLower(word))
 	}
 	if len(words) == 0 {
-		return true // nobody can say
+		return true // unknown
 	}
 	last := words[len(words)-1]
 	for i, w := range words {
@@ -154,8 +156,8 @@ func (r *reading) writes(name string) bool {
 	return contents[last] || r.queries && languages[last]
 }
 
-// mayWrite reports whether a value that a parameter may have, such as "delete" or
-// "PUT", is a verb that writes.
+// mayWrite reports whether an allowed value of a parameter, such as "delete" or "PUT",
+// is a verb that writes.
 func mayWrite(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -176,5 +178,5 @@ func mayWrite(v any) bool {
 	return false
 }
 
-// maxEnumValue is how long a value may be that is read word by word.
+// maxEnumValue bounds the values that are read word by word, in bytes.
 const maxEnumValue = 64

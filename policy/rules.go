@@ -75,7 +75,7 @@ type preset struct {
 	effects [claimed + 1]Decision
 }
 
-// claimed stands, in presets, for the tools that are destructive only because their
+// claimed is the class, in presets, of tools that are destructive only because their
 // server says so.
 const claimed = Destructive + 1
 

@@ -41,7 +41,7 @@ type FreeName struct {
 	// Called says that the program calls it, or a member of it, without having
 	// asked for its type: what does so ends with a ReferenceError.
 	Called bool `json:"called,omitempty"`
-	// Withheld says that the runtime has a reason of its own why the name is not there.
+	// Withheld means that the runtime leaves out the name on purpose.
 	Withheld bool `json:"withheld,omitempty"`
 }
 

@@ -69,8 +69,8 @@ type Request struct {
 	// ModuleNames are all importable paths, those of Modules among them, for
 	// "did you mean" answers.
 	ModuleNames []string
-	// Scope says to what the program is limited, such as a profile, for errors about
-	// servers, functions and names that do not exist; empty says nothing.
+	// Scope describes what limits the program, such as a profile, for errors about
+	// unknown servers, functions and names. It may be empty.
 	Scope string
 	// Call performs host calls. It is called from many goroutines, up to
 	// Limits.InFlight at a time, with a context that ends when the program

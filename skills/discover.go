@@ -34,8 +34,8 @@ type Root struct {
 	// Within is the folder that no link may lead out of; empty allows links to
 	// anywhere, as for folders that the user keeps himself.
 	Within string
-	// ToCopy is set if skills are only copied from the root: a SKILL.md may be a link
-	// that stays inside Within.
+	// ToCopy is set if skills are only copied from the root. A SKILL.md may then be a
+	// link to a file inside Within.
 	ToCopy bool
 }
 

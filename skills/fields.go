@@ -78,7 +78,7 @@ func (d *Doc) readName(n *yaml.Node) {
 		return
 	}
 	name := norm.NFKC.String(strings.TrimSpace(n.Value))
-	if name == "" || n.Tag == "!!null" { // null and ~, too
+	if name == "" || n.Tag == "!!null" { // includes null and ~
 		d.found("empty_name", n.Line, "name is empty: write the name of the skill's folder")
 		return
 	}
@@ -108,7 +108,7 @@ func (d *Doc) readDescription(n *yaml.Node) {
 	case n == nil:
 		d.found("missing_description", d.header.Line, "description is missing: say what the skill does and when to use it")
 		return
-	case n.Kind != yaml.ScalarNode: // makeProse could not read it as a text
+	case n.Kind != yaml.ScalarNode: // makeProse has not changed it
 		d.found("empty_description", n.Line, "description has to be a text: put it into quotes")
 		return
 	}

@@ -80,7 +80,7 @@ var (
 	blockStyle  = lazyregexp.New(`^[|>][0-9+-]*(?:[ \t]+#.*)?$`)
 )
 
-// proseFields are fields whose value is one text of any number of lines.
+// proseFields are fields with a value that is one text of any number of lines.
 var proseFields = []string{"compatibility", "description", "when_to_use"}
 
 // repair quotes values that are invalid YAML, such as descriptions with colons. It
@@ -158,8 +158,8 @@ func prose(first string, more []string) string {
 }
 
 // makeProse reads a description as text if YAML reads it as something else: as a list
-// or a mapping, or, in lines without indentation, as further fields. No field has a
-// name of several words.
+// or a mapping, or, in lines without indentation, as further fields. A key of several
+// words cannot be a field.
 func (d *Doc) makeProse(header *yaml.Node, text string, offset int) {
 	lines := strings.Split(text, "\n")
 	// source returns the lines of the pair at i.
@@ -174,7 +174,7 @@ func (d *Doc) makeProse(header *yaml.Node, text string, offset int) {
 		return lines[from:to]
 	}
 	var kept []*yaml.Node
-	var description *yaml.Node // nil once no more lines can belong to it
+	var description *yaml.Node // nil after the last line that can belong to it
 	for i := 0; i+1 < len(header.Content); i += 2 {
 		key, value, written := header.Content[i], header.Content[i+1], source(i)
 		switch {

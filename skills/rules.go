@@ -12,9 +12,8 @@ type Mode int
 const (
 	// Strict is the standard, and what its reference validator refuses.
 	Strict Mode = iota
-	// Lenient loads what can be used, from a folder or when it is installed: a
-	// skill is left out only if it has no description or header that can be read,
-	// or for safety.
+	// Lenient loads what can be used, from a folder or when it is installed: it refuses
+	// a skill only if its header or description cannot be read, or for safety.
 	Lenient
 )
 

@@ -37,7 +37,7 @@ const (
 	EventLogin       = "login"           // at a remote server, or to the console
 	EventToken       = "api_token"       // a token was made for the client Name, or revoked
 	EventLogout      = "logout"          // of a remote server, or of the console
-	EventConfig      = "config_changed"  // Digest is that of the config in force; recorded if it differs from the last
+	EventConfig      = "config_changed"  // Digest is that of the config in force; recorded when it changes
 )
 
 // An Event is something that happened to a server, a skill or a plugin, outside

@@ -72,9 +72,9 @@ type Execution struct {
 	BytesIn, BytesOut int64
 	// Error says why it failed; recorded in short, and redacted.
 	Error string
-	// Answer is the JSON that went to the model. It is recorded, redacted and cut to
-	// 64 KiB, only with payloads. Lists are without it. The hashes of the record do not
-	// cover it.
+	// Answer is the JSON that went to the model. It is recorded, redacted and cut to 64
+	// KiB, only with payloads. Lists do not contain it, and the hashes of the record do
+	// not cover it.
 	Answer []byte
 }
 
@@ -208,7 +208,7 @@ func milliseconds(d time.Duration) float64 {
 
 // Limits of what is recorded, in bytes.
 const (
-	// MaxPayload is for a program, arguments, a result or an answer.
+	// MaxPayload bounds a program, arguments, a result or an answer, in bytes.
 	MaxPayload = 64 << 10
 	// MaxError is for an error and for the detail of an event.
 	MaxError = 2 << 10
@@ -218,7 +218,8 @@ const (
 
 // Keep says what is kept of executions beside names, times, sizes and errors.
 type Keep struct {
-	// Code keeps programs, Payloads the arguments and results of calls, and answers.
+	// Code records programs, and Payloads the arguments and results of calls, and
+	// answers.
 	Code, Payloads bool
 }
 

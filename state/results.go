@@ -82,9 +82,9 @@ const OriginsSuffix = "\x00origins"
 // profileMark separates a client and its profile; neither name contains it.
 const profileMark = "\x1fprofile "
 
-// ForProfile returns the name to which data belongs that a client made with a profile.
-// With another profile the client may see other tools, so it must not see this data.
-// Without a profile, the name is the client.
+// ForProfile returns the name that owns the data of a client with a profile. With
+// another profile the client may see other tools, so it must not see this data. Without
+// a profile, the name is the client.
 func ForProfile(client, profile string) string {
 	if profile == "" {
 		return client
@@ -92,7 +92,7 @@ func ForProfile(client, profile string) string {
 	return client + profileMark + profile
 }
 
-// ForNarrowed is ForProfile for a client that has further profiles without names, as in
+// ForNarrowed is ForProfile for a client with further, unnamed profiles, as in
 // Run.Narrowed.
 func ForNarrowed(client, profile string, narrowed json.RawMessage) string {
 	if len(narrowed) == 0 {

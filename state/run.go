@@ -90,7 +90,7 @@ const (
 const (
 	RunAge      = 7 * 24 * time.Hour
 	MaxRuns     = 200
-	MaxRunBytes = 32 << 20 // of arguments, values, failures and what else the calls say
+	MaxRunBytes = 32 << 20 // total of arguments, values, failures and other texts of the calls
 	MaxRunValue = 1 << 20  // a larger one goes to the results
 	// PendingAge is how long a call waits for a decision, ApprovalAge how long an
 	// approval holds.
@@ -103,13 +103,13 @@ type Run struct {
 	ID string `json:"run_id"`
 	// Principal is whose run it is: the name of a token, or Local.
 	Principal string `json:"principal,omitempty"`
-	// Profile is the profile of its client; empty for none.
+	// Profile is the profile of its client, or empty.
 	Profile string `json:"profile,omitempty"`
-	// Narrowed are profiles without a name that its client has too, as JSON: what the
-	// file of a project leaves of Profile. Empty for none.
+	// Narrowed are further, unnamed profiles of its client, as JSON, such as the
+	// restrictions of a project; empty if there are none.
 	Narrowed json.RawMessage `json:"narrowed,omitempty"`
 	Client   string          `json:"client,omitempty"`
-	// ClientInfo is what the client called itself when it connected, if it did.
+	// ClientInfo is the name that the client gave when it connected, if any.
 	ClientInfo string        `json:"client_info,omitempty"`
 	Language   string        `json:"language,omitempty"`
 	Code       string        `json:"code,omitempty"`
@@ -154,8 +154,8 @@ type RunCall struct {
 	// Target is what the script called the tool, where that is another name.
 	Target string          `json:"target,omitempty"`
 	Args   json.RawMessage `json:"args,omitempty"`
-	// Line is the line of the script that made the call, from 1; 0 if it is not known.
-	// The script says it, so it is for people to look at and not for decisions.
+	// Line is the line of the script that made the call, from 1; 0 if unknown. It comes
+	// from the sandbox, so it must not be used for decisions.
 	Line int `json:"line,omitempty"`
 	// Class is that of policy, empty until it is known. Idempotent says that to send
 	// it twice does no more than to send it once.
@@ -190,12 +190,12 @@ type RunCall struct {
 	DependsOn   int             `json:"depends_on,omitempty"`
 }
 
-// Size returns the number of bytes that the call takes in its run.
+// Size returns the size of the call in its run, in bytes.
 func (c *RunCall) Size() int {
 	return len(c.Args) + len(c.Value) + len(c.Failure) + len(c.Placeholder) + len(c.Steps) + len(c.Tool) + len(c.Target) + len(c.Why)
 }
 
-// maxShortFailure is the number of bytes of an error message that a full run keeps.
+// maxShortFailure bounds an error message in a full run, in bytes.
 const maxShortFailure = 200
 
 // Shorten drops what does not fit into a full run: arguments, values, and all but the
@@ -215,7 +215,7 @@ func (c *RunCall) Shorten() {
 	if len(failure.Fields) > 2*maxShortFailure {
 		failure.Fields = nil
 	}
-	c.Failure, _ = json.Marshal(failure) // texts and JSON that was read: no error
+	c.Failure, _ = json.Marshal(failure) // marshalling strings and JSON cannot fail
 }
 
 // Changes reports whether the call may change something: it is never sent again

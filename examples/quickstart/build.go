@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// programs are what the example runs: one with a broker, and two MCP servers.
+// programs are the programs of the example: one with a broker, and two MCP servers.
 var programs = []string{"./examples/quickstart/embedded", "./examples/quickstart/history", "./examples/quickstart/source"}
 
 // build builds the programs in dir and reports its progress on w.
@@ -22,7 +22,7 @@ func build(ctx context.Context, root, dir string, w io.Writer) error {
 	p := progress{w: w, start: time.Now(), terminal: isTerminal(w)}
 	fmt.Fprintln(w, "building the broker and two MCP servers: a minute or two the first time, seconds later")
 	p.total, _ = countPackages(ctx, root) // used only for the progress
-	// With -v, go prints the name of each package that it compiles, in a line.
+	// With -v, go prints the name of each package that it compiles, one on a line.
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-v", "-o", dir + string(filepath.Separator)}, programs...)...)
 	cmd.Dir = root
 	out, err := cmd.StderrPipe()
@@ -40,7 +40,7 @@ func build(ctx context.Context, root, dir string, w io.Writer) error {
 	return nil
 }
 
-// countPackages returns how many packages the programs consist of.
+// countPackages returns the number of packages of the programs.
 func countPackages(ctx context.Context, root string) (int, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps"}, programs...)...)
 	cmd.Dir = root
@@ -52,14 +52,14 @@ func countPackages(ctx context.Context, root string) (int, error) {
 type progress struct {
 	w        io.Writer
 	start    time.Time
-	terminal bool // show every package, in one line; else a line every ten seconds
+	terminal bool // update one line; otherwise print a line every ten seconds
 	total    int
 	compiled int
 	shown    time.Time
 }
 
-// follow reads what go build prints and returns all of it that is not the name
-// of a package.
+// follow reads the output of go build and returns all lines that are not the name of a
+// package.
 func (p *progress) follow(r io.Reader) string {
 	var other []string
 	p.shown = p.start

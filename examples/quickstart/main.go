@@ -1,14 +1,14 @@
-// Command quickstart shows the broker's main job on a machine that has only Go
-// and git. It builds two small MCP servers, one for the git history of a
-// repository and one for its source tree, and a program with the broker in
-// it, which lets a model's script, report.ts, join both. It prints the report,
-// the calls that the script made and how much of it all a model would have read.
+// Command quickstart shows the broker's main job on a machine with only Go and git. It
+// builds two small MCP servers, one for the git history of a repository and one for its
+// source tree, and a program with the broker in it. The program runs a script,
+// report.ts, that joins data of both servers, as a model would. It prints the report,
+// the calls that the script made and the share of the data that a model would have
+// read.
 //
 //	go run ./examples/quickstart [-repo DIR] [SCRIPT]
 //
-// With SCRIPT, that is run instead of report.ts. The command exits with the
-// script's exit code. What it builds and writes goes to a temporary directory,
-// which is removed at the end.
+// SCRIPT replaces report.ts. The command exits with the script's exit code. It writes
+// to a temporary directory, which it removes at the end.
 package main
 
 import (
@@ -43,10 +43,9 @@ func main() {
 	os.Exit(code)
 }
 
-// run builds the programs and runs the example. It runs script, or report.ts if
-// that is empty, on the repository at repo, or on this module's own if that is
-// empty. It returns the exit code of the script; an error means that the script
-// did not run.
+// run builds the programs and runs the example. An empty script means report.ts, and an
+// empty repo the repository of this module. It returns the exit code of the script; an
+// error means that the script did not run.
 func run(ctx context.Context, repo, script string, stdout, stderr io.Writer) (int, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
@@ -80,8 +79,8 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// checkGit reports what is missing before anything is built: the git command, or
-// a history in repo.
+// checkGit reports a missing git command, or a missing history in repo, before anything
+// is built.
 func checkGit(ctx context.Context, repo string) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("%w: install git, the example reads a git history", err)

@@ -34,15 +34,14 @@ type Token struct {
 	Expires time.Time `json:"expires,omitzero"` // zero is never
 }
 
-// The documents with the tokens, the day of their last use, and the names of revoked
-// ones.
+// Documents with the tokens, the day of their last use, and the names of revoked ones.
 const (
 	tokensDoc  = "tokens"
 	usedDoc    = "used"
 	revokedDoc = "revoked"
 )
 
-// maxRevoked is the number of revoked names that are remembered, the latest ones.
+// maxRevoked bounds the remembered names of revoked tokens; the latest are kept.
 const maxRevoked = 10 * MaxTokens
 
 // A Store keeps tokens in documents.
@@ -54,14 +53,15 @@ func NewStore(docs state.Documents) Store { return Store{docs} }
 var (
 	// ErrTaken is the error of a name that a token has already.
 	ErrTaken = errors.New("there is a token of this name")
-	// ErrRevoked is the error for the name of a revoked token. Stored data, runs and
-	// sessions belong to the name.
+	// ErrRevoked is the error for the name of a revoked token. The name owns stored
+	// data, runs and sessions, which a new token would get.
 	ErrRevoked = errors.New("there was a token of this name")
 	errMany    = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
 )
 
 // Create makes a token with the name and the limits of t, and returns the secret, which
-// is not stored. Inherit gives it the stored data of a revoked token with that name.
+// is not stored. With inherit, the token may have the name of a revoked one and gets
+// its stored data.
 func (s Store) Create(ctx context.Context, t Token, inherit bool) (secret string, err error) {
 	var revoked map[string]time.Time
 	if err := read(ctx, s.docs, revokedDoc, &revoked); err != nil {
@@ -118,7 +118,7 @@ func (s Store) Revoke(ctx context.Context, name string) error {
 	if !slices.ContainsFunc(list, func(t Token) bool { return t.Name == name }) {
 		return state.ErrNotFound
 	}
-	err := change(ctx, s.docs, revokedDoc, func(revoked *map[string]time.Time) error { // first, so that it is never forgotten
+	err := change(ctx, s.docs, revokedDoc, func(revoked *map[string]time.Time) error { // first, so that a revocation is never lost
 		if *revoked == nil {
 			*revoked = make(map[string]time.Time)
 		}

@@ -1,5 +1,5 @@
-// Package badmessages makes MCP messages as a broken or hostile peer sends them, for
-// tests of their receivers.
+// Package badmessages generates messages of a broken or hostile MCP peer, to test their
+// receivers.
 package badmessages
 
 import (
@@ -19,9 +19,9 @@ var replacements = []string{
 	`null`, `{}`, `[]`, `[null]`, `{"a":null}`, `"text"`, `""`, `true`, `-1.5`, `1e300`,
 }
 
-// outerLevels is how many levels of a text have deeply nested values, the inner one only
-// arrays. They are most of the bytes to send, and a decoder that reads one there reads
-// one anywhere.
+// outerLevels is the number of levels of a text that get every deeply nested value;
+// inner levels get only arrays. Nested values are most of the data, and a decoder reads
+// the inner levels like the outer ones.
 const outerLevels = 2
 
 // nested are values that are nested deeper than any decoder should follow.
@@ -32,11 +32,11 @@ var nested = []string{
 
 // Values returns variations of valid, a JSON text: each of its parts in turn is
 // missing, of another type and null, and at the two outermost levels deeply nested. The
-// whole text is a part too; it is "" where it is missing.
+// whole text counts as a part; its absence is "".
 func Values(valid string) []string { return Outer(valid, math.MaxInt) }
 
-// Outer returns those Values whose variation is at one of the outermost levels: 1 is the
-// whole text, 2 its members too.
+// Outer returns those Values that vary one of the outermost levels: 1 is the whole
+// text, 2 its members too.
 func Outer(valid string, levels int) []string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(valid))
@@ -97,7 +97,7 @@ func with(rest map[string]any, key, value string) string {
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // a decoded value always marshals
 	}
 	return string(b)
 }

@@ -59,7 +59,7 @@ type Verifier struct {
 	keys   *keySet // nil until the issuer has answered
 	signIn Endpoints
 	failed error
-	at     time.Time // of failed
+	at     time.Time // time of failed
 }
 
 // Endpoints are the sign-in page for browsers and the token endpoint.
@@ -73,8 +73,9 @@ type Endpoints struct {
 const (
 	maxMetadata  = 1 << 20
 	fetchTimeout = 10 * time.Second
-	// retryAfter is how long an issuer that did not answer, and one whose keys were
-	// just read, is not asked again: tokens that it has not signed cost it nothing.
+	// retryAfter is the time before an issuer that did not answer, or that was just
+	// asked for its keys, is asked again, so that invalid tokens cause few requests to
+	// it.
 	retryAfter = 5 * time.Second
 )
 
@@ -126,7 +127,7 @@ func (v *Verifier) VerifySignIn(ctx context.Context, token, nonce string) (Perso
 	})
 }
 
-// verify checks a token. Its type must satisfy may.
+// verify checks a token. may reports whether its type is accepted.
 func (v *Verifier) verify(ctx context.Context, token string, may func(typ string) bool, check func(*oidc.IDToken, map[string]any) error) (Person, error) {
 	keys, _, err := v.issuer(ctx)
 	if err != nil {
@@ -196,8 +197,8 @@ func (v *Verifier) person(t *oidc.IDToken, claims map[string]any) (Person, error
 	return p, nil
 }
 
-// mayBeVerified reports whether a claim email_verified does not deny it. Some issuers
-// write a string; issuers without the claim vouch for all their addresses.
+// mayBeVerified reports whether the claim email_verified allows the address. Some
+// issuers write a string; an issuer without the claim vouches for all its addresses.
 func mayBeVerified(claim any) bool {
 	switch claim := claim.(type) {
 	case nil:

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// keysLife is the time after which the issuer's keys are read again; a withdrawn
-	// key is accepted no longer than that.
+	// keysLife is the time after which the issuer's keys are read again. It bounds how
+	// long a withdrawn key is accepted.
 	keysLife = 5 * time.Minute
-	// keysGrace is the time for which they are used while the issuer is unreachable,
-	// and awayRetry the time between attempts to reach it.
+	// keysGrace is the time for which old keys are used while the issuer is
+	// unreachable, and awayRetry the time between attempts to reach it.
 	keysGrace = time.Hour
 	awayRetry = 30 * time.Second
 	// againTimeout bounds the wait for new keys while older ones are still valid.
@@ -37,11 +37,11 @@ type keySet struct {
 
 	mu    sync.RWMutex
 	keys  []jose.JSONWebKey
-	read  time.Time // of keys; zero: never
+	read  time.Time // of keys; zero if never
 	tried time.Time
-	err   error // of the last try
+	err   error // of the last attempt
 
-	reading sync.Mutex // one reads at a time
+	reading sync.Mutex // held by the goroutine that reads the keys
 }
 
 // verify returns the payload and the type of a token that one of the keys signed.
@@ -89,8 +89,8 @@ func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, t
 		return keys, read, k.usable(read)
 	}
 	if !k.reading.TryLock() {
-		// Another call reads them. Old keys are good enough until it has, but for a token
-		// of a key that is not among them.
+		// Another call reads them. Old keys are good enough meanwhile, except for a
+		// token with a key that they do not contain.
 		if after.IsZero() && k.usable(read) == nil {
 			return keys, read, nil
 		}
@@ -98,7 +98,7 @@ func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, t
 	}
 	defer k.reading.Unlock()
 	keys, read, due = k.kept(after)
-	if !due { // another call has read them meanwhile
+	if !due { // another call has read them
 		return keys, read, k.usable(read)
 	}
 	limit := fetchTimeout
@@ -129,7 +129,7 @@ func (k *keySet) kept(after time.Time) (keys []jose.JSONWebKey, read time.Time, 
 	return k.keys, k.read, old && (k.tried.IsZero() || now.Sub(k.tried) >= pause)
 }
 
-// usable returns the error for keys that were never read, or too long ago.
+// usable returns an error if the keys were never read, or too long ago.
 func (k *keySet) usable(read time.Time) error {
 	if !read.IsZero() && k.now().Sub(read) < keysGrace {
 		return nil
@@ -164,7 +164,7 @@ func (k *keySet) fetch(ctx context.Context, limit time.Duration) ([]jose.JSONWeb
 		return nil, err
 	}
 	var keys []jose.JSONWebKey
-	for _, raw := range set.Keys { // skip keys of an unknown kind
+	for _, raw := range set.Keys { // keys of an unknown kind are skipped
 		var key jose.JSONWebKey
 		if json.Unmarshal(raw, &key) == nil && key.IsPublic() && key.Valid() && key.Use != "enc" {
 			keys = append(keys, key)
@@ -182,7 +182,7 @@ type verified []byte
 // VerifySignature implements oidc.KeySet.
 func (v verified) VerifySignature(context.Context, string) ([]byte, error) { return v, nil }
 
-// accessType reports whether typ is that of an access token, or missing (RFC 9068,
+// accessType reports whether typ is the type of an access token, or missing (RFC 9068,
 // section 4). Other tokens of the issuer have other types, such as logout+jwt.
 func accessType(typ string) bool {
 	switch strings.TrimPrefix(strings.ToLower(typ), "application/") {

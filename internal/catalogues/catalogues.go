@@ -1,6 +1,6 @@
-// Package catalogues has the tools of a dozen made-up servers for tests, with schemas
-// and annotations like those of published servers. For measurements it adds recorded
-// servers, if the variable BROKER_RECORDED names their folder.
+// Package catalogues contains the tools of a dozen made-up servers for tests, with
+// schemas and annotations like those of published servers. For measurements it adds
+// recorded servers, if the variable BROKER_RECORDED names their folder.
 package catalogues
 
 import (

@@ -15,8 +15,8 @@ type Launch struct {
 	// 130 s, which is longer than the broker lets a script run.
 	CallTimeout time.Duration
 
-	// variables are those that servers.json names, sorted; set of these, those that are
-	// set here.
+	// variables are the variables that servers.json names, sorted; set are those of
+	// them that are set here.
 	variables, set []string
 }
 
@@ -47,7 +47,7 @@ func claudeCodeEntry(l Launch) entryFields {
 	return append(typedEntry(l), config.Field{Key: "alwaysLoad", Value: true})
 }
 
-// codexEntry names the variables that Codex passes on: it starts servers with few.
+// codexEntry names the variables that Codex must pass on: it starts servers with few.
 func codexEntry(l Launch) entryFields {
 	fields := append(plainEntry(l),
 		config.Field{Key: "startup_timeout_sec", Value: int(startTimeout.Seconds())},
@@ -58,8 +58,8 @@ func codexEntry(l Launch) entryFields {
 	return fields
 }
 
-// geminiEntry names the variables that Gemini CLI passes on: it leaves out those whose
-// names or values look like secrets. One that is not set would be passed as "$NAME".
+// geminiEntry names the variables that Gemini CLI must pass on: it omits those with
+// names or values that look like secrets. It would pass an unset one as "$NAME".
 func geminiEntry(l Launch) entryFields {
 	fields := append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
 	if len(l.set) > 0 {

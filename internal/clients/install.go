@@ -144,12 +144,12 @@ func Install(r Request) (InstallResult, error) {
 	return r.commit(j, old, before, text, mv, res)
 }
 
-// nameVariables sets which variables the broker needs from the client.
+// nameVariables finds the variables that the broker needs from the client.
 func (r *Request) nameVariables(mv *move) {
 	text := []byte(nil)
 	if mv != nil {
 		text = mv.after
-	} else if data, err := os.ReadFile(r.Config); err == nil { // else there is none yet
+	} else if data, err := os.ReadFile(r.Config); err == nil { // otherwise the file does not exist yet
 		text = data
 	}
 	r.Launch.variables, r.Launch.set = config.Variables(text), nil
@@ -289,7 +289,7 @@ func WriteConfig(path string, before, after []byte, secrets bool) error {
 	return config.Replace(path, before, after)
 }
 
-// planMove settles which servers move.
+// planMove decides which servers move.
 func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*move, error) {
 	before, text, err := config.ReadText(r.Config)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// brokerKeys are keys of servers.json that no client has. They are kept in files of the
-// broker's own kind.
+// brokerKeys are keys of servers.json that no client uses. They are kept when the file
+// is the broker's.
 var brokerKeys = []string{"direct", "credentials", "inFlight", "maxConcurrent", "instances", "learn"}
 
 // byProgram are keys for credentials that come neither from a sign-in nor from a
@@ -53,7 +53,7 @@ func (c *converter) other(key string, v any) {
 	}
 }
 
-// oauth returns the keys of a sign-in as servers.json has them.
+// oauth returns the keys of a sign-in in the format of servers.json.
 func (c *converter) oauth(key string, v any) config.Object {
 	o, ok := v.(config.Object)
 	if !ok {
@@ -90,7 +90,7 @@ func (c *converter) oauth(key string, v any) config.Object {
 	return out
 }
 
-// scopes returns a list of scopes from a list, or from the words of a text.
+// scopes returns a list of scopes from a list or a space-separated text.
 func (c *converter) scopes(v any) config.Object {
 	var scopes []any
 	for _, s := range list(v) {
@@ -119,8 +119,8 @@ func (c *converter) redirect(address string) config.Object {
 	return nil
 }
 
-// timeout translates a timeout. Clients use different units and starting points; a
-// guess is reported.
+// timeout translates a timeout. Clients use different units and defaults; timeout
+// reports a guess.
 func (c *converter) timeout(v any) {
 	d := c.client.dialect
 	to := &c.got.timeout
@@ -137,7 +137,7 @@ func (c *converter) timeout(v any) {
 			unit = 1000
 		}
 	}
-	if d.most > 0 && err == nil && n > d.most { // too long: the file was written for milliseconds
+	if d.most > 0 && err == nil && n > d.most { // more than the client allows: the file was written for milliseconds
 		unit, guessed = 1000, true
 	}
 	*to = duration(v, max(unit, 1))

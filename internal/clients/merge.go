@@ -25,7 +25,7 @@ const (
 // An Outcome is what became of one entry, and why.
 type Outcome struct {
 	Name string `json:"name"`
-	// As is its name in servers.json, if that is another one.
+	// As is the server's name in servers.json, if it differs.
 	As     string   `json:"as,omitempty"`
 	From   string   `json:"from"`
 	Action Action   `json:"action"`
@@ -41,11 +41,12 @@ type Outcome struct {
 // Server returns the name of the server in servers.json.
 func (o *Outcome) Server() string { return cmp.Or(o.As, o.Name) }
 
-// Merge adds the servers of sources to the text of the configuration at path,
-// and says what became of each. What is there already stays unless force is
-// set. A client's server whose name stands for another one there gets the name of the
-// client behind its own, as in filesystem-cursor; of two files that are no client's, the
-// first one counts. The error is a *config.Report when the configuration itself is wrong.
+// Merge adds the servers of sources to the text of the configuration at path, and
+// returns the outcome for each. It replaces existing servers only if force is set. If
+// the configuration has another server with the name of a client's server, the new one
+// is named after the client too, as in filesystem-cursor. Of two files that belong to
+// no client, the first one takes precedence. The error is a *config.Report if the
+// configuration itself is wrong.
 func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Outcome, error) {
 	cfg, err := config.Parse(path, data)
 	if err != nil {
@@ -75,15 +76,15 @@ func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Ou
 	return data, outcomes, nil
 }
 
-// A claim is the first source of a call that has a server of a name, and whether it was
+// A claim is the first source with a server of a name, and whether that server was
 // written.
 type claim struct {
 	Source
 	written bool
 }
 
-// decide settles what becomes of e, which a client has or, if that is empty, a file, and
-// reports whether it is to be written.
+// decide decides the outcome of e, an entry of client or, if that is empty, of a file.
+// It reports whether to write it.
 func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, client string, force bool) bool {
 	old := cfg.Server(e.Name)
 	first, again := taken[e.Name]
@@ -99,7 +100,7 @@ func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, cl
 		o.Action = Same
 	case sameButDisabled(*old, e):
 		o.Action = Same
-		if first.written && !e.disabled() { // one client uses it, and another does not
+		if first.written && !e.disabled() { // enabled in one client and disabled in another
 			o.Action = Replaced
 			return true
 		}
@@ -108,7 +109,7 @@ func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, cl
 	case force && !again:
 		o.Action = Replaced
 		return true
-	case again && first.Client == client: // of a client's files, the nearest one counts
+	case again && first.Client == client: // of a client's files, the nearest one takes precedence
 		o.Action, o.Detail = Conflict, fmt.Sprintf("another server of this name came from %s", first.Path)
 	case client != "":
 		return o.rename(cfg, e, client, first.Path)
@@ -118,7 +119,7 @@ func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, cl
 	return false
 }
 
-// rename finds a name for a client's server whose own name stands for another one.
+// rename finds a name for a client's server if its own name is taken.
 func (o *Outcome) rename(cfg *config.Config, e Entry, client, first string) bool {
 	o.Action = Added
 	for n := 1; ; n++ {
@@ -142,10 +143,10 @@ func (o *Outcome) rename(cfg *config.Config, e Entry, client, first string) bool
 	}
 }
 
-// disabled reports whether the client does not use the entry.
+// disabled reports whether the client has disabled the entry.
 func (e *Entry) disabled() bool { return e.Config.Get("disabled") == true }
 
-// sameButDisabled is sameServer for a server that one of both does not use.
+// sameButDisabled is like sameServer, but one of the two must be disabled.
 func sameButDisabled(old config.Server, e Entry) bool {
 	e.Config = slices.DeleteFunc(slices.Clone(e.Config), func(f config.Field) bool { return f.Key == "disabled" })
 	old.Disabled = false

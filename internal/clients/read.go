@@ -18,7 +18,7 @@ const maxFileBytes = 16 << 20
 
 // A Source is one place where a client has servers.
 type Source struct {
-	// Client is the ID of the client; empty for a file that was named.
+	// Client is the ID of the client; empty for a file that the user named.
 	Client string
 	// Path is the file.
 	Path string
@@ -225,7 +225,7 @@ func (r reader) ofSecondVersion(fields []config.Field) []config.Field {
 	}
 	inner := object(fields[i].Value)
 	if inner.Get("type") != nil || inner.Get("command") != nil || inner.Get("url") != nil {
-		return fields // a server of that name
+		return fields // a server with that name
 	}
 	for _, f := range fields {
 		if f.Key != "servers" && object(f.Value) != nil {
@@ -366,8 +366,8 @@ func readAll(path string) ([]byte, error) {
 	return data, err
 }
 
-// A ProjectServers are the servers that Claude Code has for one project of its user
-// alone, which is its default scope.
+// ProjectServers are the servers that Claude Code uses for one project of one user,
+// which is its default scope.
 type ProjectServers struct {
 	Dir     string   `json:"dir"`
 	Servers []string `json:"servers"`
@@ -376,8 +376,8 @@ type ProjectServers struct {
 // maxProjects bounds the projects that OtherProjects returns.
 const maxProjects = 50
 
-// OtherProjects returns the servers that a client has for single projects beside the one
-// of e, sorted by folder. Folders that are gone are left out.
+// OtherProjects returns the servers of a client for single projects, except the one of
+// e, sorted by folder. It leaves out folders that do not exist.
 func OtherProjects(c *Client, e Env) []ProjectServers {
 	if c.ID != "claude-code" {
 		return nil

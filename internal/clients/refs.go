@@ -118,8 +118,8 @@ func (c *converter) input(id string) string {
 	return c.need(name, "")
 }
 
-// optional is need for a variable that is empty in the client if it is not set: it stays
-// empty then.
+// optional is like need, but the client uses an empty value if the variable is not set,
+// so the broker does too.
 func (c *converter) optional(name string) string {
 	if c.env.Getenv != nil && c.env.Getenv(name) == "" {
 		c.note("%s is not set here, so it is empty as it was for %s", name, c.client.Title)

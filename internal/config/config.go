@@ -58,7 +58,7 @@ type Server struct {
 	Name string
 	// OfPlugin means that it does not stand in the file: a plugin has brought it.
 	OfPlugin bool
-	// Permit is called each time before Command starts; nil allows it.
+	// Permit is called before each start of Command; nil allows every start.
 	Permit Permit `json:"-"`
 	// File is the file of a project that it stands in; empty for others.
 	File string
@@ -106,8 +106,9 @@ type Server struct {
 	KeepAlive bool
 	// IdleTimeout is how long it may be idle before it is stopped.
 	IdleTimeout time.Duration
-	// StartTimeout is how long its process may take until its tools are listed, see [servers.md](servers.md#servers-that-fail); default
-	// "60s", and "300s" for npx, uvx and the like.
+	// StartTimeout is the time for its process to start and list its tools, see
+	// [servers.md](servers.md#servers-that-fail); default "60s", and "300s" for npx,
+	// uvx and the like.
 	StartTimeout time.Duration
 	// CallTimeout is how long one call may take, from when it is sent; default "120s".
 	CallTimeout time.Duration
@@ -146,8 +147,8 @@ type OAuth struct {
 	// CallbackPort is the port of the redirect address
 	// `http://127.0.0.1:PORT/callback`; default a free one.
 	CallbackPort int
-	// CallbackHost is the host of that address, "127.0.0.1" or "localhost"; default
-	// the first, or the second if the server refuses the first.
+	// CallbackHost is the host of that address, "127.0.0.1" or "localhost"; default the
+	// first, or the second if the server refuses the first.
 	CallbackHost string
 	// Resource is the resource of tokens (RFC 8707), or "none" for authorization servers
 	// that take it from the scopes; default the one in the server's metadata.
@@ -155,8 +156,8 @@ type OAuth struct {
 	// ClientMetadataURL is the address of a client ID metadata document.
 	ClientMetadataURL string
 	// Issuer is the only authorization server to accept, also with a sign-in page on
-	// another host; default the one that the server names, and for a secret that of the
-	// first sign-in.
+	// another host; default the one that the server names, and for a secret the one of
+	// the first sign-in.
 	Issuer string
 	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See docs/people.md#exchanged-tokens.
 	TokenEndpoint string

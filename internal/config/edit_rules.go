@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// rulesPath is where a configuration has the rules of its policy.
+// rulesPath is the path of the rules of the policy in a configuration.
 var rulesPath = []string{"broker", "policy", "rules"}
 
 // A ToolRule is a rule of a policy about one pattern of tools, without conditions on
@@ -22,7 +22,7 @@ type ToolRule struct {
 	Reason string
 }
 
-// String returns the rule as configurations have it.
+// String returns the rule in the format of configurations.
 func (r ToolRule) String() string {
 	text := `{"effect": "` + r.Effect.String() + `", "tools": [` + quoteJSON(r.Tools) + `]`
 	if r.Class != "" {
@@ -34,8 +34,7 @@ func (r ToolRule) String() string {
 	return text + "}"
 }
 
-// AllowTools returns the configuration data with one more rule of its policy, which
-// allows tools.
+// AllowTools returns the configuration data with another rule, which allows tools.
 func AllowTools(data []byte, tools []string) ([]byte, error) {
 	quoted, err := json.Marshal(tools)
 	if err != nil {
@@ -44,10 +43,9 @@ func AllowTools(data []byte, tools []string) ([]byte, error) {
 	return appendRule(data, Object{{"effect", "allow"}, {"tools", tools}}, `{"effect": "allow", "tools": `+string(quoted)+`}`)
 }
 
-// SetRule returns the configuration data with a rule of its policy that takes the place
-// of the other plain rules about the same pattern and class, whose effects it returns:
-// otherwise the strictest of them would win. If the rule is there already, the data does
-// not change.
+// SetRule returns the configuration data with rule r in place of the other plain rules
+// about the same pattern and class, of which the strictest would win. It also returns
+// their effects. If the rule exists already, the data does not change.
 func SetRule(data []byte, r ToolRule) (after []byte, replaced []policy.Effect, err error) {
 	there := false
 	after, err = editRules(data, r, func(found policy.Effect) bool {
@@ -72,8 +70,8 @@ func SetRule(data []byte, r ToolRule) (after []byte, replaced []policy.Effect, e
 	return after, replaced, err
 }
 
-// RemoveRule returns the configuration data without the plain rules with the effect of r
-// about its pattern and class, and whether there was one.
+// RemoveRule returns the configuration data without the plain rules with the pattern,
+// class and effect of r, and reports whether there was one.
 func RemoveRule(data []byte, r ToolRule) (after []byte, removed bool, err error) {
 	after, err = editRules(data, r, func(found policy.Effect) bool {
 		removed = removed || found == r.Effect
@@ -82,7 +80,7 @@ func RemoveRule(data []byte, r ToolRule) (after []byte, removed bool, err error)
 	return after, removed, err
 }
 
-// appendRule adds a rule, which is text in a list that has others.
+// appendRule adds a rule. text is its form in a non-empty list.
 func appendRule(data []byte, rule Object, text string) ([]byte, error) {
 	v, _, err := LookupKey(data, rulesPath)
 	if err != nil {
@@ -96,17 +94,18 @@ func appendRule(data []byte, rule Object, text string) ([]byte, error) {
 	first, last := list.Elements[0], list.Elements[len(list.Elements)-1]
 	line := body[bytes.LastIndexByte(body[:first.StartOffset], '\n')+1 : first.StartOffset]
 	space := " "
-	if len(bytes.TrimSpace(line)) == 0 { // it begins a line
+	if len(bytes.TrimSpace(line)) == 0 { // rules begin on their own line
 		space = "\n" + string(line)
 	}
 	return slices.Concat(bom, body[:last.EndOffset], []byte(","+space+text), body[last.EndOffset:]), nil
 }
 
-// editRules takes the pattern of r out of the plain rules of its class for which drop
-// returns true, with the rule if nothing is left of it. It asks drop once for each.
+// editRules removes the pattern of r from the plain rules of its class for which drop
+// returns true, and removes rules without a pattern left. It calls drop once for each
+// rule.
 func editRules(data []byte, r ToolRule, drop func(policy.Effect) bool) ([]byte, error) {
 	bom, data := cutBOM(data)
-	kept := 0 // plain rules about the pattern that stay
+	kept := 0 // plain rules about the pattern that drop keeps
 	for {
 		v, _, err := LookupKey(data, rulesPath)
 		if err != nil {
@@ -133,9 +132,9 @@ func editRules(data []byte, r ToolRule, drop func(policy.Effect) bool) ([]byte, 
 	}
 }
 
-// plainRule finds the rule after n others that has the pattern and the class of r and no
-// conditions: its index, that of the pattern in it, and its effect. Without one the index
-// is negative.
+// plainRule finds the rule after n others that has the pattern and the class of r and
+// no conditions. It returns its index, the index of the pattern in it, and its effect.
+// Without such a rule, the index is negative.
 func plainRule(list *hujson.Array, r ToolRule, n int) (rule, at int, effect policy.Effect) {
 	for i, e := range list.Elements {
 		obj, ok := e.Value.(*hujson.Object)
@@ -161,7 +160,7 @@ func plainRule(list *hujson.Array, r ToolRule, n int) (rule, at int, effect poli
 	return -1, 0, 0
 }
 
-// textsOf returns the texts of a list, or of the one value that it is.
+// textsOf returns the strings of a list, or of a single value.
 func textsOf(m *hujson.ObjectMember) (texts []string) {
 	if m == nil {
 		return nil

@@ -16,22 +16,22 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// markName is the file of a state directory that names its configuration, so that the
-// directory is found again when the configuration has moved.
+// markName is the file of a state directory that names its configuration. It lets the
+// broker find the directory after the configuration has moved.
 const markName = "config.json"
 
 const (
 	maxMarkBytes = 16 << 10
-	maxMarks     = 1000 // state directories that are looked at
+	maxMarks     = 1000 // bound of the examined state directories
 
 	maxMarkServers = 100
 )
 
-// A mark is the content of that file.
+// A mark is the content of the file markName.
 type mark struct {
 	Config string `json:"config"` // absolute, without links
 	SHA256 string `json:"sha256"`
-	// Servers are the first names of its servers.
+	// Servers are the names of its first servers.
 	Servers []string `json:"servers,omitempty"`
 }
 
@@ -42,10 +42,10 @@ type movedState struct {
 	used time.Time
 }
 
-// OpenState returns the directory of StateDir. If that is not there yet, and the
-// configuration is one that has moved, it is the directory of where the configuration
-// was: with the record, pins and approvals. busy reports whether a process uses a
-// directory, which stays then. The note is for the user, and empty if nothing is new.
+// OpenState returns the directory of StateDir. If it does not exist and the
+// configuration has moved, OpenState moves the directory of the old path there, with
+// the record, pins and approvals. busy reports whether a process uses a directory,
+// which is then not moved. note is for the user; it is empty if nothing has changed.
 func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note string, err error) {
 	if flag != "" || configPath == "" {
 		dir, err = StateDir(flag, configPath)
@@ -55,7 +55,7 @@ func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note s
 	data, err := readRegular(own.Config)
 	home, homeErr := stateHome()
 	name, nameErr := stateName(configPath)
-	if err != nil || homeErr != nil || nameErr != nil { // StateDir, and whoever reads the file, say why
+	if err != nil || homeErr != nil || nameErr != nil { // StateDir, and the reader of the file, report the reason
 		dir, err = StateDir(flag, configPath)
 		return dir, "", err
 	}
@@ -93,8 +93,8 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// takeOver moves the state directory of a configuration that was elsewhere to where it
-// is looked for, or says that it does not.
+// takeOver moves the state directory of a moved configuration to its new place, or
+// returns a note why it does not.
 func takeOver(home, to string, own mark, busy func(dir string) bool) (note string) {
 	list := movedStates(home, own)
 	same := slices.DeleteFunc(slices.Clone(list), func(m movedState) bool { return m.mark.SHA256 != own.SHA256 })
@@ -117,8 +117,8 @@ func takeOver(home, to string, own mark, busy func(dir string) bool) (note strin
 }
 
 // movedStates returns the directories below home of configurations that no longer exist
-// and may be own: they had its name and its content, or one of its servers. The last used
-// is first.
+// and may be own: they had its name, and its content or one of its servers. The last
+// used is first.
 func movedStates(home string, own mark) (list []movedState) {
 	entries, err := os.ReadDir(home)
 	if err != nil {
@@ -152,8 +152,8 @@ func readMark(dir string) (m mark, ok bool) {
 	return m, ok
 }
 
-// write keeps the mark in a state directory. Without it the directory is not found
-// again, which is no reason to stop.
+// write stores the mark in a state directory. It ignores errors: they only mean that
+// the directory is not found after a move.
 func (m mark) write(dir string) {
 	if data, err := json.Marshal(m); err == nil {
 		_ = atomicfile.Write(filepath.Join(dir, markName), data)
@@ -165,7 +165,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// realPath returns path as it is without links, absolute.
+// realPath returns path absolute and without links.
 func realPath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

@@ -313,8 +313,8 @@ func (c *collector) url(where string, to *string) field {
 	}
 }
 
-// host checks the host of an address. The message does not show it, since it may hold a
-// key.
+// host checks the host of an address. The message omits the address, which may contain
+// a key.
 func (c *collector) host(v hujson.Value, where string, u *url.URL) {
 	if r, odd := outbound.OddInHost(u); odd {
 		c.fail(v.StartOffset, `the host in %s has the character %q, which is not allowed in a name: type the host's name in ASCII`, where, r)

@@ -184,9 +184,8 @@ func (p *Project) Enabled() []Server {
 	return slices.DeleteFunc(slices.Clone(p.Servers), func(s Server) bool { return s.Disabled })
 }
 
-// Digest returns a digest of the enabled servers, as they are written, and of the
-// profile. It does not depend on comments or the order. It is empty without servers
-// and profile.
+// Digest returns a digest of the enabled servers, as written, and of the profile. It
+// does not depend on comments or the order. It is empty without servers and profile.
 func (p *Project) Digest() string {
 	servers := p.Enabled()
 	if len(servers) == 0 && p.Profile == "" {

@@ -10,18 +10,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// A ServerFile is the configuration file at a path, whose servers are changed by
-// somebody who does not see it.
+// A ServerFile edits the servers of the configuration file at a path for a user who
+// cannot see the file.
 type ServerFile string
 
-// Add adds a server. It refuses a name that is taken, and an entry that would make the
-// file wrong.
+// Add adds a server. It returns an error if the name is taken or the entry is invalid.
 func (f ServerFile) Add(name string, entry Object) error {
 	alone, err := AddServer(nil, name, entry)
 	if err == nil {
 		_, err = Parse("", alone)
 	}
-	if report, ok := errors.AsType[*Report](err); ok { // the place in a file that does not exist says nothing
+	if report, ok := errors.AsType[*Report](err); ok { // positions in an entry that is not in the file are useless
 		return errors.New(report.Mistakes[0].Text)
 	}
 	if err != nil {
@@ -42,7 +41,7 @@ func (f ServerFile) Enable(name string, on bool) error {
 		switch {
 		case s == nil:
 			return nil, unknownServer(cfg, name)
-		case s.Disabled != on: // as it is to be
+		case s.Disabled != on: // nothing to change
 			return data, nil
 		}
 		return SetDisabled(data, name, !on)
@@ -61,7 +60,7 @@ func unknownServer(cfg *Config, name string) error {
 	return fmt.Errorf("the config has no server %s; %s", quote(name), hint)
 }
 
-// edit changes the text of the file, which must be right.
+// edit changes the text of the file, which must be valid.
 func (f ServerFile) edit(change func([]byte, *Config) ([]byte, error)) error {
 	var refused error
 	err := Edit(string(f), func(data []byte) ([]byte, error) {
@@ -72,7 +71,7 @@ func (f ServerFile) edit(change func([]byte, *Config) ([]byte, error)) error {
 		data, refused = change(data, cfg)
 		return data, refused
 	})
-	if report, ok := errors.AsType[*Report](err); ok { // whose path is not for everybody who may change servers
+	if report, ok := errors.AsType[*Report](err); ok { // not everybody who may change servers may know the path
 		return fmt.Errorf("the config is wrong, and stays as it is: line %d: %s", report.Mistakes[0].Line, report.Mistakes[0].Text)
 	}
 	if refused != nil { // which needs no "edit"
@@ -81,8 +80,8 @@ func (f ServerFile) edit(change func([]byte, *Config) ([]byte, error)) error {
 	return err
 }
 
-// EntryOf returns the entry of a server in a file: the fields that have a value, in
-// the usual order, with the names of env and headers in theirs.
+// EntryOf returns the entry of a server in a file: its non-empty fields in the usual
+// order, with the names in env and headers sorted.
 func EntryOf(s Server) Object {
 	var o Object
 	add := func(key string, value any, there bool) {
@@ -101,7 +100,7 @@ func EntryOf(s Server) Object {
 	return o
 }
 
-// texts returns m as an object, in order of its keys.
+// texts returns m as an object, sorted by key.
 func texts(m map[string]string) Object {
 	o := Object{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -14,7 +14,7 @@ type view struct {
 	Secrets []string
 	Page    string // of the authorization server
 	Host    string // of Page
-	Issuer  string // whose page it is
+	Issuer  string // owner of the page
 	Problem string
 	Again   string // where to sign in once more
 	List    string // the page of all accounts

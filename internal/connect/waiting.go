@@ -33,7 +33,7 @@ type waiting struct {
 	Hash    string    `json:"hash"` // of its token
 	Person  person    `json:"person"`
 	Server  string    `json:"server,omitempty"`  // that it is for; empty for all
-	Browser string    `json:"browser,omitempty"` // the hash of the browser's token, of a sign-in; of the page's key, of a session of the console
+	Browser string    `json:"browser,omitempty"` // hash: for a sign-in, of the browser's token; for a console session, of the page's key
 	Begun   []byte    `json:"begun,omitempty"`   // likewise, what ends it
 	Values  []string  `json:"values,omitempty"`  // of a claim, of a session of the console
 	Expires time.Time `json:"expires"`

@@ -34,7 +34,7 @@ const Version = 1
 
 const (
 	maxHelloBytes = 1 << 20
-	// maxServerBytes bounds what a Status says of the servers.
+	// maxServerBytes bounds the servers in a Status, in bytes.
 	maxServerBytes = maxHelloBytes - 1<<18
 	// helloTime is how long the other side may take for its first line.
 	helloTime = 2 * time.Second
@@ -90,7 +90,7 @@ type Welcome struct {
 type Status struct {
 	Since   time.Time `json:"since"`
 	Clients []Client  `json:"clients"`
-	// Servers is what the Reporter says of its servers.
+	// Servers is the result of the Reporter, as JSON.
 	Servers json.RawMessage `json:"servers,omitempty"`
 }
 
@@ -193,7 +193,7 @@ func Ask(stateDir, op string, build Build) (Welcome, error) {
 	return AskWithin(stateDir, op, build, 5*helloTime)
 }
 
-// AskWithin is Ask with the time that the daemon has for its answer.
+// AskWithin is Ask with a time limit for the daemon's answer.
 func AskWithin(stateDir, op string, build Build, wait time.Duration) (Welcome, error) {
 	conn, err := dial(placeOf(stateDir))
 	if err != nil {

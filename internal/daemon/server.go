@@ -50,7 +50,7 @@ type Opener interface {
 	Watched() bool
 }
 
-// A Reporter is a Host that says how its servers are, as JSON.
+// A Reporter is a Host that reports the states of its servers, as JSON.
 type Reporter interface {
 	Report() json.RawMessage
 }

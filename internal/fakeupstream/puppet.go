@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// A Puppet is a server that sends what a test configures, byte for byte, over stdio,
-// Streamable HTTP or the 2024-11-05 transport. By default it has the tool "echo". It
-// may be used by several connections and goroutines.
+// A Puppet is a server that sends the bytes that a test configures, over stdio,
+// Streamable HTTP or the 2024-11-05 transport. By default it has the tool "echo". It is
+// safe for concurrent use by several connections.
 type Puppet struct {
 	// Modern selects protocol 2026-07-28.
 	Modern bool
@@ -21,18 +21,18 @@ type Puppet struct {
 	JSON bool
 	// HTTP, if not nil, is called first for each request over Streamable HTTP; it
 	// returns true if it has answered. method is the method of the message, and tool
-	// the tool that is called.
+	// the name of a called tool.
 	HTTP func(w http.ResponseWriter, r *http.Request, id, method, tool string) bool
 
 	mu     sync.Mutex
 	script map[string][]string
 	seen   map[string]int
-	until  []string // answers that end with initialize
+	until  []string // answers that a new session removes
 }
 
 // On sets the frames that answer requests of a method, or calls of a tool as
-// "tools/call NAME". $ID in a frame becomes the id of the request. Without frames, the
-// default answer returns.
+// "tools/call NAME". $ID in a frame becomes the id of the request. Without frames, On
+// restores the default answer.
 func (p *Puppet) On(what string, frames ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *Puppet) On(what string, frames ...string) {
 	p.script[what] = frames
 }
 
-// UntilInitialize is like On, until a session is opened.
+// UntilInitialize is On for the time until the next session is opened.
 func (p *Puppet) UntilInitialize(what string, frames ...string) {
 	p.On(what, frames...)
 	p.mu.Lock()

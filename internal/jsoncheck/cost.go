@@ -23,8 +23,8 @@ const pieceBytes = 64
 const maxDepth = 10_000
 
 // The library writes an error for each schema of anyOf and oneOf that does not match,
-// with the texts of those within it and the paths to them. freeDepth is the number of
-// schemas around one from which that costs more than looking at it.
+// with nested errors and paths. freeDepth is the number of enclosing schemas from which
+// that costs more than the check itself.
 const freeDepth = 64
 
 // A use is a schema that is applied to a value, how often it is, and through how

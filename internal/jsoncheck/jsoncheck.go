@@ -108,8 +108,8 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	return s.CheckValue(v)
 }
 
-// CheckValue is Check for JSON as json.Unmarshal or Decode makes it. The error is ErrCostly
-// if the check would take too long.
+// CheckValue is Check for JSON decoded by json.Unmarshal or Decode. The error is
+// ErrCostly if the check would take too long.
 func (s *Schema) CheckValue(v any) error {
 	if s == nil {
 		return nil

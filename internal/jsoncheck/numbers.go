@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxDigits and maxExponent bound the numbers that are used in calculations.
+	// maxDigits and maxExponent bound the numbers in calculations.
 	maxDigits   = 400
 	maxExponent = 400
 	// maxJudged bounds the applications of a rule in one check, and maxBroken the
-	// different numbers that may break one.
+	// number of different values that break one.
 	maxJudged = 100_000
 	maxBroken = 200
 	// longInteger is the number of digits from which a float64 may not hold an integer.

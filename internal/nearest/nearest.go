@@ -15,22 +15,22 @@ import (
 // maxLen is how many bytes of a name are compared.
 const maxLen = 128
 
-// destroys and keeps are words of names that mean the opposite of each other.
+// destroys are words of names of tools that destroy something, and keeps are words with
+// an opposite meaning.
 var (
 	destroys = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "wipe", "clear", "truncate", "uninstall", "revoke", "kill"}
 	keeps    = []string{"create", "add", "get", "list", "read", "insert", "make", "new", "show", "find", "search", "update", "set", "archive", "restore", "install", "grant", "start"}
 )
 
-// opposed reports whether one of two names has a word that destroys and the other, in
-// its place, one that does not: nobody who asks for the one means the other. A name that
-// is misspelt has neither.
+// opposed reports whether one name begins with a word that destroys and the other with
+// one that does not, so that neither is a misspelling of the other.
 func opposed(asked, known string) bool {
 	from, to := destroying(asked), destroying(known)
 	return from > 0 && to < 0 || from < 0 && to > 0
 }
 
-// destroying is 1 for a name that begins with a word that destroys, behind that of a
-// server, -1 for one that begins with another verb that is known, and else 0.
+// destroying returns 1 if the first known verb of a name destroys, -1 if it does not,
+// and 0 if none of the first words is known. It skips the name of a server.
 func destroying(name string) int {
 	for i, word := range words(prefix(name)) {
 		switch {
@@ -68,9 +68,10 @@ func words(name string) (list []string) {
 }
 
 // Names returns at most n of known that are close to name, nearest first and
-// alphabetical among equals, and never one that creates for one that deletes: equal but for case and separators, within an
-// edit distance of a third of the name's length, or containing it. The
-// comparison is that of folded names, as far as maxLen of them.
+// alphabetical among equals: equal but for case and separators, within an edit distance
+// of a third of the name's length, or containing it. It leaves out opposed names, such
+// as one that creates for one that deletes. It compares at most maxLen bytes of folded
+// names.
 func Names(name string, known []string, n int) []string {
 	type candidate struct {
 		name string

@@ -24,7 +24,7 @@ const callbackPath = "/callback"
 // A callback waits for the browser to come back from the sign-in page.
 type callback struct {
 	server   string // whom the sign-in is for, as the page says
-	host     string // in the address; empty means that of listener
+	host     string // in the address; empty means the listener's
 	listener net.Listener
 	answers  chan answer
 

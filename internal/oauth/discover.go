@@ -137,9 +137,9 @@ func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer s
 	return "", cmp.Or(problem, errors.New("its metadata names no authorization server"))
 }
 
-// authServer reads the metadata of issuer. A document that names another issuer is
-// accepted if the metadata of that issuer agrees: the server could have named it
-// directly. There may be no metadata.
+// authServer reads the metadata of issuer. It accepts a document that names another
+// issuer if the metadata of that issuer agrees, since the server could have named it
+// directly. It returns nil without an error if there is no metadata.
 func (d *discovery) authServer(ctx context.Context, issuer string) error {
 	as, err := d.metadataOf(ctx, issuer)
 	if err != nil || as == nil {
@@ -191,7 +191,7 @@ func metadataAddresses(issuer *url.URL) []string {
 	return []string{root + oauth + "/" + path, root + openID + "/" + path, root + "/" + path + openID}
 }
 
-// sameIssuer reports whether a and b are the same issuer, however they are written.
+// sameIssuer reports whether a and b are the same issuer in different spellings.
 func sameIssuer(a, b string) bool { return sameAddress(a, b) }
 
 // get reads a JSON document. One that is not there, or is something else, is

@@ -32,7 +32,7 @@ type handler struct {
 	rec     *record // as last read
 	stamp   string  // of rec
 	read    bool    // rec and stamp are set
-	known   bool    // a rec exists
+	known   bool    // rec exists
 	forced  string  // the access token that was fetched because the one before it was refused
 	refused *refusal
 }

@@ -20,7 +20,7 @@ import (
 type LoginOptions struct {
 	// Open starts a browser; nil means that none is to be started.
 	Open func(url string) error
-	// Issuer is called with the name of the authorization server in its metadata,
+	// Issuer is called with the name of the authorization server from its metadata,
 	// before the page is opened or shown; nil ignores it.
 	Issuer func(issuer string)
 	// Show shows the address of the sign-in page, and why no browser was
@@ -98,7 +98,8 @@ func (m *Manager) keep(ctx context.Context, s Server, rec *record) (Status, erro
 }
 
 // checkIssuer refuses an authorization server other than the configured one. Without a
-// configured one, a configured secret is used only for that of the earlier sign-in.
+// configured one, a configured secret is only used with the server of the first
+// sign-in.
 func (d *discovery) checkIssuer(old *record) error {
 	c := d.s.Client
 	switch {

@@ -47,9 +47,9 @@ type Client struct {
 	// MetadataURL is the address of a client ID metadata document, which is
 	// used where the authorization server supports them.
 	MetadataURL string
-	// Issuer is the only authorization server to sign in at. Its sign-in page may be on
-	// any host. If empty, the server names it; ID and Secret are then used only for
-	// that of the first sign-in with them.
+	// Issuer is the only authorization server to use. Its sign-in page may be on any
+	// host. If empty, the server names it; ID and Secret are then only used with the
+	// one of the first sign-in.
 	Issuer string
 }
 

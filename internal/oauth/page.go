@@ -26,11 +26,11 @@ func (d *discovery) trusts(issuer string) bool {
 	return d.s.Client.Issuer != "" && sameIssuer(d.s.Client.Issuer, issuer)
 }
 
-// checkPage refuses the sign-in page of an authorization server whose codes would be
-// redeemed by another (RFC 9700, section 4.4): a person would sign in at an honest page,
+// checkPage refuses the sign-in page of an authorization server if another one would
+// redeem its codes (RFC 9700, section 4.4): a person would sign in at an honest page,
 // and the author of the metadata would get the code. If the page is not on the issuer's
 // host, checkPage reads the metadata of the page's host. It accepts a host without
-// metadata, which may be the issuer's; the person sees both names.
+// metadata, which may belong to the issuer; the person sees both names.
 func (d *discovery) checkPage(ctx context.Context) error {
 	page, err := url.Parse(d.as.AuthorizationEndpoint)
 	if err != nil {

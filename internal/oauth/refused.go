@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// A refusal is remembered for this time, so that a server is not asked repeatedly
-	// before a sign-in.
+	// refusedFor is the time for which a refusal is remembered, so that a server is not
+	// asked repeatedly before a sign-in.
 	refusalMemory = time.Minute
 	// maxSubject bounds the part of a request that is searched for its subject.
 	maxSubject = 8 << 20
 )
 
-// A subject is what a request is about: a method and, for tools, the tool. The zero
+// A subject identifies a kind of request: a method and, for tools, the tool. The zero
 // value is the whole session.
 type subject struct{ method, tool string }
 
-// discoverMethod begins a session of newer clients. Its answer has no meaning for other
+// discoverMethod begins a session of newer clients. Its refusal does not affect other
 // requests.
 const discoverMethod = "server/discover"
 

@@ -22,7 +22,7 @@ const (
 )
 
 // authMethod returns a method that the authorization server offers, or "". It prefers a
-// client without a secret, also where the metadata does not list methods: most such
+// client without a secret, also if the metadata does not list methods: most of these
 // servers expect clients like the broker.
 func (l *login) authMethod() string {
 	offered := l.as.TokenEndpointAuthMethodsSupported
@@ -55,7 +55,7 @@ func styleOf(method string) oauth2.AuthStyle {
 
 // register registers the broker at the authorization server, with the scopes that it
 // will request. Some servers accept no scopes in a registration, and some accept only
-// localhost as the address; register tries both.
+// localhost as the address; register tries these variants.
 func (l *login) register(ctx context.Context, r *record) error {
 	method := l.authMethod()
 	if method == "" {
@@ -79,7 +79,7 @@ func (l *login) register(ctx context.Context, r *record) error {
 	case a.Method == methodNone:
 		r.ClientSecret = "" // the method does not use it
 	case a.Method == "" && a.Secret != "" && method == methodNone:
-		a.Method = methodBasic // the default of RFC 7591
+		a.Method = methodBasic // default in RFC 7591
 	case a.Method == "":
 		a.Method = method
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// normal returns the one spelling of an address: scheme and host in lower case, no
+// normal returns the canonical form of an address: scheme and host in lower case, no
 // default port, no slash at the end. It returns "" for other texts.
 func normal(address string) string {
 	u, err := url.Parse(address)
@@ -30,7 +30,7 @@ func normal(address string) string {
 	return text
 }
 
-// sameAddress reports whether a and b are the same address, however they are written.
+// sameAddress reports whether a and b are the same address in different spellings.
 func sameAddress(a, b string) bool {
 	n := normal(a)
 	return a == b || n != "" && n == normal(b)
@@ -38,10 +38,10 @@ func sameAddress(a, b string) bool {
 
 const wellKnownResource = "/.well-known/oauth-protected-resource"
 
-// isResource reports whether a token for resource may be sent to server. The metadata
-// that names resource is at the address at. A resource is the server itself or a parent
-// of its path; a parent counts only if at is a well-known address of the server's host,
-// where the owner of a single path cannot write.
+// isResource reports whether a token for resource may be sent to server. at is the
+// address of the metadata that names resource. A resource is the server itself or a
+// parent of its path; a parent is accepted only if at is a well-known address of the
+// server's host, where the owner of a single path cannot write.
 func isResource(resource, at, server string) bool {
 	if sameAddress(resource, server) {
 		return true
@@ -56,9 +56,9 @@ func isResource(resource, at, server string) bool {
 	return above != "" && strings.HasPrefix(normal(s.String())+"/", above+"/")
 }
 
-// A challenge is what a refusal of a server says about the sign-in.
+// A challenge is the part of a refusal that describes the sign-in.
 type challenge struct {
-	Metadata string   `json:"metadata,omitempty"` // the address of its metadata
+	Metadata string   `json:"metadata,omitempty"` // address of the server's metadata
 	Scopes   []string `json:"scopes,omitempty"`   // required scopes
 }
 

@@ -83,8 +83,8 @@ type stored struct {
 	Keyring string    `json:"keyring,omitempty"` // the name of its entry
 	Saved   time.Time `json:"saved"`
 	Record  *record   `json:"record,omitempty"`
-	// Challenge is how the server refused a call, for the next sign-in: some servers
-	// say only there where to sign in.
+	// Challenge is the server's refusal of a call, for the next sign-in: some servers
+	// only say there where to sign in.
 	Challenge *challenge `json:"challenge,omitempty"`
 }
 
@@ -220,7 +220,7 @@ func (s *store) remove(key string) error {
 			return fmt.Errorf("delete the token from the keyring: %w", err)
 		}
 	}
-	if f != nil && f.Challenge != nil { // it belongs to the server, and the next sign-in needs it
+	if f != nil && f.Challenge != nil { // the next sign-in at the server needs it
 		return s.write(key, stored{Saved: time.Now(), Challenge: f.Challenge})
 	}
 	if err := s.docs.SetDocument(context.Background(), key, nil); err != nil {

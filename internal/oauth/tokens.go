@@ -30,8 +30,8 @@ func (e *endpointError) Error() string {
 	return "the authorization server says " + e.code
 }
 
-// final reports whether trying again later is of no use. A server that is busy or out of
-// order knows nothing of the request, whatever it says.
+// final reports whether trying again later is useless. The answer of a server that is
+// busy or out of order means nothing.
 func (e *endpointError) final() bool {
 	busy := e.status >= 500 || e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout
 	return !busy && e.code != "" && e.code != "temporarily_unavailable" && e.code != "server_error" && e.code != "slow_down"

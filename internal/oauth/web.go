@@ -14,12 +14,12 @@ import (
 // A Page is a sign-in page for a person.
 type Page struct {
 	URL    string
-	Issuer string // the authorization server, from its metadata
+	Issuer string // name of the authorization server in its metadata
 }
 
-// Begin begins a sign-in to s whose answer comes to redirect, which is not this
-// process's alone. It returns the sign-in page, whose answer carries state, and what
-// Finish needs, which is secret.
+// Begin begins a sign-in to s with redirect as the address for the answer, which other
+// processes share. It returns the sign-in page, whose answer contains state, and a
+// secret value for Finish.
 func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (page Page, waiting []byte, err error) {
 	l, err := m.login(ctx, s)
 	if err != nil {
@@ -68,7 +68,7 @@ type registration struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
 	Style  int    `json:"style"`
-	// Scopes are those that it was registered with.
+	// Scopes are the scopes of its registration.
 	Scopes []string `json:"scopes,omitempty"`
 }
 

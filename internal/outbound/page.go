@@ -25,14 +25,14 @@ func Page(address string) (host string, err error) {
 	case u.User != nil:
 		return "", errors.New("its address has a name in front of the host")
 	case strings.ContainsAny(u.Hostname(), "%@") || strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > '~' }):
-		return "", errors.New("its host is not a name") // escapes are decoded by now
+		return "", errors.New("its host is not a name") // already unescaped
 	}
 	return u.Host, nil
 }
 
-// CheckHost refuses an address whose host has characters that are not allowed in a
-// name, such as a full-width slash. Programs and people that read them as ASCII would
-// see another host than the one that is connected to.
+// CheckHost refuses an address with a host that contains characters that are not
+// allowed in a name, such as a full-width slash. Programs and people could read another
+// host than the one that is connected to.
 func CheckHost(u *url.URL) error {
 	if r, odd := OddInHost(u); odd {
 		return fmt.Errorf("the host %q has the character %q, which is not allowed in a name", u.Hostname(), r)

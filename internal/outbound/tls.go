@@ -17,14 +17,14 @@ import (
 // what to do.
 type TLSError struct {
 	Host string
-	// CertFile is set if a file of certificates, named by SSL_CERT_FILE, helps.
+	// CertFile is set if a file of certificates, named by SSL_CERT_FILE, would help.
 	CertFile bool
 	Err      error
 
 	text string
 }
 
-// Error says what is wrong and what to do.
+// Error returns what is wrong and what to do.
 func (e *TLSError) Error() string { return e.text }
 
 // Unwrap returns the cause.
@@ -65,7 +65,7 @@ func explainTLS(host string, err error) error {
 // systems, Go reads SSL_CERT_FILE.
 const systemList = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
 
-// knowAuthority is the advice that makes this machine trust an authority.
+// knowAuthority is the advice how to make this machine trust an authority.
 var knowAuthority = func() string {
 	if systemList {
 		return "add the authority to the certificates that this system trusts"

@@ -76,8 +76,8 @@ type Options struct {
 	// Changed is called once for all that differs at one time from what was seen
 	// before of a server: "send (inputSchema, held), old (gone)". Nil is fine.
 	Changed func(server, what string)
-	// Verdicts is a file for what was found to be as approved, which need not exist;
-	// empty compares everything anew.
+	// Verdicts is a file that stores which servers are unchanged since their approval.
+	// It need not exist; empty compares everything anew.
 	Verdicts string
 }
 
@@ -180,7 +180,7 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 	return out
 }
 
-// allApproved reports whether everything is as approved, or gone.
+// allApproved reports whether everything is unchanged since its approval, or gone.
 func allApproved(rows []Row) bool {
 	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Approved && r.State != Gone })
 }

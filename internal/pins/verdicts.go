@@ -16,18 +16,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 )
 
-// verdicts remembers, in a file, which listings were compared with which pins and
-// found to be as approved, so that the next process need not compare them. A server
-// of which anything is held or new is not in it: what the scan says of that depends
-// on other servers and on the rules of the scan.
+// verdicts stores in a file which listings equal which pins, so that the next process
+// need not compare them. It does not contain servers with held or new items: the scan
+// of these also depends on other servers and on the rules of the scan.
 type verdicts struct {
-	path    string            // empty keeps nothing
-	servers map[string]string // the key of what was approved, by server; nil until it is read
+	path    string            // empty stores nothing
+	servers map[string]string // keys of approved listings, by server; nil until read
 	changed bool
 }
 
-// verdictsVersion is the form of the file. Whoever changes what is compared, or how,
-// changes it too.
+// verdictsVersion is the version of the file. Change it if the comparison changes.
 const verdictsVersion = 1
 
 type verdictsFile struct {
@@ -35,13 +33,13 @@ type verdictsFile struct {
 	Servers map[string]string `json:"servers"`
 }
 
-// approved reports whether the listing was found to be as approved by key.
+// approved reports whether key is stored for the server.
 func (v *verdicts) approved(server, key string) bool {
 	v.read()
 	return key != "" && v.servers[server] == key
 }
 
-// note keeps that a server's listing is as approved; an empty key that it is not.
+// note stores the key of a server's approved listing; an empty key removes it.
 func (v *verdicts) note(server, key string) {
 	if v.read(); v.servers[server] == key {
 		return
@@ -83,8 +81,8 @@ func (v *verdicts) write() error {
 	return nil
 }
 
-// keyOf is the digest of a listing, the version of the pins that it is compared with
-// and the mode; empty if the server has no pins.
+// keyOf returns a digest of a listing, the version of its pins and the mode, or "" if
+// the server has no pins.
 func keyOf(l *discovery.Listing, version string, mode Mode) string {
 	if version == "" {
 		return ""
@@ -95,8 +93,8 @@ func keyOf(l *discovery.Listing, version string, mode Mode) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// write writes every field of a value to a hash, so that different values of one
-// type are written differently. Keys of maps are texts.
+// write writes every field of a value to a hash, so that different values of one type
+// give different bytes. Keys of maps must be strings.
 func write(h hash.Hash, v reflect.Value) {
 	number := func(n int) { _, _ = h.Write(binary.AppendVarint(nil, int64(n))) }
 	switch v.Kind() {

@@ -61,7 +61,7 @@ type jsonFinder struct {
 	wide    bool
 	persons bool
 	fixed   bool // finds only tokens of known services
-	nested  int  // the number of strings around the text
+	nested  int  // number of strings around the text
 	begun   bool
 	spans   []Span
 	names   map[string]name // that were seen: rows have the same ones

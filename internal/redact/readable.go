@@ -1,7 +1,7 @@
 package redact
 
 import (
-	b64 "encoding/base64" // base64 is a class here
+	b64 "encoding/base64" // base64 is a class in this package
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,9 +9,9 @@ import (
 )
 
 // Readable reports whether a secret of the given kind may be a text that somebody wrote
-// in the shape of a secret: it has a space, or words between its other characters. The
-// author of such a text would choose what an approver does not see. A word alone, such
-// as many passwords, is not readable, nor is anything about persons.
+// in the form of a secret, to hide it from an approver: it has a space, or words
+// between its other characters. A single word, such as many passwords, is not readable,
+// nor is personal data.
 func Readable(kind, value string) bool {
 	switch {
 	case kind == "private_key":
@@ -69,7 +69,7 @@ func isKey(value string) bool {
 	})
 }
 
-// hasJWTHeader reports whether a value begins as a JSON Web Token does: with an object
+// hasJWTHeader reports whether a value begins like a JSON Web Token: with an object
 // that names an algorithm.
 func hasJWTHeader(value string) bool {
 	first, _, _ := strings.Cut(value, ".")

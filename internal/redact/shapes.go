@@ -117,8 +117,8 @@ var shapes = []shape{
 	{generic, "authorization", 0, 4 << 10, lazily(`(?i)^authorization["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+|token\s+)?([^\s"'\r\n,;}][^"'\r\n,;}]*)`)},
 }
 
-// framed are the kinds of secrets that their surroundings identify: a name, a frame,
-// the rest of an address. The author of a text can make anything look like one.
+// framed are the kinds of secrets that are recognized by their surroundings: a name, a
+// frame, the rest of an address. The author of a text can make anything look like one.
 var framed = []string{generic, "url_password", "private_key", "bearer_token", "webhook_url", "azure_signature"}
 
 // generic is the kind of a secret that only its name betrays.

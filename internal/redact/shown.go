@@ -7,14 +7,15 @@ import (
 	"slices"
 )
 
-// maxFixed is the length of the longest token that Shown hides.
+// maxFixed bounds the length of a token that Shown hides.
 const maxFixed = 2 << 10
 
 // Shown returns JSON for the person who decides about it. It is complete except for
 // tokens of known services, which have a fixed prefix and alphabet; each is replaced by
-// its kind and length. A value of a key such as "password", or in a frame such as that
-// of a private key, is not hidden, since the author of the JSON chose the key. Invalid
-// JSON is returned unchanged. Texts in the shape of a token are not hidden either.
+// its kind and length. Shown does not hide the value of a key such as "password", or a
+// value in a frame such as that of a private key, since the author of the JSON chose
+// the key. Nor does it hide readable text in the form of a token. Invalid JSON is
+// returned unchanged.
 func Shown(data []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, data) != nil {

@@ -12,18 +12,18 @@ import (
 
 // A Gap describes what Cut left out of a value.
 type Gap struct {
-	// Missing of All are left out: items of an array, keys of an object, or characters
-	// of a text, as named by Unit.
+	// Missing is the number of items of an array, keys of an object, or characters of a
+	// text, as named by Unit, that are left out. All is their number in the full value.
 	Missing, All int64
 	Unit         string
 	// Part leads to the missing part, or to the value that contains it.
 	Part Part
 }
 
-// minShare is the least size to which a long value is cut.
+// minShare is the smallest size to which a long value is cut.
 const minShare = 240
 
-// maxCutDepth is the depth of values up to which they are cut.
+// maxCutDepth is the depth up to which values are cut.
 const maxCutDepth = 4
 
 // Cut returns a value in at most limit characters of JSON. It keeps the first and last
@@ -109,14 +109,14 @@ func (c cutter) array(v json.RawMessage, limit int, path []string) (json.RawMess
 
 // A member is a key of an object with its value.
 type member struct {
-	key   json.RawMessage // with the colon
+	key   json.RawMessage // including the colon
 	name  string
 	value json.RawMessage
-	size  int // in characters, with a comma
+	size  int // in characters, including a comma
 }
 
 // object keeps all keys and cuts long values if a part of each fits; otherwise it keeps
-// as many keys as fit, with a little of each value.
+// as many keys as fit, with a small part of each value.
 func (c cutter) object(v json.RawMessage, limit int, path []string) (json.RawMessage, bool) {
 	var list []member
 	n := 0
@@ -203,7 +203,7 @@ func (c cutter) text(v json.RawMessage, limit int, path []string) (json.RawMessa
 	if json.Unmarshal(v, &s) != nil {
 		return nil, false
 	}
-	for n := limit; n >= 20; n = n * 9 / 10 { // escapes make it longer
+	for n := limit; n >= 20; n = n * 9 / 10 { // escapes make the text longer
 		head, tail, missing := Ends(s, n)
 		quoted := gate.Compact(head + c.mark(Gap{missing, int64(utf8.RuneCountInString(s)), "characters", Part{Path: join(path)}}) + tail)
 		if utf8.RuneCount(quoted) <= limit {

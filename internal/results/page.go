@@ -12,10 +12,10 @@ import (
 type Page struct {
 	// Items is the number of items.
 	Items int
-	// Asked is the number of items that were requested; 0 if unknown.
+	// Asked is the number of requested items; 0 if unknown.
 	Asked int
-	// Cursor is set if the result has a cursor, or says that there is more; Ended if it
-	// says that there is not.
+	// Cursor is set if the result contains a cursor or says that there are more items;
+	// Ended if it says that there are none.
 	Cursor, Ended bool
 	// Query is the arguments without those that choose a page: calls with the same
 	// Query read the same list.
@@ -35,7 +35,7 @@ const (
 	maxPageParts = 50
 )
 
-// The names of these in APIs, without case and punctuation.
+// Names of these in APIs, without case and punctuation.
 var (
 	pageSizes = words("limit perpage pagesize pagelimit first top take rows maxresults maxitems maxrecords numresults resultsperpage itemsperpage recordsperpage count size")
 	pagePlace = words(`page offset cursor after before startingafter endingbefore pagetoken nexttoken nextpagetoken nextcursor start skip startat startindex
@@ -66,8 +66,8 @@ func plainName(s string) string {
 	}, s)
 }
 
-// PageOf returns the page in the result of a call. ok is false if the result is not a
-// list and has none at a known place.
+// PageOf returns the page in the result of a call. ok is false if the result is neither
+// a list nor contains one at a known place.
 func PageOf(args, value json.RawMessage) (p Page, ok bool) {
 	kind := first(value)
 	if kind != '[' && kind != '{' || len(value) > maxPageBytes || len(args) > maxQueryBytes {
@@ -125,7 +125,7 @@ func (p *Page) read(v json.RawMessage, depth int) (found bool) {
 		_, p.Items = scanValue(blank(v))
 		return true
 	}
-	var lists, named []int // numbers of items
+	var lists, named []int // counts of items
 	var inner []json.RawMessage
 	total := -1
 	_ = countedMembers(v, func(name string, value json.RawMessage, items int) bool {

@@ -22,7 +22,7 @@ type client struct {
 	http    *outbound.Client
 	base    string // such as http://127.0.0.1:1234
 	cookies []*http.Cookie
-	key     string // of the session, beside its cookie
+	key     string // of the session, sent in addition to its cookie
 }
 
 // maxAnswer bounds what is read of an answer, and of one event.

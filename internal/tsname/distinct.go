@@ -27,14 +27,14 @@ var (
 	Funcs      = Form{Func, "_", dropsLetters}
 )
 
-// Distinct returns the form of each name, no two equal without regard to case. The
-// result depends on the set of names, not on their order. A name has its usual form if
-// that drops only ASCII characters and no other name has the same; of names with the
-// same form, the one that is spelled like it has it. All others end in a part of their
-// hash. Of equal names, the first counts.
+// Distinct returns the form of each name. No two are equal ignoring case. The result
+// depends on the set of names, not on their order. A name gets its usual form if that
+// drops only ASCII characters and no other name has the same form; of names with the
+// same form, the one that is spelled like it gets it. All others end in a part of their
+// hash. Of equal names, only the first counts.
 func (f Form) Distinct(names []string) []string {
 	usual := make([]string, len(names))
-	count, alike := make(map[string]int), make(map[string][]string) // alike: names that are spelled like their form
+	count, alike := make(map[string]int), make(map[string][]string) // alike: names that equal their form
 	for i, name := range names {
 		usual[i] = f.Of(name)
 		key := strings.ToLower(usual[i])
@@ -109,7 +109,7 @@ func dropsLetters(name string) bool {
 }
 
 // romanize returns a name with its Latin, Greek and Cyrillic letters in ASCII, and
-// without other non-ASCII characters. It may be coarse, since the name also gets a
+// without other non-ASCII characters. It is only approximate; the name also gets a
 // hash.
 func romanize(name string) string {
 	var b strings.Builder

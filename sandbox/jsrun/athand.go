@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// maxGlimpsed is how many objects of an answer without a known shape are asked for
-	// what they lack, and maxListed how many elements of each list in it.
+	// maxGlimpsed bounds the watched objects of an answer without a known shape, and
+	// maxListed the watched elements of each of its lists.
 	maxGlimpsed, maxListed = 40, 10
-	// maxKeys is how many keys of an object are looked at.
+	// maxKeys bounds the examined keys of an object.
 	maxKeys = 200
 )
 
@@ -26,10 +26,10 @@ type miss struct {
 	property, target string
 	receiver         *goja.Object
 	at               script.Spot
-	plain            bool // the program uses the value as it comes
+	plain            bool // the program does not check the value
 }
 
-// glimpse makes the last missing property of an answer known whose shape is not: the
+// glimpse watches an answer without a known shape for reads of missing properties: the
 // answer itself, the objects in it, and the first elements of its lists.
 func (r *runtime) glimpse(v goja.Value, target string, bytes int) {
 	if bytes > maxShaped {
@@ -51,7 +51,7 @@ func (r *runtime) glimpseIn(v goja.Value, target string, depth int, left *int) {
 		return
 	}
 	*left--
-	_ = o.SetPrototype(r.openPrototype(target)) // an ordinary object takes any
+	_ = o.SetPrototype(r.openPrototype(target)) // fails only for special objects
 	if depth == 0 {
 		return
 	}
@@ -61,8 +61,8 @@ func (r *runtime) glimpseIn(v goja.Value, target string, depth int, left *int) {
 	}
 }
 
-// openPrototype is the prototype of the objects of an answer to target of which nothing
-// is known.
+// openPrototype returns the prototype for objects without a known shape of an answer to
+// target.
 func (r *runtime) openPrototype(target string) *goja.Object {
 	if p := r.reads.open[target]; p != nil {
 		return p
@@ -97,8 +97,8 @@ func (r *runtime) miss(property, target string, receiver goja.Value, at script.S
 	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain}
 }
 
-// atHand returns what to write instead of the read that led to an error, from the keys
-// of the object that was read; "" if the error has another cause.
+// atHand returns the advice for an error that a read of a missing property caused, from
+// the keys of the object, or "" if the error has another cause.
 func (r *runtime) atHand(class, message, stack string) string {
 	m := r.reads.last
 	if m == nil || class != "TypeError" || !strings.Contains(stack, fmt.Sprintf("%s:%d:", r.script.File, m.at.Line)) ||
@@ -108,8 +108,8 @@ func (r *runtime) atHand(class, message, stack string) string {
 	return m.property + " is undefined: " + r.instead(m)
 }
 
-// instead says of a missing property what its object has in its place. A method of
-// texts or lists belongs to a text or a list in the object.
+// instead returns what to read in place of a missing property. A method of strings or
+// arrays belongs to a string or array in the object.
 func (r *runtime) instead(m *miss) string {
 	keys := m.receiver.Keys()
 	keys = keys[:min(len(keys), maxKeys)]
@@ -160,8 +160,8 @@ func (r *runtime) isMethod(class, name string) bool {
 	return ok && slices.Contains(prototype.GetOwnPropertyNames(), name)
 }
 
-// noteUndefined notes that the program returned undefined because of a read of something
-// that an answer does not have.
+// noteUndefined adds a note if the program returned undefined because of a read of a
+// missing property of an answer.
 func (r *runtime) noteUndefined() {
 	if m := r.reads.last; m != nil && m.plain && len(r.reads.notes) == 0 && m.receiver != nil {
 		r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned undefined: line %d: %s is undefined: %s", m.at.Line, gate.Name(m.property), r.instead(m)))

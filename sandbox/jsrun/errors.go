@@ -94,8 +94,7 @@ func (r *runtime) message(err error) string {
 	return text
 }
 
-// hint returns what to write instead: for a name that is not defined, or for arithmetic
-// with a bigint.
+// hint returns the advice for an undefined name, or for arithmetic with a bigint.
 func (r *runtime) hint(name, message string) string {
 	if hint := script.MessageHint(name, message); hint != "" {
 		return hint

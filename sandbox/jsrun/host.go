@@ -268,7 +268,7 @@ func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 		if isEnd(err) {
 			return nil, err
 		}
-		return r.toJSON(v) // the program replaced globals that resultJSON needs
+		return r.toJSON(v) // the program replaced globals that resultJSON uses
 	}
 	var text goja.Value
 	err := r.guard(func() {

@@ -119,8 +119,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	return out
 }
 
-// withRest returns the error of a program that is refused for its imports, with the other
-// mistakes that it has.
+// withRest adds the other mistakes of a program to the error that refuses its imports.
 func (r *runtime) withRest(ctx context.Context, p Program, err error) error {
 	refusal, ok := errors.AsType[*script.Refusal](err)
 	if !ok || p.Check == nil {

@@ -69,8 +69,9 @@ func (r *runtime) absent(c goja.FunctionCall) goja.Value {
 	panic(r.failure("Error", name+" is not available: "+script.Withheld[name]))
 }
 
-// Library is the text of one of the parts in JavaScript of this package's runtime
-// that other engines may need too: "builtins", "iterator", "revive", "plain" or "retry".
+// Library returns the source of one of the parts of this package's runtime written in
+// JavaScript, which other engines may need too: "builtins", "iterator", "revive",
+// "plain" or "retry".
 func Library(name string) string {
 	text, err := libFiles.ReadFile("lib/" + name + ".js")
 	if err != nil {

@@ -44,7 +44,7 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 		case err == nil:
 			out.Value = value
 			if value == nil && !r.printed && r.reads.last != nil {
-				if err := r.guard(r.noteUndefined); isEnd(err) { // it may have a getter of the program's
+				if err := r.guard(r.noteUndefined); isEnd(err) { // it may run a getter of the program
 					return r.aborted(ctx, err)
 				}
 			}

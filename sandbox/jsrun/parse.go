@@ -25,8 +25,8 @@ func (r *runtime) defineParse() {
 	}))
 }
 
-// parseArgument parses what a program gives to JSON.parse. If it is no JSON because it is
-// an object or a list, the error has a hint.
+// parseArgument parses the argument of JSON.parse. If it is an object or a list instead
+// of JSON, the error has a hint.
 func (r *runtime) parseArgument(v goja.Value) goja.Value {
 	text := v.ToString().String()
 	value, err := fromJSON(r.vm, text)

@@ -16,7 +16,7 @@ type prepared struct {
 	*script.Tree
 	program  *goja.Program
 	needs    amend.Needs
-	idle     string                          // a note that it does nothing
+	idle     string                          // note that the program does nothing
 	implicit bool                            // its value is that of its last expression, without return
 	reads    map[script.Spot]script.ReadSite // if the program is to be checked
 }

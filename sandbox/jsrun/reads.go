@@ -30,7 +30,7 @@ const (
 // not have: everything else about them is as in plain JavaScript, and as fast.
 type reads struct {
 	shapes map[string]*sandbox.Shape // by target of the call
-	listed map[*sandbox.Shape]bool   // those of elements of lists, and what is in them
+	listed map[*sandbox.Shape]bool   // shapes in elements of lists
 	sites  map[script.Spot]script.ReadSite
 	protos map[*sandbox.Shape]*goja.Object
 	plain  *goja.Object // Object.prototype
@@ -101,7 +101,7 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	return p
 }
 
-// prepareReads makes what the first watched object needs.
+// prepareReads initializes the reads for the first watched object.
 func (r *runtime) prepareReads() {
 	if r.reads.protos != nil {
 		return
@@ -132,7 +132,7 @@ func (r *runtime) hidePrototypes() {
 	}
 	for _, name := range []string{"Object", "Reflect"} {
 		if name == "Reflect" && !strings.Contains(r.prog.Code, name) && !strings.Contains(r.prog.Code, "globalThis") {
-			continue // the engine makes it when it is first used
+			continue // the engine creates it on first use
 		}
 		if o, ok := r.vm.GlobalObject().Get(name).(*goja.Object); ok {
 			hide(o)
@@ -175,7 +175,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
 	if len(near) == 0 && (site != script.ReadPlain || r.reads.listed[s]) {
-		return goja.Undefined() // the script checks the field; records often lack fields that others have
+		return goja.Undefined() // the script checks the field; fields of records are often optional
 	}
 	// Without a name that is near, the code may well know what it does.
 	if s.Closed && site == script.ReadPlain && len(near) > 0 {

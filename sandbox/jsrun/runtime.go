@@ -44,8 +44,8 @@ type runtime struct {
 	racers   []racer         // promises that took part in a race while they were pending
 	// lostTimers is how many timers are those of races that something else has won.
 	lostTimers int
-	unhandled  []*goja.Promise         // rejected, and nobody has looked yet
-	late       map[*goja.Object]bool   // errors of calls that main had left behind
+	unhandled  []*goja.Promise         // rejected and not handled yet
+	late       map[*goja.Object]bool   // errors of calls that main did not await
 	thrown     map[*goja.Object]bool   // errors of calls
 	advice     map[*goja.Object]string // hints of errors, by error
 	groups     int                     // open console.group calls

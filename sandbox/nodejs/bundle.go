@@ -43,8 +43,8 @@ type Bundle struct {
 	Implicit bool `json:"implicit,omitempty"`
 	// Getters is set if the program has classes with getters.
 	Getters bool `json:"getters,omitempty"`
-	// Hints are hints for undefined names, Withheld for globals that only other runtimes
-	// have, and Messages for error messages of the engine.
+	// Hints are hints for undefined names, Withheld are hints for globals of other
+	// runtimes, and Messages are hints for error messages of the engine.
 	Hints    map[string]string `json:"hints,omitempty"`
 	Messages map[string]string `json:"messages"`
 	Withheld map[string]string `json:"withheld"`

@@ -28,8 +28,8 @@ func (w *rewriter) commonJS() {
 	}
 }
 
-// startsStatement reports whether a statement begins at token i that does not belong to
-// a condition.
+// startsStatement reports whether a statement begins at token i, outside of a
+// condition.
 func (w *rewriter) startsStatement(i int) bool {
 	before := w.lex.Text(i - 1)
 	if i == 0 || before == ";" || before == "}" {
@@ -104,7 +104,7 @@ func (w *rewriter) isMain(i int) {
 	}
 }
 
-// returnAssigned makes the value that defaultName gets from token i on the program's
+// returnAssigned makes the value assigned to defaultName from token i on the program's
 // result.
 func (w *rewriter) returnAssigned(i int) {
 	alone := i+1 == len(w.lex.List) || w.lex.Text(i+1) == ";" || i+1 < len(w.lex.List) && strings.ContainsAny(w.lex.Src[w.lex.List[i].End:w.lex.List[i+1].Start], "\n\r")

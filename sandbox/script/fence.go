@@ -19,8 +19,8 @@ func (e *fencesError) Error() string {
 	return fmt.Sprintf("the script is %d fenced blocks of Markdown: send the code of one script, without fences\n0 tools called", e.blocks)
 }
 
-// programOf replaces the text around the program, such as a Markdown fence, and a first line
-// for a shell, such as #!/usr/bin/env node, by blanks.
+// programOf replaces the text around the program, such as a Markdown fence or a first
+// line #!/usr/bin/env node, by blanks.
 func programOf(code string) (string, error) {
 	code, err := withoutFence(code)
 	if at := len(code) - len(strings.TrimLeft(code, " \t\r\n")); err == nil && strings.HasPrefix(code[at:], "#!") {
@@ -72,8 +72,8 @@ func withoutFence(code string) (string, error) {
 	return code, &fencesError{len(inside)}
 }
 
-// isProse reports whether a text before a fence is not part of a program: it has no
-// character of statements.
+// isProse reports whether text before a fence contains no character that only programs
+// use.
 func isProse(text string) bool {
 	text = strings.TrimSpace(text)
 	return !strings.ContainsAny(text, ";{}=`") && !strings.Contains(text, "/*")

@@ -56,7 +56,7 @@ func endingOf(list []ast.Statement) Ending {
 func (t *Tree) Ending() Ending { return endingOf(withoutDirective(t.Main.Body.List)) }
 
 // Idle returns a note about a program that only declares functions, unless it is clear
-// which one to call; "" for other programs.
+// which one to call, or "".
 func (t *Tree) Idle() string {
 	if t.Main == nil || t.asked {
 		return ""

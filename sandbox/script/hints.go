@@ -4,7 +4,7 @@ import "maps"
 
 const mixedIntegers = "integers beyond 2^53 are bigints in results: "
 
-// ParsedAlready is the hint at JSON.parse of what is parsed.
+// ParsedAlready is the hint for JSON.parse of a value that is already parsed.
 const ParsedAlready = "this is an object or an array already: use it without JSON.parse"
 
 // messageHints are hints for messages of the engine; V8 and goja use the same texts.
@@ -22,8 +22,7 @@ var messageHints = map[string]string{
 // MessageHints returns the hints by message.
 func MessageHints() map[string]string { return maps.Clone(messageHints) }
 
-// MessageHint returns what to write instead of the cause of an error of the engine; ""
-// for most errors.
+// MessageHint returns the advice for an error message of the engine, or "".
 func MessageHint(class, message string) string {
 	if class != "TypeError" && class != "SyntaxError" {
 		return ""

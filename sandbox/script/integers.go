@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxSafeInteger is the largest integer below which a number holds every integer.
+	// maxSafeInteger is the largest integer up to which a number is exact.
 	maxSafeInteger = 1<<53 - 1
 	// shortestBeyond is the length of the shortest text of a larger integer.
 	shortestBeyond = len("0x20000000000000")
@@ -19,7 +19,8 @@ const (
 )
 
 // mayHoldLargeIntegers reports whether a text has a word that begins with a digit and
-// is long enough for an integer that a number cannot hold. It is much faster than Scan.
+// is long enough for an integer that a number cannot represent. It is much faster than
+// Scan.
 func mayHoldLargeIntegers(text string) bool {
 	for i := 0; i < len(text); i++ {
 		if !isWord(text[i]) && !isDigit(text[i]) {
@@ -36,10 +37,10 @@ func mayHoldLargeIntegers(text string) bool {
 	return false
 }
 
-// largeIntegers calls report with every integer literal that a number cannot hold
-// exactly, and what to write instead. Such integers are bigints in results, so a
-// literal that a number happens to hold is reported where it is compared with a value
-// that may be one.
+// largeIntegers calls report with every integer literal that a number cannot represent
+// exactly, and its replacement. Such integers are bigints in results, so a literal that
+// a number can represent is also reported if it is compared with a value that may be a
+// bigint.
 func (s *Tokens) largeIntegers(report func(offset int, message string)) {
 	if !mayHoldLargeIntegers(s.Src) {
 		return
@@ -91,8 +92,8 @@ func (s *Tokens) compared(i int) bool {
 	return s.Text(i-1) == "case" || s.Text(i-1) == "(" && s.Text(i-3) == "." && comparing[s.Text(i-2)]
 }
 
-// largeInteger reports whether a number literal is an integer beyond 2^53, and returns
-// the number that it becomes, as JavaScript writes it, if that differs.
+// largeInteger reports whether a number literal is an integer beyond 2^53. It also
+// returns the rounded value as JavaScript writes it, if that differs.
 func largeInteger(text string) (becomes string, large bool) {
 	text = strings.ReplaceAll(text, "_", "")
 	if whole, fraction, ok := strings.Cut(text, "."); ok {

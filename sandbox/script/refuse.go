@@ -19,13 +19,12 @@ const maxProblems = 5
 // A Refusal is the error of a program that is not run.
 type Refusal struct {
 	Problems []string
-	// stubs are modules with which what could not be imported can be.
+	// stubs are modules that replace the failed imports.
 	stubs []sandbox.Module
 }
 
-// Rest returns the program without the mistakes of its imports, which is not to be run:
-// a check of it finds the mistakes that there are besides. It returns false for a program
-// with other mistakes.
+// Rest returns the program with its failed imports replaced, or false if it has other
+// mistakes. It serves only to find further mistakes; it must not run.
 func (e *Refusal) Rest(p Program) (Program, bool) {
 	if len(e.stubs) == 0 {
 		return p, false
@@ -65,9 +64,9 @@ func (src *Source) refuse(loader api.Loader, text composed, errs []api.Message) 
 	return e
 }
 
-// stubs are modules with which a program can be built whose errors are about imports: of
-// modules that do not exist, or names that one does not have. They are nil if one of the
-// errors is about anything else.
+// stubs returns modules that make the failed imports of a program succeed: modules that
+// do not exist, or that lack an imported name. It returns nil if one of the errors is
+// about anything else.
 func (src *Source) stubs(errs []api.Message) (list []sandbox.Module) {
 	for _, m := range errs {
 		if x := missingExport().FindStringSubmatch(m.Text); x != nil {
@@ -105,7 +104,7 @@ func (src *Source) stubs(errs []api.Message) (list []sandbox.Module) {
 	return list
 }
 
-// identifier matches the names that a declaration can have, but for reserved words.
+// identifier matches the names that a declaration can have, and reserved words.
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][\w$]*$`) })
 
 // syntaxErrors are the errors of the agent's text by itself; none if errs are

@@ -136,7 +136,7 @@ func (v *resolver) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 }
 
 // largeIntegersOf returns an error for each integer literal of a module that a number
-// cannot hold.
+// cannot represent.
 func largeIntegersOf(module, text string) (wrong []api.Message) {
 	if !mayHoldLargeIntegers(text) {
 		return nil
@@ -148,8 +148,8 @@ func largeIntegersOf(module, text string) (wrong []api.Message) {
 	return wrong
 }
 
-// unknown says what to do about an import that names no module, and to which servers the
-// program is limited if it is one of a server.
+// unknown returns the advice for an import of an unknown module. For a server's module
+// it includes what limits the program.
 func (v *resolver) unknown(name string) string {
 	text := v.unknownModule(name)
 	if strings.HasPrefix(normalize(name), "servers/") {
@@ -158,7 +158,7 @@ func (v *resolver) unknown(name string) string {
 	return text
 }
 
-// within adds to a message what the program is limited to.
+// within adds the program's scope to a message.
 func within(message, scope string) string {
 	if scope == "" {
 		return message

@@ -170,9 +170,8 @@ func approvalOf(entry json.RawMessage) *Approval {
 	return e.Approved
 }
 
-// MayStart returns what the user has approved of a plugin as it is now; nil, with
-// the reason, if that is nothing or another state of it. The error means that it cannot
-// be known.
+// MayStart returns the approval of a plugin in its present state, or nil and the reason
+// there is none. The error means that the approval cannot be read.
 func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why string, err error) {
 	yes, err = approval(switches, p.Name)
 	if err != nil {
@@ -183,7 +182,7 @@ func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why
 	}
 	digest, err := p.Digest()
 	if err != nil {
-		return nil, err.Error(), nil // its files cannot be read
+		return nil, err.Error(), nil // files cannot be read
 	}
 	if digest != yes.Digest {
 		return nil, "the plugin is not what was approved", nil

@@ -22,15 +22,15 @@ type Collection struct {
 	Notes []string
 
 	folder string       // the folder of the skills
-	source *repo.Source // the fetched commit
+	source *repo.Source // fetched commit
 	done   func()
 }
 
 // Codes of problems of a Collection, in addition to those of the catalogue.
 const (
-	// CodeCopy is the code of a copy of another skill.
+	// CodeCopy is the code for a copy of another skill.
 	CodeCopy = "copy"
-	// CodeSameName is the code of a skill with the name of another one.
+	// CodeSameName is the code for a skill with the name of another one.
 	CodeSameName = "same_name"
 )
 

@@ -20,7 +20,7 @@ type From struct {
 	// Repo is a git repository; with Path, the commit that Path was fetched at.
 	Repo  *repo.Source
 	Offer *Offer // of a marketplace
-	// Within is a folder that holds Path: links that stay inside are followed.
+	// Within is a folder that contains Path: links that stay inside it are followed.
 	// Empty means Path.
 	Within string
 	// Strict refuses a skill that breaks the standard, instead of one that would not

@@ -139,8 +139,8 @@ func openNamed(dir string) (*plugin.Market, error) {
 }
 
 // fetch fetches a repository into a new folder with the repository's name. It returns
-// the folder, the commit and what was left out. done removes the folder, and is never
-// nil. fetch takes long, so no lock may be held.
+// the folder, the commit and notes about what was left out. done removes the folder,
+// and is never nil. fetch takes long, so the caller must not hold a lock.
 func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, notes []string, done func(), err error) {
 	tmp, err := os.MkdirTemp("", "broker-fetched-")
 	if err != nil {
@@ -159,8 +159,8 @@ func fetch(ctx context.Context, from repo.Source) (dir string, _ *repo.Source, n
 	return dir, &from, got.Notes, done, nil
 }
 
-// folderOf returns the name of the fetched folder, which skills and plugins without a
-// name get.
+// folderOf returns the name of the fetched folder, the default name of skills and
+// plugins in it.
 func folderOf(from repo.Source) string {
 	name := from.URL
 	if f := strings.Trim(from.Folder, "/."); f != "" {

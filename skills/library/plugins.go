@@ -44,8 +44,8 @@ func pluginOn(s skills.Switches, config map[string]bool, name string) bool {
 }
 
 // EnabledPlugins returns the plugins installed in dir that are on, by the switches or
-// else by config, as Options.PluginsOn. It does not read the switches if there are no
-// plugins. If it cannot read them, it returns an error and no plugins.
+// else by config, as in Options.PluginsOn. It does not read the switches if there are
+// no plugins. If it cannot read them, it returns an error and no plugins.
 func EnabledPlugins(dir string, switches skills.Switchboard, config map[string]bool) (list []*plugin.Plugin, problems []skills.Problem, err error) {
 	all, problems := plugin.Installed(dir)
 	if len(all) == 0 {
@@ -94,7 +94,7 @@ func (l *Library) Plugins() ([]Plugin, []skills.Problem, error) {
 			one.Source = entry.Source
 		}
 		if len(p.Servers) > 0 {
-			one.Approved, _, _ = MayStart(l.o.Switches, p) // it is not in force if that cannot be read
+			one.Approved, _, _ = MayStart(l.o.Switches, p) // on an error it is not approved
 		}
 		all = append(all, one)
 	}
@@ -152,11 +152,11 @@ func (l *Library) SwitchPlugin(name string, on bool) (Plugin, error) {
 	return p, err
 }
 
-// InstallPlugin installs a plugin; one of that name that is there already is only
-// replaced with force, and replaced says so. The notes say what of a repository or
-// a folder was left out. One with servers is only installed if ask agrees, unless they
-// were approved as they are. Cause tells whether an error is the source's, on
-// which, as on one of ask, nothing has changed.
+// InstallPlugin installs a plugin. It replaces an installed one only with force, and
+// reports that in replaced. The notes say what was left out of a repository or a
+// folder. A plugin with servers is only installed if ask agrees or exactly these
+// servers were approved before. After an error of the source (see Cause) or of ask,
+// nothing has changed.
 func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask Ask) (p Plugin, replaced bool, notes []string, err error) {
 	path, source := from.Path, from.Repo
 	o := pack.Options{Force: force, Within: from.Within, Anonymous: from.Upload}

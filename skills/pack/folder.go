@@ -217,7 +217,7 @@ func (v *visitor) follow(link string) (info fs.FileInfo, why string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "leads to nothing"
-	case err != nil: // an os.Root has no value for a link that leads out
+	case err != nil: // os.Root has no error value for a link that leads out
 		return nil, "leads out of the folder or to itself"
 	case info.IsDir() && slices.ContainsFunc(v.above, func(up fs.FileInfo) bool { return os.SameFile(up, info) }):
 		return nil, "leads to a folder that contains it"

@@ -67,14 +67,14 @@ type Options struct {
 	Name string
 	// Force replaces one of that name.
 	Force bool
-	// Strict refuses a skill that breaks the standard, instead of one that would not
-	// load.
+	// Strict refuses a skill that breaks the standard, instead of only one that would
+	// not load.
 	Strict bool
 	// Within is a folder that contains the source: links of the source are followed if
 	// they stay inside it. Empty means the source.
 	Within string
-	// Anonymous is set if the name of the source was not chosen by anybody, so that it
-	// does not become the name of a skill or plugin without one.
+	// Anonymous is set if the name of the source is arbitrary, so that a skill or
+	// plugin without a name does not get it.
 	Anonymous bool
 }
 
@@ -96,8 +96,8 @@ type Installed struct {
 // Install installs the skill in an archive or a folder into a folder below dest with
 // the skill's name, adapted to the rules for folder names. A skill without a name gets
 // that of the source. The skill must load; the result contains the warnings about it.
-// An existing one is replaced only if force is set. If the source is at fault, the
-// error is an *Error and nothing has changed; after another error, the skill may be
+// Install replaces an existing skill only if force is set. If the source is at fault,
+// the error is an *Error and nothing has changed; after another error, the skill may be
 // installed with parts of the old one beside it.
 func Install(dest, source string, o Options) (*Installed, error) {
 	var warnings []skills.Diagnostic
@@ -116,7 +116,7 @@ func Install(dest, source string, o Options) (*Installed, error) {
 	return got, err
 }
 
-// A Mark describes what a folder must contain to be installed.
+// A Mark describes the required content of a folder to install.
 type Mark struct {
 	// Name is a file with this content, for messages.
 	Name string

@@ -27,7 +27,7 @@ type writer struct {
 	limits Limits
 	files  int
 	bytes  int64
-	notes  []string // links that were left out
+	notes  []string // about omitted links
 	// taken holds every path that was written, folded the way the least
 	// discerning file system does, with whether it is a folder.
 	taken map[string]bool

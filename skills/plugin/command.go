@@ -27,9 +27,9 @@ type Command struct {
 	dir, file string
 }
 
-// readCommands reads a Markdown file of the plugin, or those below a folder, which
-// may be missing unless the manifest names it. as is the name of the command in a
-// file, if it has another one.
+// readCommands reads a Markdown file of the plugin, or those below a folder, which may
+// be missing unless the manifest names it. as is the name of the command in a file, if
+// it differs.
 func (p *Plugin) readCommands(root *os.Root, at, as string, named bool) {
 	_ = fs.WalkDir(root.FS(), at, func(name string, e fs.DirEntry, err error) error {
 		switch {

@@ -121,8 +121,8 @@ type fileSum struct {
 	sum []byte
 }
 
-// is reports whether a file is unchanged. If again is set, a modification time alone,
-// which any program can set, is not enough.
+// is reports whether a file is unchanged. If again is set, an equal modification time
+// is not enough, since any program can set it.
 func (s *fileSum) is(info fs.FileInfo, again bool) bool {
 	was, known := changeTime(s.of)
 	now, _ := changeTime(info)

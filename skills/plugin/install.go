@@ -53,14 +53,13 @@ func problemAt(path, code, message string) skills.Problem {
 	return skills.Problem{Path: path, Diagnostic: skills.Diagnostic{Code: code, Severity: skills.Warning, Message: message}}
 }
 
-// Install installs the plugin in an archive or a folder into a folder of dest
-// that has the plugin's name. entry is what a marketplace says of it, or nil: in
-// place of its own manifest, or beside it. One that is there already is only
-// replaced by force, and replaced says so. Before that, ask is called with the
-// plugin as it will be and the digest of its servers; nothing is installed if it
-// returns an error, which is returned. notes say which links were left out. An
-// error is an *Error or a *pack.Error if the source is at fault, on which nothing
-// has changed.
+// Install installs the plugin in an archive or a folder into a folder of dest with the
+// plugin's name. entry is a marketplace's entry for the plugin, or nil; it replaces or
+// completes the plugin's own manifest. Install replaces an installed plugin only with
+// force, and reports that in replaced. Before that, it calls ask with the new plugin
+// and the digest of its servers; if ask returns an error, nothing is installed and
+// Install returns the error. notes name the links that were left out. If the source is
+// at fault, the error is an *Error or a *pack.Error and nothing has changed.
 func Install(dest, source string, entry json.RawMessage, o pack.Options, ask func(p *Plugin, digest string) error) (p *Plugin, replaced bool, notes []string, err error) {
 	dest, err = filepath.Abs(dest)
 	if err != nil {

@@ -29,11 +29,11 @@ type manifest struct {
 	MCPServers  json.RawMessage `json:"mcpServers"`
 	Skills      oneOrMore       `json:"skills"`
 	Commands    oneOrMore       `json:"commands"`
-	// Strict is false in a manifest that a marketplace wrote: the plugin has only what
-	// it names.
+	// Strict is false in a manifest that a marketplace wrote: the plugin has only the
+	// parts that it names.
 	Strict *bool `json:"strict"`
 
-	from string                     // the path of the manifest, or empty
+	from string                     // path of the manifest, or empty
 	keys map[string]json.RawMessage // all keys
 }
 
@@ -44,7 +44,7 @@ func (m *manifest) whole() bool { return m.Strict == nil || *m.Strict }
 type oneOrMore struct {
 	paths []string
 	names map[string]string // names of the cleaned paths, or nil
-	wrong error             // the error of another value
+	wrong error             // error for a value of another type
 }
 
 func (o *oneOrMore) UnmarshalJSON(data []byte) error {
@@ -123,7 +123,7 @@ func readManifest(root *os.Root, name string) (*manifest, error) {
 	return parseManifest([]byte("{}"), "", name)
 }
 
-// parseManifest parses a manifest; file is empty if there is none.
+// parseManifest parses a manifest; file is its path, or empty.
 func parseManifest(data []byte, file, name string) (*manifest, error) {
 	m := manifest{from: file}
 	err := errors.Join(json.Unmarshal(data, &m), json.Unmarshal(data, &m.keys))
@@ -182,8 +182,8 @@ var (
 )
 
 // adopt writes the manifest of a plugin that a marketplace describes with entry. With
-// "strict": false, the entry is the manifest; otherwise the parts that it lists are
-// added to the plugin's own.
+// "strict": false, the entry is the manifest; otherwise its parts are added to those of
+// the plugin's own manifest.
 func adopt(root *os.Root, entry json.RawMessage) error {
 	var described manifest
 	if err := json.Unmarshal(entry, &described); err != nil {

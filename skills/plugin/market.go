@@ -67,7 +67,7 @@ var githubName = lazyregexp.New(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 
 var gitSources = []string{"git", "git-subdir", "url"}
 
-// inMarket sets where the plugin is if text is a path below root.
+// inMarket sets the place of the plugin if text is a path below root.
 func (o *Offer) inMarket(root, text string) {
 	if local := filepath.Join(filepath.FromSlash(root), filepath.FromSlash(text)); text != "" && filepath.IsLocal(local) {
 		o.Path = local

@@ -6,10 +6,10 @@ import "fmt"
 // unchanged since its approval.
 type Permit struct {
 	Dir    string // of the plugin
-	Digest string // the approved one
+	Digest string // digest of the approved plugin
 }
 
-// MayStart returns an error if the plugin is not what was approved. It reads the
+// MayStart returns an error if the plugin has changed since its approval. It reads the
 // plugin's files, except those that have not changed since the last time.
 func (p Permit) MayStart() error {
 	now, err := Load(p.Dir)

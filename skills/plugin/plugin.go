@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// ManifestFile is the manifest of a plugin. A folder with the usual parts is a
+	// ManifestFile is the manifest of a plugin. A folder with the usual parts is also a
 	// plugin without it.
 	ManifestFile   = ".claude-plugin/plugin.json"
 	cursorManifest = ".cursor-plugin/plugin.json"
@@ -207,9 +207,9 @@ func (p *Plugin) Roots() []skills.Root {
 	return roots
 }
 
-// readServers reads the servers of .mcp.json and of the manifest, which has servers,
-// the name of a file with servers, or a list of these. Servers of .mcp.json take
-// precedence.
+// readServers reads the servers of .mcp.json and of the manifest, which contains
+// servers, the name of a file with servers, or a list of these. Servers of .mcp.json
+// take precedence.
 func (p *Plugin) readServers(root *os.Root, m *manifest) {
 	var read []string
 	if m.whole() {

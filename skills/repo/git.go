@@ -213,7 +213,7 @@ func size(dir string) (total int64) {
 	return total
 }
 
-// copy writes the files below dir, as they are stored, and then the links.
+// copy writes the files below dir, unchanged, and then the links.
 func (g *git) copy(ctx context.Context, files []blob, links []link, dir string, got *Fetched) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -226,7 +226,7 @@ func (g *git) copy(ctx context.Context, files []blob, links []link, dir string, 
 	return makeLinks(root, links, got)
 }
 
-// contents calls read with each of the blobs and a reader at its bytes.
+// contents calls read for each of the blobs with a reader of its bytes.
 func (g *git) contents(ctx context.Context, blobs []blob, read func(b blob, r *bufio.Reader) error) error {
 	var ids strings.Builder
 	for _, b := range blobs {

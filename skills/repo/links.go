@@ -66,7 +66,7 @@ func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) er
 	return nil
 }
 
-// targets reads the texts of links; a text that is too long is returned as empty.
+// targets reads the texts of links. It returns "" for a text that is too long.
 func (g *git) targets(ctx context.Context, links []blob) ([]string, error) {
 	var list []string
 	err := g.contents(ctx, links, func(b blob, r *bufio.Reader) error {
@@ -86,8 +86,8 @@ func (g *git) targets(ctx context.Context, links []blob) ([]string, error) {
 	return list, err
 }
 
-// target returns where a link at a path of the repository leads, or why it is not
-// followed.
+// target returns the target of a link at a path of the repository, or the reason it is
+// not followed.
 func target(at, to string) (real, why string) {
 	real = path.Join(path.Dir(at), to)
 	switch {
@@ -105,8 +105,8 @@ func below(folder, name string) bool {
 	return folder == "" || folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// copyTarget adds the content at real in the repository to what is fetched, at name,
-// and reports whether there is any.
+// copyTarget adds the content at real in the repository to the fetched content, at
+// name, and reports whether there is any.
 func (g *git) copyTarget(ctx context.Context, l *listing, commit, name, real string) (found bool, err error) {
 	folder := false
 	err = g.stream(ctx, "", func(r *bufio.Reader) error {

@@ -25,8 +25,8 @@ const (
 // A blob is a file or a link of a commit.
 type blob struct {
 	id         string
-	path       string // where it will be, below the fetched folder
-	real       string // where it is, below the top of the repository
+	path       string // destination, below the fetched folder
+	real       string // path in the repository
 	executable bool
 	size       int64
 }

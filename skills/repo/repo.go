@@ -163,8 +163,8 @@ func (s Source) protocols() string {
 type Fetched struct {
 	// Commit is the id of the commit.
 	Commit string
-	// Notes say what of it was left out: submodules, links that lead out of the
-	// repository and files of git LFS.
+	// Notes name what was left out: submodules, links that lead out of the repository
+	// and files of git LFS.
 	Notes []string
 }
 

@@ -49,10 +49,10 @@ type Request struct {
 	// MaxOutput is how many bytes of each stream are kept; 0 means
 	// DefaultMaxOutput.
 	MaxOutput int
-	// Environ returns the environment that PATH, HOME, LANG and a few others are taken
-	// from, as NAME=value; nil means that of this process.
+	// Environ returns the environment from which PATH, HOME, LANG and a few others are
+	// taken, as NAME=value; nil means os.Environ.
 	Environ func() []string
-	// Env are variables beside these and SKILL_DIR, as NAME=value.
+	// Env are variables in addition to these and SKILL_DIR, as NAME=value.
 	Env []string
 }
 
@@ -137,7 +137,7 @@ func Run(ctx context.Context, r Request) Result {
 	return res.Ended(r.Script)
 }
 
-// resolve finds the program of a request, inside of the skill or in the PATH of env.
+// resolve finds the program of a request, in the skill or in the PATH of env.
 func resolve(r Request, env []string) (argv []string, err error) {
 	if slices.ContainsFunc(r.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 		return nil, &Error{NotAllowed, "an argument has a NUL"}
@@ -169,7 +169,7 @@ func resolve(r Request, env []string) (argv []string, err error) {
 
 // lookPath is exec.LookPath for the PATH of env. Relative folders are not searched.
 func lookPath(program string, env []string) (string, error) {
-	if runtime.GOOS == "windows" { // which has rules of its own about extensions
+	if runtime.GOOS == "windows" { // it has its own rules for extensions
 		return exec.LookPath(program)
 	}
 	for _, kv := range env {
@@ -187,7 +187,7 @@ func lookPath(program string, env []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// environment has only what programs need to run.
+// environment returns only the variables that programs need to run.
 func environment(r Request) []string {
 	all := os.Environ
 	if r.Environ != nil {

@@ -123,8 +123,8 @@ func (k *Kept) rekeyNext(ctx context.Context, in *state.SealedObjects, after str
 	if err != nil {
 		return "", 0, k.d.failed("seal results again in", err)
 	}
-	defer tx.Rollback()                                       // nothing was changed
-	if _, err := tx.ExecContext(ctx, unlimited); err != nil { // objects are read and written meanwhile
+	defer tx.Rollback()                                       // no effect after Commit
+	if _, err := tx.ExecContext(ctx, unlimited); err != nil { // reads and writes objects meanwhile
 		return "", 0, k.d.failed("seal results again in", err)
 	}
 	var object string

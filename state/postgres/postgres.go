@@ -76,9 +76,9 @@ func Connect(address string, log *slog.Logger) (*Database, error) {
 		"application_name": "broker", "search_path": DefaultSchema,
 		// How soon the server notices that a broker's machine is gone: 25 s.
 		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
-		// How long a broker that is stopped in a transaction keeps the others waiting for
-		// its locks. A transaction that waits for anything but the server ends this limit
-		// with unlimited.
+		// Time after which the server ends a transaction of a broker that has stopped,
+		// so that others get its locks. A transaction that waits for something other
+		// than the server begins with unlimited.
 		"idle_in_transaction_session_timeout": "5000",
 	}
 	for name, value := range params {
@@ -190,7 +190,8 @@ func (d *Database) Runs() *tables.Runs {
 	})
 }
 
-// unlimited lets the transaction that it begins wait for something else than the server.
+// unlimited removes the time limit of its transaction while it waits for something
+// other than the server.
 const unlimited = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 // dialect is what package tables has to know of PostgreSQL.
@@ -198,7 +199,7 @@ var dialect = &tables.Dialect{
 	Numbered:  true,
 	Like:      "ILIKE",
 	Begin:     "BEGIN",
-	Snapshot:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + unlimited, // which locks nothing
+	Snapshot:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + unlimited, // takes no locks
 	LockTable: "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE",
 	LockRun:   "SELECT owner FROM runs WHERE id = ? FOR UPDATE",
 	Release:   "SELECT pg_advisory_unlock_all()",
@@ -229,7 +230,7 @@ func again(err error) (again, lost bool) {
 		switch e.Code {
 		case "40001", "40P01", "55P03": // in the way of another
 			return true, false
-		case "57P01", "57P02", "57P03", "25006", "25P03": // it ends, starts, is a standby now, or was kept waiting
+		case "57P01", "57P02", "57P03", "25006", "25P03": // it shuts down, starts, is now a standby, or ended the transaction
 			return true, true
 		}
 		return false, strings.HasPrefix(e.Code, "08")

@@ -12,12 +12,13 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// probeBytes is what noRoom tries to write: more than SQLite needs to open a file.
+// probeBytes is the number of bytes that noRoom tries to write: more than SQLite needs
+// to open a file.
 const probeBytes = 256 << 10
 
-// explainAt is explain for an error of opening the file at path. A full disk is not
-// always one that SQLite reports as such: a file that it shares with other processes
-// cannot grow, for example.
+// explainAt is explain for an error of opening the file at path. SQLite does not always
+// report a full disk as such, for example if a file that it shares with other processes
+// cannot grow.
 func explainAt(path string, err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff != sqlite3.SQLITE_FULL && noRoom(filepath.Dir(path)) {
 		return fmt.Errorf("%w: the disk of %s is full", err, filepath.Dir(path))

@@ -22,10 +22,10 @@ const fileName = "audit.db"
 // busyTimeout is how long a statement waits for another process's write.
 const busyTimeout = 5 * time.Second
 
-// schemaVersion is the user_version of a file that this package writes. Version
-// 2 has no learned types, version 3 no names of clients, version 4 no decisions,
-// version 5 no chain, version 6 no parts of times, version 7 no answers; what is older
-// was never released.
+// schemaVersion is the user_version of files that this package writes. Version 2 lacks
+// learned types, version 3 the names of clients, version 4 decisions, version 5 the
+// chain, version 6 parts of times, version 7 answers; earlier versions were never
+// released.
 const schemaVersion = 8
 
 // baseSchema is version 2. Times are nanoseconds since 1970, durations
@@ -123,7 +123,7 @@ ALTER TABLE calls ADD COLUMN waited INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE calls ADD COLUMN line INTEGER NOT NULL DEFAULT 0;
 `
 
-// answerSchema is what version 8 adds.
+// answerSchema is the schema that version 8 adds.
 const answerSchema = `
 ALTER TABLE executions ADD COLUMN answer TEXT;
 `

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A lock is a mutex with a Lock that a context can end.
+// A lock is a mutex with a context-aware Lock.
 type lock chan struct{}
 
 func newLock() lock { return make(lock, 1) }
@@ -29,7 +29,7 @@ func (l lock) TryLock() bool {
 	}
 }
 
-// LockContext is Lock that returns an error when ctx is done.
+// LockContext is Lock, but returns an error when ctx is done.
 func (l lock) LockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -54,8 +54,8 @@ type arrival struct {
 	wait    bool // a caller waits until it is committed
 
 	// Guarded by the lock of the Runs, for arrivals with a waiting caller:
-	accepted bool // it is in its journal
-	done     bool // it is committed, or cannot be accepted
+	accepted bool // in its journal
+	done     bool // committed, or impossible to accept
 	err      error
 	before   *state.RunCall // the call that it replaced
 }
@@ -71,7 +71,7 @@ func (r *Runs) arrive(a *arrival) bool {
 	r.arrived = append(r.arrived, a)
 	r.bytes += a.call.Size()
 	if !a.wait && len(r.arrived) == 1 {
-		time.AfterFunc(batchDelay, func() { // there may be no further call
+		time.AfterFunc(batchDelay, func() { // in case no further call arrives
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.accept()
@@ -122,8 +122,8 @@ func (r *Runs) hold(a *arrival) {
 	r.settling = append(r.settling, a)
 }
 
-// unsettle removes the calls that were not committed. They are not sent, so they must
-// not be written later. r.mu is held.
+// unsettle removes the calls that were not committed. Their callers do not send them,
+// so they must not be written later. r.mu must be held.
 func (r *Runs) unsettle() {
 	for _, a := range slices.Backward(r.settling) {
 		a.journal.remove(a)
@@ -215,8 +215,8 @@ func (j *journal) queueIndex(ordinal int) int {
 }
 
 // locked runs f with the file open. If the file does not exist and create is false, it
-// reports that the record was not found. It waits for its turn until ctx is done; f
-// then has changeTime regardless of ctx, since interrupting a statement would lose the
+// returns the error for a missing record. It waits for its turn until ctx is done; then
+// f has changeTime regardless of ctx, since interrupting a statement would lose the
 // connection for all runs.
 func (r *Runs) locked(ctx context.Context, create bool, f func(ctx context.Context) error) error {
 	err := r.patiently(ctx, func() error {
@@ -253,8 +253,8 @@ func (r *Runs) failed(err error) error {
 	return fmt.Errorf("journal %s: %w", r.o.Name, r.d.Explain(err))
 }
 
-// reading runs f with a connection of its own, after all waiting calls were committed.
-// Other runs may be written meanwhile.
+// reading runs f with its own connection, after all waiting calls were committed. Other
+// runs may be written meanwhile.
 func (r *Runs) reading(ctx context.Context, f func(from *runReader) error) error {
 	if r.o.Read == nil {
 		return r.locked(ctx, false, func(context.Context) error { return f(r.reader()) })
@@ -279,8 +279,8 @@ func (r *Runs) reading(ctx context.Context, f func(from *runReader) error) error
 	}
 }
 
-// settled returns when everything recorded so far is committed, or ctx is done. A
-// commit in progress then continues.
+// settled waits until everything recorded so far is committed, or ctx is done. A commit
+// in progress then continues.
 func (r *Runs) settled(ctx context.Context) error {
 	result := make(chan error, 1)
 	go func() { result <- r.locked(ctx, false, func(context.Context) error { return nil }) }()

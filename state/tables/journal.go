@@ -35,8 +35,8 @@ const (
 	maxWaiting = 1 << 20
 )
 
-// Record implements state.RunJournal. It does not wait for what is written for other
-// runs, unless c has to be committed; then it is committed with theirs.
+// Record implements state.RunJournal. It does not wait for writes of other runs, unless
+// c has to be committed; then it is committed with theirs.
 func (j *journal) Record(c state.RunCall, wait bool) error {
 	a := &arrival{journal: j, call: c, wait: wait}
 	if wait {

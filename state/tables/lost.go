@@ -51,9 +51,9 @@ func (r *Runs) seek() {
 	}
 }
 
-// patiently runs f, again when the connection is back if it was lost, for as long as
-// Patience lasts since then. r.mu is held while f runs, and waited for until ctx is
-// done.
+// patiently runs f. If the connection was lost, it runs f again when the connection is
+// back, for at most Patience. r.mu is held while f runs; waiting for it ends when ctx
+// is done.
 func (r *Runs) patiently(ctx context.Context, f func() error) error {
 	if err := r.mu.LockContext(ctx); err != nil {
 		return err

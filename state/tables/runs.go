@@ -61,7 +61,7 @@ type Runs struct {
 	timer  *time.Timer
 	closed bool
 	begun  int // since the last pruning
-	// settling are calls that were accepted and whose callers wait for the commit.
+	// settling are accepted calls with callers that wait for the commit.
 	settling []*arrival
 
 	arriving sync.Mutex // guards the fields below; its holder must not wait for mu

@@ -30,7 +30,7 @@ func (r *Runs) seal(name string, b []byte) []byte {
 type runReader struct {
 	*Runs
 	conn  *Conn
-	stale bool // a record is not sealed with the first key
+	stale bool // read a record that is not sealed with the first key
 }
 
 // reader returns a runReader for the connection that writes; r.mu is held.

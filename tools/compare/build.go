@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The servers of the comparison, and the tools of each: 1,004 in all.
+// The number of servers, and of tools of each: 1,004 in all.
 const (
 	servers = 4
 	tools   = 251
@@ -20,11 +20,11 @@ const (
 type build struct {
 	program string
 	config  string // four servers
-	state   string // a state directory that has their lists
+	state   string // a state directory with their listings
 	scratch string
 }
 
-// open finds or builds a broker, and lets it list the servers once.
+// open finds or builds a broker, and lists the servers once.
 func open(ctx context.Context, name, dir string) (*build, error) {
 	b := &build{program: filepath.Join(name, "broker"), config: filepath.Join(dir, "servers.json"), state: filepath.Join(dir, "state"), scratch: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -63,7 +63,7 @@ func open(ctx context.Context, name, dir string) (*build, error) {
 }
 
 // compile builds the programs of a revision, or of the working tree for ".". It sets
-// only the linker's flags, so that the compiler's cache is the one of tests.
+// only linker flags, so that it shares the compiler's cache with tests.
 func compile(ctx context.Context, revision, programs, source string) error {
 	root, err := output(ctx, ".", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -100,7 +100,7 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// command is a command of the broker that shares nothing with other brokers of
+// command returns a command of the broker that shares nothing with other brokers of
 // this user.
 func (b *build) command(ctx context.Context, state string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, b.program, append(args, "--config", b.config, "--state-dir", state)...)

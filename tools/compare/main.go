@@ -1,13 +1,13 @@
-// Compare measures two builds of the broker side by side: how they start, call,
-// search and run scripts, and what memory and disk they take.
+// Compare measures two builds of the broker side by side: starts, calls, searches,
+// scripts, memory and disk.
 //
 //	go -C tools run ./compare [flags] OLD NEW
 //
 // OLD and NEW are revisions of this repository, which are built, or folders that
-// hold a broker program. "." is the working tree. The builds take turns, so that
-// both meet the same load; the table has medians, and the median and the quartiles
-// of the ratios of the turns. With -limit the exit code is 1 if a ratio is above it
-// in all of three attempts.
+// contain a broker program. "." is the working tree. The builds take turns, so that
+// both meet the same load. The table has medians, and the median and the quartiles of
+// the ratios of the turns. With -limit the exit code is 1 if a ratio is above it in all
+// of three attempts.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 	if err := t.measure(ctx, builds, *only); err != nil {
 		return err
 	}
-	if *limit > 0 { // once may be chance: what is above the limit is measured again
+	if *limit > 0 { // measure rows above the limit again: once may be chance
 		for range 2 {
 			above := t.above(*limit)
 			if len(above) == 0 {

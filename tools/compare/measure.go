@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A pass is what one start of a program measures.
+// A pass is the measurements of one start of a program.
 type pass struct {
 	rows []string
 	run  func(ctx context.Context, b *build, note func(row string, value float64)) error
@@ -58,7 +58,7 @@ func (b *build) serve(state, mode string) func(context.Context) *exec.Cmd {
 	return func(ctx context.Context) *exec.Cmd { return b.command(ctx, state, "serve", "--mode", mode) }
 }
 
-// with runs f in a session of the broker that has been initialized.
+// with runs f in an initialized session of the broker.
 func with(ctx context.Context, command func(context.Context) *exec.Cmd, f func(s *session, initialize time.Duration) error) error {
 	s, err := start(ctx, command)
 	if err != nil {
@@ -114,7 +114,7 @@ func empty(ctx context.Context, b *build, note func(string, float64)) error {
 	})
 }
 
-// typical is the median time of n requests after the first few.
+// typical returns the median time of n requests after the first few.
 func typical(n int, request func() (time.Duration, error)) (float64, error) {
 	var took []time.Duration
 	for i := range n + n/4 + 1 {
@@ -200,9 +200,9 @@ func size(_ context.Context, b *build, note func(string, float64)) error {
 	return nil
 }
 
-// memory returns what a process and what it has started keep in memory, in MB, each
-// shared page divided among those who share it. Upstream servers are left out. It is
-// 0 where /proc does not say.
+// memory returns the memory of a process and its descendants without upstream servers,
+// in MB. Each shared page is divided among the processes that share it. It returns 0 if
+// /proc does not exist.
 func memory(pid int) (own, tree float64) {
 	pss := func(pid string) float64 {
 		text, err := os.ReadFile(filepath.Join("/proc", pid, "smaps_rollup"))

@@ -83,7 +83,7 @@ func (s *session) request(method, params string) (json.RawMessage, error) {
 	}
 }
 
-// call calls a tool and fails unless its answer holds want.
+// call calls a tool and fails unless its answer contains want.
 func (s *session) call(tool, arguments, want string) (time.Duration, error) {
 	begun := time.Now()
 	result, err := s.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A table has, for each row, the values of both builds by turns.
+// A table contains, for each row, the values of both builds by turns.
 type table struct {
 	rounds int
 	values map[string]*[2][]float64
@@ -18,7 +18,7 @@ type table struct {
 func newTable(rounds int) *table { return &table{rounds, map[string]*[2][]float64{}} }
 
 // measure runs each pass by turns. A pass that fails for one build leaves its rows
-// empty for it; it is an error if it fails for the new one.
+// empty for that build; it is an error if it fails for the new one.
 func (t *table) measure(ctx context.Context, builds [2]*build, only string) error {
 	for _, p := range passes {
 		if !slices.ContainsFunc(p.rows, func(row string) bool { return strings.Contains(row, only) }) {
@@ -30,7 +30,7 @@ func (t *table) measure(ctx context.Context, builds [2]*build, only string) erro
 		failed := false
 		for round := range t.rounds {
 			for i := range 2 {
-				side := (i + round) % 2 // neither is always the first
+				side := (i + round) % 2 // alternate which build goes first
 				if side == 0 && failed {
 					continue
 				}
@@ -48,7 +48,7 @@ func (t *table) measure(ctx context.Context, builds [2]*build, only string) erro
 	return nil
 }
 
-// quantile interpolates between the two nearest values; it is 0 for no values.
+// quantile interpolates between the two nearest values; it returns 0 without values.
 func quantile(x []float64, q float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -70,7 +70,7 @@ func (t *table) ratios(row string) []float64 {
 	return r
 }
 
-// above returns the rows whose ratio is above limit.
+// above returns the rows with a ratio above limit.
 func (t *table) above(limit float64) []string {
 	var rows []string
 	for _, p := range passes {
@@ -83,7 +83,7 @@ func (t *table) above(limit float64) []string {
 	return rows
 }
 
-// keepBetter takes those rows of u that have the smaller ratio.
+// keepBetter takes the rows of u with the smaller ratio.
 func (t *table) keepBetter(u *table) {
 	for row := range t.values {
 		if quantile(u.ratios(row), .5) < quantile(t.ratios(row), .5) {

@@ -17,8 +17,8 @@ var (
 	nouns = strings.Fields("issue file message event invoice ticket customer branch page comment folder record report order contact metric deployment")
 )
 
-// upstream is an MCP server on stdio: its first argument is its number, its second
-// how many tools it has. The first tool is echo. It does as little as it can.
+// upstream is an MCP server on stdio. Its first argument is its number, its second the
+// number of its tools. The first tool is echo. It does as little work as possible.
 func upstream(args []string, r io.Reader, w io.Writer) error {
 	if len(args) != 2 {
 		return fmt.Errorf("want two arguments, got %d", len(args))

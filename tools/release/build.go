@@ -89,14 +89,14 @@ func (r *release) archiveName(t target) string {
 	return fmt.Sprintf("broker_%s_%s_%s.%s", r.version, t.os, t.arch, suffix)
 }
 
-// readmes are what packages say of themselves: each kind has its own. The README of the
-// repository is about the source, and its links lead nowhere from a package.
+// readmes are the README files of packages, one for each kind. The README of the
+// repository describes the source, and its links do not work in a package.
 //
 //go:embed readme/*.md
 var readmes embed.FS
 
-// readme is the text for the readers of one kind of package. What it says instead of
-// VERSION, SYSTEM, PACKAGE and HOMEPAGE is that of the package.
+// readme returns the text for users of one kind of package, with VERSION, SYSTEM,
+// PACKAGE and HOMEPAGE replaced.
 func (r *release) readme(kind, system, pkg string) ([]byte, error) {
 	text, err := readmes.ReadFile("readme/" + kind + ".md")
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *release) readme(kind, system, pkg string) ([]byte, error) {
 	return []byte(strings.NewReplacer("VERSION", r.version, "SYSTEM", system, "PACKAGE", pkg, "HOMEPAGE", homepage).Replace(string(text))), nil
 }
 
-// texts are the files for readers, in a directory of a package of a kind: with the
-// licenses of others in one that contains programs.
+// texts returns the files for readers in a directory of a package of a kind, with the
+// licenses of others if the package contains programs.
 func (r *release) texts(dir, kind, system, pkg string) ([]file, error) {
 	license, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A journal counts the bytes of executions. The broker hands it each execution
-// and each call; a program that keeps the record would use package state/sqlite
-// or state/postgres here.
+// A journal counts the bytes of executions. The broker passes it each execution and
+// each call; a program that stores the record would use package state/sqlite or
+// state/postgres here.
 type journal struct {
 	mu    sync.Mutex
 	bytes bytes
@@ -17,8 +17,8 @@ type journal struct {
 
 var _ state.Journal = (*journal)(nil)
 
-// bytes are the sizes of the results that came into the sandbox, and of the
-// answer that goes to the model.
+// bytes are the sizes of the results that the sandbox received, and of the answer for
+// the model.
 type bytes struct {
 	in, out int64
 }

@@ -1,14 +1,14 @@
-// Command embedded is a program with a broker of its own. It connects the
-// broker to the two servers of the quickstart, runs one script, and prints what
-// the script printed, the calls that it made and how much of it all a model
-// would have read. It exits with the script's exit code.
+// Command embedded is a program with a broker in it. It connects the broker to the two
+// servers of the quickstart, runs one script, and prints the script's output, the calls
+// that it made and the share of the data that a model would have read. It exits with
+// the script's exit code.
 //
 //	embedded -repo DIR -servers DIR -state DIR SCRIPT
 //
-// It is the example of how to use the package broker: package state/files keeps
-// long results and stored values, and journal.go counts the bytes of calls. A program that serves
-// the broker to MCP clients calls [broker.Broker.ServeStdio] or
-// [broker.Broker.Handler] in place of [broker.Broker.Execute].
+// It shows how to use the package broker: package state/files stores long results and
+// values, and journal.go counts the bytes of calls. A program that serves the broker to
+// MCP clients calls [broker.Broker.ServeStdio] or [broker.Broker.Handler] in place of
+// [broker.Broker.Execute].
 package main
 
 import (
@@ -90,7 +90,7 @@ func run(ctx context.Context, p params, stdout, stderr io.Writer) (int, error) {
 	defer b.Close()
 
 	// Refresh connects to the servers and lists their tools. A program that serves
-	// clients calls Start instead, which does it in the background.
+	// clients calls Start instead, which does so in the background.
 	if err := failed(b.Refresh(ctx)); err != nil {
 		return 0, err
 	}

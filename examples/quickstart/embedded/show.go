@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 )
 
-// definitions are the sizes of tool definitions, as a client would get them.
+// definitions are the sizes of tool definitions as sent to a client.
 type definitions struct {
 	tools         int // of the servers
 	before, after int // bytes of the servers' definitions, and of the broker's own
@@ -54,8 +54,8 @@ type row struct {
 	n    int
 }
 
-// tally counts the calls by tool, in the order of their first call. Failed
-// calls are a row of their own.
+// tally counts the calls by tool, in the order of their first call. Failed calls have
+// their own row.
 func tally(answer broker.ExecuteAnswer) (calls int, rows []row) {
 	at := map[string]int{}
 	for _, c := range answer.ToolsCalled {

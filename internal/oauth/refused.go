@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// refusedFor is the time for which a refusal is remembered, so that a server is not
+	// refusalMemory is the time for which a refusal is remembered, so that a server is not
 	// asked repeatedly before a sign-in.
 	refusalMemory = time.Minute
 	// maxSubject bounds the part of a request that is searched for its subject.

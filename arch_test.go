@@ -283,8 +283,8 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// linkers are packages whose tests create links and archive names that lead out of a
-// folder of their own. Only the arguments of functions that read are checked there.
+// linkers are packages with tests that create links and archive names that lead out of
+// a folder. There, only the arguments of functions that read are checked.
 var linkers = []string{"skills/..."}
 
 // Tests read nothing outside the module: their data is in testdata or made by them. A

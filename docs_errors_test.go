@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Each error that docs/errors.md lists is one that a program prints: the parts of it
-// between the marks … are in texts of the sources, and one of them is long
-// enough to be found.
+// The programs print each error that docs/errors.md lists: its parts between the marks
+// … occur in string literals of the sources, and one of them is long enough to be
+// found.
 func TestIndexOfErrors(t *testing.T) {
 	page, err := os.ReadFile("docs/errors.md")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestIndexOfErrors(t *testing.T) {
 	}
 }
 
-// textsOfSources are the string literals of the programs, one a line.
+// textsOfSources returns the string literals of the programs, one a line.
 func textsOfSources(t *testing.T) string {
 	t.Helper()
 	var texts strings.Builder

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// setsVariable finds code that changes the variables of its own process.
+// setsVariable matches code that changes the environment of its own process.
 var setsVariable = regexp.MustCompile(`\b(os|syscall|unix)\.(Setenv|Unsetenv|Clearenv)\(`)
 
 // One process serves many clients: a variable of one client must not affect the others.
 func TestNothingSetsTheVariablesOfTheProcess(t *testing.T) {
-	free := map[string]bool{"sandbox/worker/tune.go": true} // the child of one script clears all of its own
+	free := map[string]bool{"sandbox/worker/tune.go": true} // the child of one script clears its own environment
 	tree := os.DirFS(".")
 	seen := 0
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

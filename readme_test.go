@@ -78,8 +78,8 @@ func TestDependenciesHaveAReason(t *testing.T) {
 	}
 }
 
-// What strangers ask first has its answer one click from the README: the section of the
-// link has the command or the key that it is about.
+// The README links to the answers to common questions: the section of each link
+// contains the relevant command or key.
 func TestQuestionsHaveAnswers(t *testing.T) {
 	_, table, _ := strings.Cut(readme(t), "Often asked:\n")
 	rows := regexp.MustCompile(`(?m)^\| (.+\?) \| \[[^\]]+\]\(([^)#]+)(?:#([^)]+))?\)`).FindAllStringSubmatch(table, -1)
@@ -106,8 +106,8 @@ func TestQuestionsHaveAnswers(t *testing.T) {
 	}
 }
 
-// sectionOf is the part of a page below the heading with an anchor, with what is below
-// its smaller headings, or all of it.
+// sectionOf returns the part of a page below the heading with an anchor, including its
+// subsections, or all of it.
 func sectionOf(page, anchor string) string {
 	if anchor == "" {
 		return page

@@ -68,9 +68,9 @@ func TestPromisesOfSecurityHaveTests(t *testing.T) {
 	}
 }
 
-// missingTest returns what is wrong with a cell that names tests, or "". A cell has
-// names of tests and of scripts of cmd/broker, and packages with a -run pattern, each
-// in backquotes.
+// missingTest returns what is wrong with a cell that names tests, or "". A cell
+// contains names of tests and of scripts of cmd/broker, and packages with a -run
+// pattern, each in backquotes.
 func missingTest(cell string, tests map[string][]string) string {
 	named := quotedCode.FindAllStringSubmatch(cell, -1)
 	if len(named) == 0 {

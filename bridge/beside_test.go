@@ -57,7 +57,7 @@ func TestNothingBesideStructuredContentIsLost(t *testing.T) {
 	}
 }
 
-// What servers send in other forms than the protocol's is kept.
+// Content in other forms than the protocol's is kept.
 func TestNothingOfAnOddResultIsLost(t *testing.T) {
 	const shown = `{"type":"image","mimeType":"image/png","size":5,"ref":"r1"}`
 	image := func(mimeType, data string) string {

@@ -317,7 +317,7 @@ func TestRowsMergeTheCallsOfATool(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	// Reads between reads of others, as scripts make them in a loop.
+	// Reads between reads of other calls, as in a loop of a script.
 	var records []bridge.Record
 	for range 12 {
 		records = append(records, rec("files__read", "ok", 1000, ""), rec("files__stat", "ok", 1000, ""))

@@ -24,7 +24,7 @@ func TestErrorSaysWhetherTheCallMayHaveRun(t *testing.T) {
 		sent bool
 		raw  string
 		err  error
-		ends bool // the execution, while the call is under way
+		ends bool // the execution, during the call
 		want bool
 		code bridge.Code
 	}{

@@ -145,7 +145,7 @@ func TestLongListsOfValuesAreCut(t *testing.T) {
 	}
 }
 
-// catalogTools are the tools of many servers.
+// catalogTools returns the tools of many servers.
 func catalogTools(t testing.TB) []*discovery.Tool {
 	t.Helper()
 	var tools []*discovery.Tool

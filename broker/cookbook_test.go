@@ -19,7 +19,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
-// Every script of the cookbook does what stands below it, against the servers that the page names.
+// Every script of the cookbook produces the output below it, with the servers that the
+// page names.
 func TestCookbook(t *testing.T) {
 	doc, err := os.ReadFile("../docs/cookbook.md")
 	if err != nil {
@@ -92,8 +93,8 @@ func cookbookServe(t *testing.T, name string, add func(*mcp.Server)) upstream.Co
 	return upstream.Config{Name: name, URL: ts.URL}
 }
 
-// cookbookTracker has 250 issues, of which every fifth is open: in pages of 100, by cursor
-// and by number. The comments of the issue 7 cannot be read, and the report fails three times.
+// cookbookTracker has 250 issues, every fifth one open, in pages of 100, by cursor and
+// by number. The comments of issue 7 cannot be read, and the report fails three times.
 func cookbookTracker(t *testing.T) upstream.Config {
 	const total, size = 250, 100
 	issues := func(from int) []cookbookIssue {

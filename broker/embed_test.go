@@ -19,8 +19,8 @@ import (
 const module = "github.com/mcpbroker/mcpbroker/"
 
 // unnamable returns the types of this module that a program outside it would need and
-// cannot name: those of internal packages that can be reached from roots through
-// exported fields, methods and parameters. Each has the path that leads to it.
+// cannot name: types of internal packages that can be reached from roots through
+// exported fields, methods and parameters. Each is returned with its path.
 func unnamable(roots ...reflect.Type) []string {
 	var found []string
 	seen := make(map[reflect.Type]bool)
@@ -50,7 +50,7 @@ func unnamable(roots ...reflect.Type) []string {
 			}
 		}
 		if t.Name() != "" && !own {
-			return // types of other modules are theirs
+			return // skip types of other modules
 		}
 		if t.Kind() == reflect.Struct {
 			for f := range t.Fields() {

@@ -108,8 +108,8 @@ func serveWiki() *httptest.Server {
 	return httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
 }
 
-// The blocks of Go in docs/embed.md stand in the examples of this file, but for the main
-// function, which is that of the whole program.
+// The blocks of Go in docs/embed.md are equal to parts of the examples of this file,
+// except for the main function, which is that of the whole program.
 func TestEmbedPageShowsTheExamples(t *testing.T) {
 	page, err := os.ReadFile("../docs/embed.md")
 	source, err2 := os.ReadFile("example_embed_test.go")

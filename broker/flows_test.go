@@ -59,8 +59,8 @@ func TestFlowsHoldAcrossRuns(t *testing.T) {
 	}
 }
 
-// What a run reads counts also if many principals came while it ran, so that those who
-// had read nothing were dropped.
+// Reads of a run count also if many other principals came meanwhile, so that principals
+// without reads were dropped.
 func TestFlowsHoldWhenManyCome(t *testing.T) {
 	b := flowBroker(t, t.TempDir(), `{"preset":"open","flows":[{"from":["crm"],"to":["chat"],"effect":"deny"}]}`)
 	came := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
-// What is wrong with a script is said with the names that it has: of its file, and of
-// servers whose keys mean something else in scripts.
+// Messages use the names in the script: the name of its file, and names of servers that
+// mean something else as identifiers.
 func TestMistakesHaveTheNamesOfTheScript(t *testing.T) {
 	var servers []upstream.Config
 	for _, name := range []string{"fs", "process", "my-notes"} {

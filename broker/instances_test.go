@@ -131,7 +131,7 @@ func connectHTTP(t *testing.T, url, token string, c *mcp.Client) *mcp.ClientSess
 	return cs
 }
 
-// toolText calls a tool of "kept" and returns what it says.
+// toolText calls a tool of "kept" and returns its text.
 func toolText(t *testing.T, cs *mcp.ClientSession, tool string) string {
 	t.Helper()
 	res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "kept__" + tool, "arguments": map[string]any{}}})

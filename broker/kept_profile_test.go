@@ -65,7 +65,8 @@ func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 					t.Errorf("%s: the run goes on: %s %s", name, got.Result, got.Stderr)
 				}
 			}
-			// The client itself can read them, also after attempts of others, and so can the user.
+			// The client itself can read them, also after attempts by others, and so
+			// can the user.
 			if got := run(of, broker.ExecuteRequest{Resume: id, Code: `await notes.createNote({title: 't'}); return 'went on'`}); string(got.Result) != `"went on"` {
 				t.Errorf("the run of %q does not go on: %s %s", of, got.Result, got.Stderr)
 			}
@@ -93,7 +94,7 @@ func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 	}
 }
 
-// runIn returns the id of the run that an answer says can go on.
+// runIn returns the id of the run that an answer offers to resume.
 func runIn(a broker.ExecuteAnswer) string {
 	return regexp.MustCompile(`r_[a-z2-7]{26}`).FindString(a.Hint)
 }

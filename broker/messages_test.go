@@ -81,9 +81,9 @@ func ids(prefix string) func() string {
 	return func() string { return fmt.Sprintf(`"%s-%d"`, prefix, n.Add(1)) }
 }
 
-// hostileMessages are all messages that need no earlier message of the other side. Params
-// are varied at the outermost levels; those of requests that are sent as notifications,
-// and the reverse, at one level less, and at two at most.
+// hostileMessages returns all messages that need no earlier message of the other side.
+// Params are varied at the outermost levels; params of requests sent as notifications,
+// and the reverse, at one level less, and at most at two.
 func hostileMessages(modern bool, levels int) []string {
 	id := ids("bad")
 	swapped := min(levels-1, 2)
@@ -124,7 +124,7 @@ func (l panicLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// attacked is a broker with skills, and a server that asks.
+// attacked returns a broker with skills, and a server that asks.
 func attacked(t *testing.T) *broker.Broker {
 	t.Helper()
 	_, r := newSkills(t)
@@ -300,7 +300,7 @@ func TestNoMessageEndsAnotherReplica(t *testing.T) {
 		if p.begin(); !modern && !strings.HasPrefix(p.headers["Mcp-Session-Id"], "one-") {
 			t.Fatalf("session %v is not of this replica", p.headers)
 		}
-		p.url = urls["two"] // which passes all of a session on
+		p.url = urls["two"] // forwards every message of a session
 		list := hostileMessages(modern, 2)
 		p.all(list, func() { checkOthers(t, other) })
 		t.Logf("modern=%v: sent %d messages", modern, len(list))

@@ -18,9 +18,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// What the file of a project leaves out stays left out for what was kept: values,
-// results and runs belong to the same profiles, with and without names, and a run that
-// its user resumes has these.
+// The restrictions of a project also apply to stored data: values, results and runs
+// belong to the same named and unnamed profiles, and a run that its user resumes has
+// these profiles.
 func TestWhatIsKeptIsOfItsProject(t *testing.T) {
 	dir := t.TempDir()
 	kept := files.Open(filepath.Join(dir, "kept"), nil)
@@ -29,7 +29,7 @@ func TestWhatIsKeptIsOfItsProject(t *testing.T) {
 	b := newBroker(t, broker.Options{Results: kept, Values: kept, Runs: runs, Runner: inproc.New(), Profiles: map[string]policy.Profile{
 		"wide": {Name: "wide", Servers: all, Allow: all}}})
 	b.Refresh(t.Context())
-	none := policy.Profile{Servers: []string{"*", "more"}, Allow: all} // of a file that leaves nothing out
+	none := policy.Profile{Servers: []string{"*", "more"}, Allow: all} // of a file that excludes nothing
 	views := map[string]struct {
 		*broker.Broker
 		reads bool
@@ -77,7 +77,7 @@ func TestWhatIsKeptIsOfItsProject(t *testing.T) {
 			t.Fatal(err)
 		}
 		code := `throw new Error(JSON.stringify([await store.get('k'), await callMCPTool('files__read_file', {path: 'secret'}).then(() => true, e => e.code !== 'unknown_tool')]))`
-		for _, from := range []*broker.Broker{b, v.Broker} { // the user resumes it from anywhere
+		for _, from := range []*broker.Broker{b, v.Broker} { // the user resumes it from any view
 			got := run(from, broker.ExecuteRequest{Resume: ids[of], Profile: r.Profile, Narrowed: r.Narrowed, Code: code})
 			if want := fmt.Sprintf(`Error: [%q,%v]`, of, v.reads); !strings.Contains(got.Stderr, want) {
 				t.Errorf("the run of %q for its user: %s, want %s", of, got.Stderr, want)

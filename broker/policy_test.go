@@ -124,7 +124,7 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 					strings.Count(asked[0], "\n") != 3 || strings.Contains(asked[0], "ghp_") || !strings.Contains(asked[0], "chosen by the caller") {
 					t.Errorf("asked %q", asked)
 				}
-				if says == "cancel" { // nothing was decided
+				if says == "cancel" { // no decision was made
 					if events, err := store.Events(t.Context(), time.Time{}, 10); err != nil || slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == state.EventApproval }) {
 						t.Errorf("events %+v, %v", events, err)
 					}
@@ -161,8 +161,8 @@ func TestAskMark(t *testing.T) {
 	}
 }
 
-// Published servers are known by their command lines: what their tools do counts, not
-// what they say of all of them.
+// Published servers are recognized by their command lines: the broker's reviews of
+// their tools take precedence over their hints.
 func TestToolsOfPublishedServersAreKnown(t *testing.T) {
 	yes := true
 	tools := []listedTool{{Name: "API-post-search", Description: "Search notes.", InputSchema: stringParams("query"), Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes}}}
@@ -182,8 +182,8 @@ func TestToolsOfPublishedServersAreKnown(t *testing.T) {
 	}
 }
 
-// A tool that a rule denies is not found, and says so, with the rule's reason, to those
-// who know its name: by id, by namespace, by import and in a search.
+// A tool that a rule denies is not found. An error with the rule's reason answers a
+// script or a query with its name: by id, namespace, import and search.
 func TestDeniedToolsSayWhy(t *testing.T) {
 	var tools []listedTool
 	for _, name := range []string{"create_note", "delete_note", "purge_notes", "list_notes"} {

@@ -286,8 +286,9 @@ func TestProfileProblems(t *testing.T) {
 	}
 }
 
-// Ids as older versions gave them, with a number, are warned about where they match
-// nothing: in profiles and in the policy, whose other patterns may be about tools to come.
+// Patterns that look like numbered ids of older versions and match nothing cause a
+// warning, in profiles and in the policy. Other patterns of a policy may be for future
+// tools.
 func TestProblemsOfNumberedIDs(t *testing.T) {
 	rules, mistakes := policy.ReadRules(policy.Source{Text: []byte(`{"preset": "open",
 		"rules": [{"effect": "deny", "tools": ["files_2__read_file", "files__read_file_2", "notes_12.*", "files__read_file", "to_come.*", "v_2x"]},
@@ -316,8 +317,8 @@ func TestProblemsOfNumberedIDs(t *testing.T) {
 	}
 }
 
-// Whoever uses a tool or a server that a profile leaves out hears of the profile, by
-// namespace, import and id alike; a broker without profiles says nothing of them.
+// An error about a tool or server outside a profile names the profile, by namespace,
+// import and id alike. Without profiles, errors do not mention any.
 func TestWhatAProfileLeavesOutSaysSo(t *testing.T) {
 	b := profiled(t, broker.Options{})
 	const note = `(only what the profile "work" has can be used here)`

@@ -7,11 +7,11 @@ import (
 
 func TestFirstSentence(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"List issues. Then more.", "List issues. Then more."}, // two words say too little
+		{"List issues. Then more.", "List issues. Then more."}, // two words are too short
 		{"List the issues. Then more.", "List the issues."},
 		{"List issues", "List issues"},
 		{"", ""},
-		// What leads to the first sentence.
+		// Leading text before the first sentence.
 		{"\n  🎯 Purpose:\n    1. Retrieves a list of objects.\n\n  📦 Returns:\n    1. Objects.", "Retrieves a list of objects."},
 		{"🛡️ Guardrails:\n 1. Data warning: this changes data.\n\n🎯 Purpose:\n 1. Creates a deal in the CRM.\n 2. More.", "Creates a deal in the CRM."},
 		{"# List issues\n\nReturns the issues of a repository.", "Returns the issues of a repository."},
@@ -31,7 +31,7 @@ func TestFirstSentence(t *testing.T) {
 		{"Get RSS\n\nArgs:\n    feed: the feed to read", "Get RSS. feed: the feed to read"},
 		{"Purpose:", "Purpose"},
 		{"🎯", "🎯"},
-		// What ends no sentence.
+		// Full stops that do not end a sentence.
 		{"Get items, e.g. Files or folders. More.", "Get items, e.g. Files or folders."},
 		{"Converts to v1.2 of example.com/a.b?c=d. Next.", "Converts to v1.2 of example.com/a.b?c=d."},
 		{"Searches Acme Inc. News for a term. Next.", "Searches Acme Inc. News for a term."},

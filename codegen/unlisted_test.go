@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// The modules of a server whose tools are not known have a function for every name.
+// The modules of a server with unknown tools have a function for every name.
 func TestModulesOfServersThatAreNotListed(t *testing.T) {
 	s := discovery.NewCatalog([]discovery.Listing{{Server: "my-shop"}}).Servers()[0]
 	m := codegen.UnlistedModule(s, slices.Values([]string{"list", "list_all", "delete", "then", "12", "a-b", "ünï"}))
@@ -25,8 +25,8 @@ func TestModulesOfServersThatAreNotListed(t *testing.T) {
 	}
 }
 
-// With the fallback a module has its functions and one for every other name but private
-// ones; these call the tool by its id.
+// With the fallback, a module has its functions and one for every other name except
+// private ones; these call the tool by its id.
 func TestPythonFallback(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -55,8 +55,8 @@ func TestNamesOfServersAndTools(t *testing.T) {
 	}
 }
 
-// Names that differ only in what ASCII drops lead to the same server and tool in any
-// order of the config, and with any of the servers disabled.
+// Names that differ only in characters outside ASCII identify the same server and tool
+// in any order of the config, and with any of the servers disabled.
 func TestNamesDoNotDependOnOrder(t *testing.T) {
 	names := []string{"高德地图", "百度地图", "my-notes", "my notes", "my_notes", "Mail", "mail", "Погода", "погода", "🗺️", "🧭", "हिन्दी", "plain", "github"}
 	tools := []string{"查询天气", "查询路线", "get_user", "get-user", "🔍", "📍", "one"}
@@ -64,7 +64,7 @@ func TestNamesDoNotDependOnOrder(t *testing.T) {
 	for i, name := range names {
 		all[i] = listing(name, tools...)
 	}
-	known := make(map[string]string) // by each of the names of a tool, which it is
+	known := make(map[string]string) // tool id by each of its names
 	note := func(c *discovery.Catalog) {
 		for _, s := range c.Servers() {
 			for _, tool := range s.Tools {
@@ -256,8 +256,8 @@ func TestLookupIsLinear(t *testing.T) {
 	}
 }
 
-// A config key leads to its server, wherever that is in the config and whatever other
-// servers are called.
+// A config key identifies its server, wherever it is in the config and whatever the
+// names of other servers are.
 func TestConfigKeysComeBeforeOtherNames(t *testing.T) {
 	for _, keys := range [][2]string{
 		{"Mail", "mail"},                 // by case
@@ -265,7 +265,7 @@ func TestConfigKeysComeBeforeOtherNames(t *testing.T) {
 		{"google drive", "google-drive"}, // by folder
 		{"google-drive", "googleDrive"},  // by namespace
 		{"my.crm!", "my.crm-"},           // by folder, with a separator in it
-		{"ＭＡＩＬ", "____"},                 // by a prefix of nothing but replaced letters
+		{"ＭＡＩＬ", "____"},                 // by a prefix of replaced letters only
 	} {
 		for _, list := range [][]discovery.Listing{
 			{listing(keys[0], "read", "a"), listing(keys[1], "read", "b")},
@@ -290,7 +290,7 @@ func TestConfigKeysComeBeforeOtherNames(t *testing.T) {
 				if s, ok := c.FindServer(key); !ok || s.Listing.Server != key {
 					t.Errorf("%q: %q finds %v", keys, key, s)
 				}
-				// It leads to no other server if its own is hidden.
+				// It identifies no other server if its own is hidden.
 				f := c.Narrow(func(s *discovery.Server) bool { return s.Listing.Server != key }, func(*discovery.Tool) bool { return true })
 				if tool, ok := f.Tool(key + ".read"); ok {
 					t.Errorf("%q: without it, %q leads to %s", keys, key+".read", tool.ID)

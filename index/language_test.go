@@ -14,7 +14,7 @@ import (
 type language struct {
 	name    string
 	tools   string // descriptions, one a line
-	queries string // the place of the right tool, and a query
+	queries string // the position of the right tool, and a query
 }
 
 var languages = []language{
@@ -196,8 +196,8 @@ Tạo hóa đơn`, `1 tệp tin
 3 hoá đơn`},
 }
 
-// catalog returns the catalogue of one language among tools of others, one of them
-// English.
+// catalog returns the catalogue of one language with tools in other languages, one of
+// them English.
 func (l language) catalog() *discovery.Catalog {
 	var own []discovery.ListedTool
 	for i, text := range strings.Split(l.tools, "\n") {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 )
 
-// retrieval is the directory of recorded tools and labelled queries, for
-// measurements; "" without them.
+// retrieval is the folder of recorded tools and labelled queries, for measurements, or
+// "".
 var retrieval = catalogues.Recorded("retrieval")
 
 func loadTools(t testing.TB, path string) *discovery.Catalog {

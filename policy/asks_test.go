@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata and the page from the catalogues that BROKER_RECORDED names")
 
-// A published server, with its tools that delete by their names or by their hints. Schemas
-// are there where the name of the tool reads.
+// A published server with its tools that delete by their names or hints. It has schemas
+// for tools with names that read.
 type published struct {
 	Server  string                 `json:"server"`
 	Package string                 `json:"package"`
@@ -32,8 +32,8 @@ const (
 	asksBegin     = "<!-- go test ./policy -run DefaultAsks -update writes this table -->\n"
 )
 
-// The page lists each published tool that the default asks about, and no tool with a verb
-// that deletes, overwrites or runs code is missing in it.
+// The page lists each published tool that the default asks about, and the default asks
+// about every tool with a verb that deletes, overwrites or runs code.
 func TestWhatTheDefaultAsksAbout(t *testing.T) {
 	if *update {
 		recordPublished(t)
@@ -85,7 +85,7 @@ func TestWhatTheDefaultAsksAbout(t *testing.T) {
 	}
 }
 
-// recordPublished writes what the test needs of the recorded catalogues.
+// recordPublished writes the part of the recorded catalogues that the test needs.
 func recordPublished(t *testing.T) {
 	dir := catalogues.Recorded("catalog")
 	if dir == "" {
@@ -149,7 +149,7 @@ func recordPublished(t *testing.T) {
 	}
 }
 
-// A hint is beaten by a name and parameters that leave no doubt, and by nothing else.
+// Only a name and parameters that leave no doubt override a hint.
 func TestReadersThatAreSaidToDestroy(t *testing.T) {
 	yes, no := new(true), new(false)
 	schema := func(properties string) json.RawMessage {
@@ -210,7 +210,7 @@ func TestReadersThatAreSaidToDestroy(t *testing.T) {
 	}
 }
 
-// A question says whose word it is that a tool destroys.
+// A question says who claims that a tool destroys.
 func TestWhoSaysThatAToolDestroys(t *testing.T) {
 	rules, yes := rules(t, `{}`), new(true)
 	for name, want := range map[string]string{

@@ -77,8 +77,8 @@ func TestAnnotationsAndNames(t *testing.T) {
 	}
 }
 
-// Over the tools of many servers, the class agrees with what their servers
-// say, and the name alone hardly ever takes a writer for a reader.
+// For the tools of many servers, the class agrees with their hints, and the name alone
+// hardly ever makes a writer Read.
 func TestClassesOfPublishedTools(t *testing.T) {
 	var readers, writers, missed, unclear, tools int
 	for _, file := range catalogues.All() {

@@ -38,7 +38,7 @@ type view struct {
 	may    bool
 	token  string // of a request, if there is one
 
-	servers ServerConfig // nil answers that there is no config
+	servers ServerConfig // nil answers 501 no_config
 }
 
 func newView(t *testing.T) *view {

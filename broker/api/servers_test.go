@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A serverFile is a config as the broker changes it.
+// A serverFile is a config that the broker can change.
 type serverFile struct {
 	config.ServerFile
 	t *testing.T
@@ -43,8 +43,8 @@ func (f serverFile) Add(n NewServer) ([]string, error) {
 	return []string{"a note"}, f.ServerFile.Add(n.Name, config.EntryOf(config.Server{Description: n.Description, Command: n.Command, Args: n.Args, Env: n.Env, URL: n.URL, Type: n.Type, Headers: n.Headers, Disabled: n.Disabled}))
 }
 
-// Servers are added, enabled and disabled in the config by those who may change things,
-// and the record says who did that, or tried to.
+// Users with the permission to change things add, enable and disable servers in the
+// config, and the record says who did or tried it.
 func TestServersAreChanged(t *testing.T) {
 	v := newView(t)
 	path := filepath.Join(t.TempDir(), "servers.json")
@@ -56,7 +56,7 @@ func TestServersAreChanged(t *testing.T) {
 		may                bool
 		method, path, body string
 		status             int
-		want, file         string // in the answer, and in the file
+		want, file         string // in the answer; in the file
 	}{
 		{true, http.MethodGet, "/api/servers", "", 200, `"name":"old","description":"Is old. token=[redacted]","transport":"stdio","status":"disabled"`, ""},
 		{true, http.MethodGet, "/api/servers/old", "", 200, `"status":"disabled"`, ""},
@@ -79,7 +79,7 @@ func TestServersAreChanged(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s; want %d and %s; the file has %s, want %s", tt.method, tt.path, tt.body, status, text, tt.status, tt.want, data, tt.file)
 		}
 	}
-	v.record("", "") // what was noted before is written then
+	v.record("", "") // flush the earlier records
 	list, err := v.store.Events(t.Context(), time.Time{}, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestWaitingCallsHaveTheirPlace(t *testing.T) {
 	}
 }
 
-// Each server with tools says what it does: by its description, or by its tools.
+// Each server with tools has a description, its own or one made of its tools.
 func TestServersAreDescribed(t *testing.T) {
 	tools := func(names ...string) (list []discovery.ListedTool) {
 		for _, n := range names {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// The console and the commands show what a person may see of the tokens in a waiting
-// call, as the forms of a client do. The call stays the one that is approved.
+// The console and the commands describe the tokens in a waiting call as the forms of a
+// client do. The approved call still has the tokens.
 func TestTokensOfWaitingCallsAreDescribed(t *testing.T) {
 	v := vault.New("", nil, slog.New(slog.DiscardHandler))
 	for _, c := range []struct{ text, want, not string }{

@@ -49,7 +49,7 @@ func TestAwaitStarting(t *testing.T) {
 		t.Errorf("before: %v", list)
 	}
 	c.Learn(t.Context(), "slow", "gone")
-	c.AwaitStarting(t.Context(), "gone") // slow is not waited for
+	c.AwaitStarting(t.Context(), "gone") // does not wait for slow
 	if list := c.Starting(""); len(list) != 1 || list[0].Name != "slow" {
 		t.Errorf("starting: %v", list)
 	}

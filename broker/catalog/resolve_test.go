@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
-// A tool is never unknown because its server was listed while somebody asked for it.
+// A tool is never unknown because its server was being listed at the time.
 func TestResolveWhileListing(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)

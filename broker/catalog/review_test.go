@@ -17,7 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
-// A review names what the pins would hold of another listing, and pins nothing.
+// A review names what the pins would hold back of another listing, and pins nothing.
 func TestReviewNamesWhatWouldBeHeld(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	for _, name := range []string{"put", "get"} {
@@ -63,7 +63,7 @@ func TestReviewNamesWhatWouldBeHeld(t *testing.T) {
 			}
 			next.Tools = append([]discovery.ListedTool(nil), next.Tools...)
 			tt.change(&next)
-			for range 2 { // it is not pinned by the first
+			for range 2 { // the first review must not pin it
 				if got := fmt.Sprint(c.Review(next)); got != tt.want {
 					t.Errorf("Review = %s, want %s", got, tt.want)
 				}

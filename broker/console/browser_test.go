@@ -50,7 +50,7 @@ type place struct {
 	handler http.Handler
 	page    *console.Console
 	url     string
-	config  string // the file with the servers
+	config  string // file with the servers
 	scripts script.Store
 
 	mu     sync.Mutex
@@ -136,11 +136,11 @@ func (p *place) added() (list []upstream.Config) {
 	return list
 }
 
-// places is the config of a place as the console changes it.
+// places changes the config of a place for the console.
 type places struct{ p *place }
 
 func (c places) Disabled() (list []broker.ServerInfo) {
-	if len(c.p.broker.Status()) == 0 { // that with nothing to show
+	if len(c.p.broker.Status()) == 0 { // the one with nothing to show
 		return nil
 	}
 	for _, s := range c.p.servers() {

@@ -150,7 +150,7 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// An unknown address says so, and leads back to the console.
+// The page for an unknown address names the address and links to the console.
 func TestUnknownAddresses(t *testing.T) {
 	c := console.New()
 	for path, want := range map[string]int{"/console/": 200, "/console/app.css": 200, "/console/docs/": 200, "/console/docs/policy": 200,

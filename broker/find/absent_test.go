@@ -20,7 +20,7 @@ import (
 )
 
 // A search names the held tools, the disabled servers and the failed servers that it
-// would have found, and no others; lists have them too.
+// would have found, and no others. Lists contain them too.
 func TestAnswersNameWhatIsAbsent(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	add := func(name, description, schema string) {
@@ -52,7 +52,7 @@ func TestAnswersNameWhatIsAbsent(t *testing.T) {
 		f := find.New(find.Options{}, c, &index.Options{})
 		t.Cleanup(func() { f.Close(); c.Close() })
 		c.Pool.Refresh(t.Context())
-		c.Both() // pins it
+		c.Both() // pin the listing
 		return c, f
 	}
 	c, f := open()
@@ -100,7 +100,7 @@ func TestAnswersNameWhatIsAbsent(t *testing.T) {
 	}
 	broken.Store(true)
 	o.Pins = nil
-	_, f = open() // with the tools that are kept
+	_, f = open() // with the stored tools
 	if note := search("list", ""); !strings.Contains(note, "failed, so calls of its tools may fail: store (") {
 		t.Errorf("after the server failed: note %q", note)
 	}

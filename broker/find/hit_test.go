@@ -112,7 +112,8 @@ func TestClause(t *testing.T) {
 	}
 }
 
-// Every recorded description that has three words or more is shown with as many.
+// The shown part of a recorded description has at least three words, if the description
+// has as many.
 func TestRecordedDescriptionsSaySomething(t *testing.T) {
 	descriptions := recordedDescriptions(t)
 	name := func(id string) string { return id[strings.IndexByte(id, '/')+1:] }
@@ -138,7 +139,8 @@ func TestRecordedDescriptionsSaySomething(t *testing.T) {
 	t.Logf("%d descriptions", len(descriptions))
 }
 
-// recordedDescriptions are those of the tools of many servers, by server and name.
+// recordedDescriptions returns the descriptions of the tools of many servers, by server
+// and name.
 func recordedDescriptions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -32,7 +32,7 @@ func TestLinesAreKeptForOneCatalogue(t *testing.T) {
 	c, s, tool := oneTool("to")
 	first := line(c, s, tool)
 	made := outputs
-	if again := line(c, s, tool); again != first || outputs != made+1 { // once, to learn whether it is kept
+	if again := line(c, s, tool); again != first || outputs != made+1 { // once, to see whether it is cached
 		t.Errorf("%+v and %+v; the types were asked %d times", first, again, outputs-made)
 	}
 	learned = true

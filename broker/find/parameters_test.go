@@ -21,7 +21,7 @@ func manyOptional(n int, describe string) json.RawMessage {
 		`"page_size":{"type":"integer"},"query":{"type":"string"},"owner":{"type":"string"},"repo":{"type":"string"}},"required":["owner","repo"]}`)
 }
 
-// Detail "full" has the schema and the whole description of every tool.
+// Detail "full" contains the schema and the whole description of every tool.
 func TestFullHasTheParameters(t *testing.T) {
 	long := strings.Repeat("What this parameter does takes many words. ", 40)
 	description := "Lists widgets. " + strings.Repeat("A sentence of the description. ", 100)
@@ -63,7 +63,7 @@ func TestFullHasTheParameters(t *testing.T) {
 }
 
 // The default detail has the required parameters, then those that calls use most often,
-// and says how to get the rest.
+// and the advice how to get the rest.
 func TestDescSaysHowToGetTheRest(t *testing.T) {
 	var tools []discovery.ListedTool
 	for i := range 6 {
@@ -84,7 +84,7 @@ func TestDescSaysHowToGetTheRest(t *testing.T) {
 			call := h.Signature + h.Declaration
 			for i, want := range []string{"owner", "repo", "query?", "page_size?"} {
 				if i == 3 && h.Signature != "" {
-					break // there is no room
+					break // out of room
 				}
 				if !strings.Contains(call, want) {
 					t.Errorf("%s of %d hits has no %s: %s", h.Name, limit, want, call)

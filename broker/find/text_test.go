@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// Only hits at full and descriptions have the type of data in texts in full.
+// Only hits at full and descriptions contain the full type of data in texts.
 func TestHitsSayWhatTextsHold(t *testing.T) {
 	record, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {

@@ -260,7 +260,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// What depends on a query is no news.
+// A shape that depends on a query is not drift.
 func TestQueriesAreNoDrift(t *testing.T) {
 	for _, key := range []string{"sql", "query", "cypher", "q", "search", "pipeline", "statement"} {
 		s := open(t, t.TempDir())

@@ -48,7 +48,7 @@ func TestDataInTextsIsLearned(t *testing.T) {
 	}
 }
 
-// checkParse runs the expression, where there is a program for it.
+// checkParse runs the expression if Node is installed.
 func checkParse(t *testing.T, parse, text string) {
 	t.Helper()
 	node, err := exec.LookPath("node")

@@ -285,7 +285,7 @@ func TestLongCallsAtTheClient(t *testing.T) {
 		forms   int
 		exit    int
 		result  string
-		shown   bool // the end of it
+		shown   bool // its end is shown
 	}{
 		{"in two forms", 2_500, []string{"show the rest", "approve once", "approve once"}, 3, 0, `["made","made"]`, true},
 		{"in five", 9_900, []string{"show the rest", "show the rest", "show the rest", "show the rest", "approve once", "approve once"}, 6, 0, `["made","made"]`, true},
@@ -330,7 +330,7 @@ func TestLongCallsAtTheClient(t *testing.T) {
 	})
 }
 
-// A call that waits says which line of the script made it, and for which client.
+// A waiting call names its line of the script and its client.
 func TestWaitingCallsHaveTheirLine(t *testing.T) {
 	for _, tt := range []struct {
 		code string
@@ -355,8 +355,8 @@ func TestWaitingCallsHaveTheirLine(t *testing.T) {
 	}
 }
 
-// What went to the model is recorded, byte for byte but for secrets, with payloads
-// only.
+// With payloads, and only then, the record contains the model's answer, byte for byte
+// except for secrets.
 func TestAnswersAreRecorded(t *testing.T) {
 	for _, tt := range []struct {
 		name, code string

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A person sees each character of the arguments, and which alphabet it is of.
+// A person sees each character of the arguments, and its alphabet if that is ambiguous.
 func TestArgumentsAreShownExactly(t *testing.T) {
 	for _, c := range []struct{ value, want string }{
 		{"a:\n  b:\n      c", `a:\n  b:\n      c`},

@@ -19,7 +19,7 @@ func TestPythonIsRecognised(t *testing.T) {
 		"import { a } from './servers/a'\nreturn await a({})":     false,
 		"import a from './a'":                                     false,
 		"for (const x of y) { z(x) }":                             false,
-		"const o = {\n  if: 1,\n  else:\n    2 }":                 true, // rare, and a hint only
+		"const o = {\n  if: 1,\n  else:\n    2 }":                 true, // rare, and only a hint
 		"switch (x) {\n case 1:\n  f()\n default:\n  g() }":       false,
 		"return a ?\n  b :\n  c":                                  false,
 		"for await (const x of [1]) console.log(`${x} for y in`)": false,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Principals without a read are forgotten, unless a run of theirs is active.
+// Principals without a read are forgotten, unless one of their runs is active.
 func TestPastsHaveAnEnd(t *testing.T) {
 	var p pasts
 	runs := p.of("runs")

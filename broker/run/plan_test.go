@@ -167,7 +167,7 @@ func TestPlanKilledAnywhere(t *testing.T) {
 }
 
 // resumeAndDie resumes a run in a process that dies at its nth record, before or after
-// it is kept.
+// the record is stored.
 func (w *world) resumeAndDie(t *testing.T, id string, n int, after bool) (run.Answer, bool) {
 	d := &dying{Runs: w.runs, left: n, after: after, die: func() {}}
 	o := w.o

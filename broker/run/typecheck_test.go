@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Compiler errors that do not hold in this runtime do not refuse a script.
+// Compiler errors that do not apply to this runtime do not refuse a script.
 func TestWhichTypeErrorsAreCertain(t *testing.T) {
 	for message, want := range map[string]bool{
 		"Type 'string' is not assignable to type 'number'.":                                                    true,

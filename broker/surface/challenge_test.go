@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Each refusal of a token says which one is needed and what is wrong with the one that
-// was sent; responses of the endpoint have no such header.
+// Each refusal of a token has a header with the required token and the error of the
+// given one; responses of the endpoint do not.
 func TestRefusalsHaveAChallenge(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if _, flushes := w.(http.Flusher); !flushes {
 			t.Error("the endpoint cannot flush")
 		}
-		w.WriteHeader(http.StatusForbidden) // of its own, such as for another's session
+		w.WriteHeader(http.StatusForbidden) // of the endpoint, such as for the session of another client
 	})
 	tokens := HTTPOptions{Addr: "127.0.0.1:1", Tokens: map[string]string{"me": "good", "old": "expired"}, Limits: map[string]TokenLimits{"old": {Expires: time.Now().Add(-time.Hour)}}}
 	people := tokens

@@ -17,7 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A brittle feature panics wherever it is asked.
+// A brittle feature panics in every function.
 type brittle struct{ greeter }
 
 func (brittle) fail() {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// oddIDs are ids and tokens that the SDK alone returns changed, or not at all.
+// oddIDs are ids and tokens that the SDK alone does not return unchanged.
 var oddIDs = []string{
 	`2047948614742839297`, `-9007199254740993`, `18446744073709551615`, `123456789012345678901234567890`, `1.5`, `-0.25`, `1.0`, `1e3`, `1e400`, `-0`,
 	`"\u0061"`, `"a\/b"`, `"<&>"`, `"\ud800"`, `"2047948614742839297"`, `"broker:json:dbdc"`, `"broker:json:"`, `7`, `0`, `-3`, `"x"`, `""`,

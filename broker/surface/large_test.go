@@ -24,7 +24,7 @@ func asClient(ctx context.Context, client string, size int, known bool) *http.Re
 	return r
 }
 
-// limited is l in front of a handler, behind one that knows whose token a request has.
+// limited returns a handler behind l, with the owner of the token already known.
 func limited(l *largeBodies, next http.HandlerFunc) http.Handler {
 	return auth.RequireBearerToken(func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
@@ -89,7 +89,7 @@ func TestLargeBodiesInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// A script that runs for minutes does not keep the place of its request.
+// A script that runs for minutes does not keep the slot of its request.
 func TestPlacesEndSoonAfterTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l largeBodies

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
-// held makes a server wait at each notification/initialized until go on is closed, so
-// that what comes after it waits in the queue of the connection.
+// held makes a server wait at each notification/initialized until goOn is closed, so
+// that later messages wait in the queue of the connection.
 func held(goOn <-chan struct{}) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -31,7 +31,7 @@ func held(goOn <-chan struct{}) mcp.Middleware {
 	}
 }
 
-// largePing is a request of half a megabyte that nobody reads.
+// largePing is a request of half a megabyte with ignored content.
 func largePing(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"a":%q}}`, id, strings.Repeat("x", 512<<10))
 }
@@ -42,8 +42,8 @@ const (
 	stillHas = "of large messages that waited at one time, nothing stays"
 )
 
-// Large messages that waited at the same time are not kept after their answers,
-// whether their client has waited for these or not.
+// Large messages that waited at the same time are not kept after their answers, whether
+// or not their client has waited for these.
 func TestMessagesThatWaitedAreNotKept(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		goOn := make(chan struct{})
@@ -91,7 +91,7 @@ func TestMessagesThatWaitedAreNotKept(t *testing.T) {
 	}
 }
 
-// The same holds on lines.
+// The same holds over stdio.
 func TestLinesThatWaitedAreNotKept(t *testing.T) {
 	goOn := make(chan struct{})
 	s := New(Options{Mode: ModeCode, Observe: held(goOn)}, slog.New(slog.DiscardHandler))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A request that cannot be read is answered with its id, if that can be made out.
+// The answer to a request that cannot be read has its id, if the id can be read.
 func TestRequestsThatCannotBeReadAreAnswered(t *testing.T) {
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	for name, c := range map[string]struct{ line, want string }{

@@ -1,6 +1,6 @@
 package surface
 
-//lint:file-ignore SA1019 roots and sampling are deprecated since 2026-07-28, and clients have them still
+//lint:file-ignore SA1019 roots and sampling are deprecated since 2026-07-28, and clients still use them
 
 import (
 	"context"

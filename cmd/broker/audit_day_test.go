@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A day is one screen, however much was recorded: what there was in all, the last
-// executions, and how the rest is found.
+// A day fits on one screen, however much was recorded: the totals, the last executions,
+// and how to find the rest.
 func TestDayIsOneScreen(t *testing.T) {
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
 	day := span{time.Date(2026, 3, 4, 0, 0, 0, 0, time.Local), time.Date(2026, 3, 5, 0, 0, 0, 0, time.Local)}

@@ -230,7 +230,7 @@ func TestDaemonAdoptsVariables(t *testing.T) {
 	if text, err := a.variables.sources().Expand("${ADOPTED_A} ${ADOPTED_B}"); err != nil || text != "one two" {
 		t.Errorf("servers get %q, %v", text, err)
 	}
-	// The process's own variables, which all that it starts inherits, are as they were.
+	// The variables of the process, which all its children inherit, are unchanged.
 	for _, name := range []string{"ADOPTED_A", "ADOPTED_B"} {
 		if value, ok := os.LookupEnv(name); ok {
 			t.Errorf("%s of the process is %q", name, value)

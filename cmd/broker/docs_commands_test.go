@@ -15,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pages of commands, and what console blocks of docs show")
 
-// docs/commands.md lists every command, and a page for each group has what --help says
-// of its commands. The headings of the list are those that the page had when it was
-// one, so that links to them lead on.
+// docs/commands.md lists every command, and the page of each group contains the --help
+// of its commands. The list keeps the headings of the former single page, so that links
+// to them still work.
 func TestCommandReference(t *testing.T) {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
@@ -65,8 +65,8 @@ func writtenBy(what string) string {
 	return "`go test ./cmd/broker -run CommandReference -update` writes " + what + " from the program.\n\n"
 }
 
-// referenceGroups are the groups that "broker" lists, in the order of names, and one of
-// all other commands.
+// referenceGroups returns the groups that "broker" lists, with their commands sorted,
+// and one of all other commands.
 func referenceGroups(root *cobra.Command) []commandGroup {
 	groups := slices.Clone(commandGroups)
 	rest := commandGroup{title: "More"}
@@ -82,14 +82,14 @@ func referenceGroups(root *cobra.Command) []commandGroup {
 	return groups
 }
 
-// referencePage is the file of a group: commands-setup.md for "Set up".
+// referencePage returns the file of a group, such as commands-setup.md for "Set up".
 func referencePage(title string) string {
 	word, _, _ := strings.Cut(title, " and ")
 	return "commands-" + strings.ToLower(strings.ReplaceAll(word, " ", "")) + ".md"
 }
 
-// listCommand writes a line about a command, with a link to it and the names of those
-// below it.
+// listCommand writes a line about a command, with a link to it and the names of its
+// subcommands.
 func listCommand(b *strings.Builder, c *cobra.Command, page string) {
 	b.WriteString("\n### " + c.Name() + "\n\n" + c.Short + ". In full: [" + c.Name() + "](" + page + "#" + c.Name() + ")")
 	mark := ", with "

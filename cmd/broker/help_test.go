@@ -23,8 +23,8 @@ func helpOf(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// However the help of the program is asked for, it has three groups, two examples and
-// exit codes last, and begins with the first command where there is no config.
+// Every way to ask for the help of the program prints the first command if there is no
+// config, three groups, two examples, and exit codes last.
 func TestHelpOfTheProgram(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
@@ -52,8 +52,8 @@ func TestHelpOfTheProgram(t *testing.T) {
 	}
 }
 
-// Pages are listed by the names that help takes, and each of these prints the page of
-// the title beside it.
+// Pages are listed by their names for help, and help prints the page with the title
+// beside each name.
 func TestPagesAreListedAsTheyAreTyped(t *testing.T) {
 	_, list, _ := strings.Cut(helpOf(t, "help"), "\nPages")
 	list, _, _ = strings.Cut(list, "\nExit codes:")

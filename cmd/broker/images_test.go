@@ -59,8 +59,8 @@ func makePython(t *testing.T) {
 	output(t, brokerCommand(t, "sandbox", "build", "python", "--rootfs", tar))
 }
 
-// A keeper runs the tests, and leaves the images of sandboxes and the state of brokers
-// as they were. The state of other runs would be that of configs that have moved.
+// A keeper runs the tests, and restores the images of sandboxes and the state of
+// brokers. The state of other runs would look like that of configs that have moved.
 type keeper struct{ *testing.M }
 
 func (k keeper) Run() int {

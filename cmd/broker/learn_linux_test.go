@@ -11,8 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
-// While a command waits for servers, the terminal shows what each does, and a key goes on
-// without them.
+// While a command waits for servers, the terminal shows the progress of each, and a key
+// press goes on without them.
 func TestAKeyGoesOn(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -46,8 +46,8 @@ func TestAKeyGoesOn(t *testing.T) {
 	}
 }
 
-// A running daemon is asked first: commands show what it knows, and start no server that it
-// is starting.
+// Commands ask a running daemon first: they show the states of its servers, and do not
+// start a server that it is starting.
 func TestADaemonIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "b") // short, for its socket
@@ -87,7 +87,7 @@ func TestADaemonIsAskedFirst(t *testing.T) {
 	}
 }
 
-// readText reads what a program writes to a terminal until that has a text.
+// readText reads the output of a program to a terminal until it contains a text.
 func readText(t *testing.T, terminal *os.File, want string) string {
 	t.Helper()
 	if err := terminal.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {

@@ -54,8 +54,8 @@ func aPlugin(t *testing.T) string {
 	return dir
 }
 
-// Loading a config opens nothing: only the switches of existing plugins are read from a
-// database, without creating tables.
+// Loading a config opens nothing, but it reads the switches of existing plugins from a
+// database without creating tables.
 func TestLoadingAConfigOpensNothing(t *testing.T) {
 	address, came := noDatabase(t)
 	for name, broker := range map[string]map[string]any{
@@ -75,7 +75,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 			t.Errorf("%s: %d connections, %v", name, came.Load(), err)
 		}
 	}
-	// If it is unknown whether an existing plugin is on, nothing is assumed.
+	// If it is unknown whether an existing plugin is on, loading fails.
 	unknown := filepath.Join(t.TempDir(), "servers.json")
 	writeConfig(t, unknown, map[string]any{"broker": map[string]any{"state": address}, "mcpServers": map[string]any{}})
 	if err := os.CopyFS(filepath.Join(filepath.Dir(unknown), "plugins", "kit"), os.DirFS(aPlugin(t))); err != nil {
@@ -117,8 +117,8 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	}
 }
 
-// A reload opens no other database, and while the current one is unreachable the
-// servers of plugins stay.
+// A reload does not change the database, and while that is unreachable the servers of
+// plugins stay.
 func TestReloadsLeaveDatabasesAlone(t *testing.T) {
 	plugins := filepath.Join(t.TempDir(), "plugins")
 	r, db, cs, config := startAway(t, map[string]any{"plugins": map[string]any{"path": plugins}})

@@ -22,10 +22,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
-// loadClients is how many clients call while another one misbehaves.
+// loadClients is the number of clients that call while another one misbehaves.
 const loadClients = 20
 
-// malformed are 3,000 messages, of every method and both eras of the protocol.
+// malformed returns 3,000 messages, of every method and both eras of the protocol.
 func malformed() []string {
 	n := 0
 	id := func() string { n++; return fmt.Sprintf(`"bad-%d"`, n) }

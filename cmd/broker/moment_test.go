@@ -47,7 +47,7 @@ func TestDaysWhenClocksChange(t *testing.T) {
 	}
 }
 
-// What is neither a day nor a command of audit is refused, whatever it is.
+// Anything other than a day or a subcommand of audit is refused.
 func TestAuditRefusesOtherWords(t *testing.T) {
 	c := (&app{}).auditCommand()
 	for _, args := range [][]string{{""}, {"", ""}, {" "}, {"\x00"}, {"9"}, {"2026-02-31"}, {"yesterday", "noon"}, {"é"}} {

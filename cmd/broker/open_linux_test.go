@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A broker that fails to open leaves nothing open, at whatever step it fails.
+// A broker that fails to open leaves nothing open, whichever step fails.
 func TestFailedOpenLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		broker map[string]any

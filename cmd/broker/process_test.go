@@ -50,7 +50,7 @@ func serveHTTPAt(t *testing.T, config, addr string) string {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
 	var said strings.Builder
-	for lines := bufio.NewReader(stderr); ; { // it may have notes first
+	for lines := bufio.NewReader(stderr); ; { // notes may come first
 		line, err := lines.ReadString('\n')
 		said.WriteString(line)
 		if err != nil {

@@ -152,7 +152,7 @@ func TestProjectByRootsOfTheClient(t *testing.T) {
 	eventually.True(t, "the server of the other root is there", func() bool { return has("two") && !has("one") })
 }
 
-// Programs are looked for in the PATH of each client, not in that of the client that
+// Programs are looked up in the PATH of each client, not in that of the client that
 // started the daemon, and clients with the same PATH share servers.
 func TestProgramsAreThoseOfTheClientsPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -197,8 +197,7 @@ func TestProgramsAreThoseOfTheClientsPath(t *testing.T) {
 	}
 }
 
-// A client with another PATH than the daemon's has a room of its own if programs are
-// looked for in it.
+// A client with another PATH than the daemon's has its own room if the PATH matters.
 func TestRoomsOfClientsWithAnotherPath(t *testing.T) {
 	own := os.Getenv("PATH")
 	for name, c := range map[string]struct {

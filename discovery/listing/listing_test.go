@@ -75,7 +75,7 @@ func FuzzSkill(f *testing.F) {
 	})
 }
 
-// A list ends where its pages repeat, whether they have entries or not.
+// A list ends at a repeated page, with or without entries.
 func TestPagesThatRepeatEnd(t *testing.T) {
 	for name, next := range map[string]map[string]string{
 		"at once":        {"": "a", "a": "a"},

@@ -32,7 +32,7 @@ console.log(JSON.stringify({Version: "1.0.0", Folder: process.cwd(), Path: e.PAT
 }
 
 // plant creates a folder with everything that package runners prefer to the package of
-// the registry; each planted program says so when it runs.
+// the registry; each planted program prints that it runs.
 func plant(t *testing.T, pkg string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -84,8 +84,8 @@ func TestPlantedProgramsDoNotRun(t *testing.T) {
 	with := r.command(t)
 	for _, c := range []struct {
 		command []string
-		sub     bool // it goes to a folder below
-		direct  bool // it is a plain one
+		sub     bool // in a subfolder
+		direct  bool // without a package runner
 	}{
 		{command: []string{"npx", "-y", pkg, "a", "b c"}, direct: true},
 		{command: []string{"npm", "exec", "-y", "--", pkg, "a", "b c"}, direct: true},
@@ -162,7 +162,7 @@ func TestWhatIsConfined(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		folder  string // of the server; "" for none
-		want    string // "here" as it is, "told" or "away"
+		want    string // "here" if unchanged, "told" or "away"
 	}{
 		{"npx -y a", "", "told"},
 		{"npx -y a", "/p", "told"},
@@ -189,7 +189,7 @@ func TestWhatIsConfined(t *testing.T) {
 		{"deno run -A npm:a", "/p", "away"},
 		{"deno run -A jsr:@a/b", "", "away"},
 		{"deno run main.ts", "/p", "here"},
-		{"uvx a", "/p", "here"}, // which reads no settings of a folder
+		{"uvx a", "/p", "here"}, // reads no settings of a folder
 		{"uv tool run a", "/p", "here"},
 		{"uv run --with a b", "", "told"},
 		{"uv run --python 3.12 --with a --with b c x", "", "told"},

@@ -59,7 +59,7 @@ func TestPackageIsInstalledOnceAndRunsWithoutNPX(t *testing.T) {
 	}
 }
 
-// age makes the last question to the registry one of yesterday.
+// age moves the last query of the registry to yesterday.
 func age(t *testing.T, s *Store, spec Spec) {
 	t.Helper()
 	k := s.known(spec)
@@ -69,7 +69,7 @@ func age(t *testing.T, s *Store, spec Spec) {
 	}
 }
 
-// What has no version is what it was the last time, until the registry was asked a day
+// A package without a version stays at the last one until the registry is asked a day
 // later, in the background.
 func TestNewerVersionIsUsedFromTheNextStart(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func TestPickAsNPM(t *testing.T) {
 	}
 }
 
-// An update that a review refuses waits for a person, whatever server refuses it.
+// An update that a review refuses waits for a person, whichever server refuses it.
 func TestRefusedUpdateWaits(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)

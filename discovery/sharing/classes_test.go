@@ -33,8 +33,8 @@ func TestReviewedTools(t *testing.T) {
 	}
 }
 
-// The table has a reason for each class, names each package and tool once, and makes
-// nothing milder that deletes by its name.
+// The table has a reason for each class, contains each package and tool once, and gives
+// no tool that deletes by its name a milder class.
 func TestReviewsAreWellFormed(t *testing.T) {
 	if len(reviews) < 30 {
 		t.Errorf("%d servers are reviewed", len(reviews))

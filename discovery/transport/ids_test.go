@@ -88,7 +88,7 @@ func TestIDsOfServersAreGivenBackOverHTTP(t *testing.T) {
 			defer cancel()
 			given, ask, answers := make(chan string, 100), make(chan bool), make(chan string, 10)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodGet { // the stream of what the server says by itself
+				if r.Method == http.MethodGet { // the optional stream of the session
 					w.Header().Set("Content-Type", "text/event-stream")
 					if sse {
 						fmt.Fprint(w, "event: endpoint\ndata: /messages\n\n")

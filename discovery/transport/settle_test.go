@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// settling returns a connection that waits for what is handled, the server's end of its
-// output, and the function that notes what was handled.
+// settling returns a connection that waits for handlers, the server's end of its
+// output, and the function that records a handled message.
 func settling(t *testing.T) (conn interface {
 	Read(context.Context) (jsonrpc.Message, error)
 }, server io.Writer, handled func(string)) {
@@ -42,7 +42,7 @@ const (
 func TestAnswersWaitForWhatCameBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines string
-		news  int           // how many are read before the answer
+		news  int           // number of messages before the answer
 		waits time.Duration // if nothing is handled
 	}{
 		"progress":      {progressLine + answerLine, 1, settleTime},

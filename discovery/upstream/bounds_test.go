@@ -77,7 +77,7 @@ func TestPackedAnswersAreBounded(t *testing.T) {
 			p.Close()
 			runtime.ReadMemStats(&after)
 			switch tt.method {
-			case "GET", "server/discover": // which decide nothing
+			case "GET", "server/discover": // not relevant here
 				if err != nil {
 					t.Errorf("the call failed: %v", err)
 				}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The cause that a process wrote leads its error, in the status and in the error of a call,
-// and what to do is about that cause.
+// The cause in a process's output comes first in its error, in the status and in the
+// error of a call, and the hint is about that cause.
 func TestErrorOfAProcessBeginsWithItsCause(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("sh")
@@ -53,8 +53,8 @@ ModuleNotFoundError: No module named '"'mcp'"'' >&2; exit 1`, "ModuleNotFoundErr
 	}
 }
 
-// A package runner that says nothing does not replace the reason for which its package
-// could not be installed.
+// An uninformative package runner does not replace the reason its package could not be
+// installed.
 func TestSilentRunnerFailsWithTheErrorOfTheInstallation(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {

@@ -23,8 +23,8 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 })
 `
 
-// A package runner does not run what lies in the working folder of its server, and
-// the server starts in that folder.
+// A package runner does not run programs in the working folder of its server, and the
+// server starts in that folder.
 func TestPlantedProgramsOfAProject(t *testing.T) {
 	if _, err := exec.LookPath("npx"); err != nil || runtime.GOOS == "windows" {
 		t.Skip("needs npx and a shell")
@@ -89,8 +89,8 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// An installed module of Python starts in the folder of a client without importing from
-// it. A folder that the configuration names is where its modules are.
+// An installed Python module starts in the folder of a client without importing from
+// it. A configured folder contains the server's modules.
 func TestPlantedModulesOfAProject(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")

@@ -140,9 +140,8 @@ func TestRefusedCallKeepsItsSession(t *testing.T) {
 	}
 }
 
-// An error of a server may have the code and the words of the SDK's own, for what
-// could not be sent and for connections that end. It answers its call, which is not
-// sent again, and the session goes on.
+// An error of a server may have the code and the text of an SDK error for closed
+// connections. It answers its call, which is not sent again, and the session continues.
 func TestErrorWithTheWordsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {
@@ -189,7 +188,8 @@ func TestNotFoundForOneCallKeepsTheSession(t *testing.T) {
 	}
 }
 
-// A program that a watcher has restarted behind the same pipes knows no session.
+// A program that a watcher has restarted behind the same pipes does not know the
+// session.
 func TestForgottenSessionOverStdio(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{-32600, -32602, -32002, -32000, 0} {
@@ -224,8 +224,8 @@ func TestForgottenSessionOverStdio(t *testing.T) {
 	}
 }
 
-// Calls that are refused at one time share the check whether their session exists, and
-// each learns what is so after its refusal.
+// Calls that are refused at the same time share the check whether their session exists,
+// and each gets a check that began after its refusal.
 func TestRefusedCallsShareTheProbe(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		for _, code := range []int64{-32600, -32602, -32000} {
@@ -261,9 +261,9 @@ func TestRefusedCallsShareTheProbe(t *testing.T) {
 				refusing.Store(true)
 				forgotten.Store(gone)
 				var wg sync.WaitGroup
-				for range 12 { // fewer than the places for calls
+				for range 12 { // fewer than the slots for calls
 					wg.Go(func() { _, _ = l.Call(t.Context(), "s", "echo", nil, nil) })
-					synctest.Wait() // it is refused while the first probe runs
+					synctest.Wait() // refused while the first probe runs
 				}
 				close(probed)
 				wg.Wait()

@@ -60,8 +60,8 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 	}
 }
 
-// A server whose era is not known has all of its time in its first process, and half as
-// much in a second one if the first was silent or ended.
+// A server with an unknown era has the full time in its first process, and half of it
+// in a second one if the first was silent or exited.
 func TestStartTimeoutIsTheTimeOfAServer(t *testing.T) {
 	t.Parallel()
 	server := fakeupstream.Command() + " " + strings.Join(fakeupstream.Args(fakeupstream.Legacy), " ")
@@ -89,8 +89,8 @@ func TestStartTimeoutIsTheTimeOfAServer(t *testing.T) {
 	}
 }
 
-// A default start timeout is shorter for a package that is installed; one that somebody has
-// configured is what it says.
+// A default start timeout is shorter for an installed package; a configured timeout is
+// not.
 func TestConfiguredStartTimeoutIsKept(t *testing.T) {
 	for _, tt := range []struct {
 		limit time.Duration

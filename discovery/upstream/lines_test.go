@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// A message is found in its line beside other content; one that cannot be read fails
+// A message is found in its line beside other content. One that cannot be read fails
 // the call at once, and the error shows it.
 func TestMessagesBesideOtherOutput(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestOldestProtocol(t *testing.T) {
 	}
 }
 
-// Numbers that JSON does not have are read as null in lists of tools.
+// Invalid numbers such as NaN are read as null in lists of tools.
 func TestListWithNaN(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {
@@ -120,7 +120,7 @@ func TestListWithNaN(t *testing.T) {
 	}
 }
 
-// The data of an error of JSON-RPC is shown where its message does not say it.
+// The data of a JSON-RPC error is shown if its message does not contain it.
 func TestDataOfAnErrorIsShown(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ members, want string }{

@@ -1,6 +1,6 @@
 package upstream
 
-//lint:file-ignore SA1019 roots and sampling are deprecated since 2026-07-28, and servers use them still
+//lint:file-ignore SA1019 roots and sampling are deprecated since 2026-07-28, and servers still use them
 
 import (
 	"context"
@@ -29,8 +29,9 @@ const deepMark = "\x01deep"
 // allLevels makes mutations of all parts of an example.
 const allLevels = math.MaxInt
 
-// levelsOver returns how many levels of messages are varied over a wire: all where
-// everything is sent once, and the outer ones where only the transport differs.
+// levelsOver returns the number of levels of messages to vary over a wire: all over the
+// wire on which everything is sent once, and the outer ones where only the transport
+// differs.
 func levelsOver(wire string) int {
 	switch wire {
 	case "stdio":
@@ -178,7 +179,7 @@ func TestServerMessagesEndNothing(t *testing.T) {
 	sent := 0
 	for _, wire := range wires {
 		for _, modern := range []bool{false, true} {
-			if modern && wire == "sse" || wire == "http json" { // one has no such era, the other no room for messages
+			if modern && wire == "sse" || wire == "http json" { // modern SSE does not exist, and a JSON body has no room for messages
 				continue
 			}
 			puppet := &fakeupstream.Puppet{Modern: modern}
@@ -190,7 +191,7 @@ func TestServerMessagesEndNothing(t *testing.T) {
 				method, _, _ := strings.Cut(what, " ")
 				for _, id := range []string{"", `"id":4711,`, `"id":null,`} {
 					levels := levelsOver(wire)
-					if strings.HasPrefix(method, "notifications/") != (id == "") { // its params are hardly read
+					if strings.HasPrefix(method, "notifications/") != (id == "") { // params of a notification are hardly read
 						levels = min(levels, 2)
 					}
 					bodies := []string{""}
@@ -239,7 +240,7 @@ var serverResults = []struct{ method, example string }{
 // request sends the request of a method.
 func request(ctx context.Context, p *Pool, method string) {
 	o := &CallOptions{Talker: obliging{}, OnLog: func(string, string) {}}
-	switch method { // whatever comes of it
+	switch method { // ignore errors
 	case "tools/call", "logging/setLevel":
 		_, _ = p.Call(ctx, "s", "echo", nil, o)
 	case "resources/read":
@@ -275,7 +276,7 @@ func TestResultsEndNothing(t *testing.T) {
 					frames = append(frames, fakeupstream.Result(result))
 				}
 				errorLevels := levelsOver(wire)
-				if r.method != "tools/call" { // which reads most of an error
+				if r.method != "tools/call" { // tools/call reads most kinds of errors
 					errorLevels = min(errorLevels, 2)
 				}
 				for _, e := range mutations(t, `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}]}}`, errorLevels) {

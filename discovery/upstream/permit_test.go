@@ -33,7 +33,7 @@ func TestEachStartNeedsAPermit(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := permit.asked.Load()
-	_, _ = p.Call(t.Context(), "s", "die", nil, nil) // which fails
+	_, _ = p.Call(t.Context(), "s", "die", nil, nil) // fails
 	permit.revoked.Store(true)
 	_, err := p.Call(t.Context(), "s", "echo", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "not what was approved") || first == 0 || permit.asked.Load() == first {

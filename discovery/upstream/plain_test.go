@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Messages keep the values of variables that say where and how a server runs, and lose
-// those that are secret by their names, by their form, or by where they are used.
+// Messages keep the values of variables that configure where and how a server runs.
+// They lose values that are secret by their names, their form, or their use.
 func TestMessagesKeepPlainValues(t *testing.T) {
 	environ := map[string]string{"HOME": "/home/ada", "USER": "ada.lovelace", "REGION": "eu-central-1", "STAGE": "production", "OTHER": "x9f3k2mm71", "WORD": "swordfish"}
 	expand := func(s string) (string, error) {

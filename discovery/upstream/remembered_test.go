@@ -20,14 +20,14 @@ func script(t *testing.T, name, text string) (c Config, starts func() int) {
 	log := filepath.Join(t.TempDir(), "starts")
 	c = Config{Name: name, Command: "sh", Args: []string{"-c", "echo >>'" + log + "'; " + text}, StartTimeout: 30 * time.Second}
 	return c, func() int {
-		b, _ := os.ReadFile(log) // none before the first
+		b, _ := os.ReadFile(log) // empty before the first
 		return strings.Count(string(b), "\n")
 	}
 }
 
-// Pools that share a directory know of each other's failures, with cause and time, and do
-// not start a server that has failed a short time ago; a call of it fails at once. Whoever
-// asks for it by Refresh starts it, and a server that works is forgotten to have failed.
+// Pools that share a directory share failures, with cause and time, and do not start a
+// server that failed recently; a call of it fails at once. Refresh starts it, and a
+// server that works has no failure any more.
 func TestFailuresAreRemembered(t *testing.T) {
 	t.Parallel()
 	dir, broken := t.TempDir(), filepath.Join(t.TempDir(), "broken")
@@ -80,8 +80,8 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}
 }
 
-// What is kept of a failure is left out if it is of another configuration, damaged, or from
-// the future.
+// A stored failure is ignored if it belongs to another configuration, is damaged, or
+// comes from the future.
 func TestOtherFailuresAreNotTaken(t *testing.T) {
 	now := time.Now()
 	cfg, c := Config{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "one"}}.withDefaults(), cache{dir: t.TempDir()}
@@ -155,8 +155,8 @@ func TestRestGrows(t *testing.T) {
 	}
 }
 
-// A failure that no process has caused is remembered and does not delay the next attempt:
-// what was missing may be there.
+// A failure without a process is remembered and does not delay the next attempt, since
+// the cause may be gone.
 func TestCheapFailuresDelayNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -186,8 +186,8 @@ func TestCheapFailuresDelayNothing(t *testing.T) {
 	}
 }
 
-// A server that was not waited for has not failed: the next Learn leaves it alone, and who
-// names it waits for it.
+// A server that a pool did not wait for has not failed: the next Learn leaves it alone,
+// and a call of it waits.
 func TestUnfinishedStartsAreRemembered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -222,8 +222,8 @@ func TestUnfinishedStartsAreRemembered(t *testing.T) {
 	}
 }
 
-// Whoever calls a server that has failed, and that is tried again, gets the cause after a
-// moment, however long the attempt takes.
+// A call of a failed server that is tried again gets the cause after a moment, however
+// long the attempt takes.
 func TestCallsOfAFailedServerDoNotWait(t *testing.T) {
 	t.Parallel()
 	cfg, starts := script(t, "s", "sleep 60")
@@ -255,8 +255,8 @@ func TestCallsOfAFailedServerDoNotWait(t *testing.T) {
 	}
 }
 
-// A pool shows what it observes of another one, does not start what that is starting, and
-// takes the tools over once they are listed there.
+// A pool shows the states of an observed pool, does not start servers that it is
+// starting, and takes over their tools once they are listed.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -296,7 +296,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A server that failed here and works for another pool is known, and not failed any more.
+// A server that failed here and works for another pool becomes known and is not failed
+// any more.
 func TestRecheck(t *testing.T) {
 	t.Parallel()
 	dir, broken := t.TempDir(), filepath.Join(t.TempDir(), "broken")
@@ -327,7 +328,7 @@ func TestRecheck(t *testing.T) {
 	}
 }
 
-// What somebody says is over is tried again by a pool that serves, also if it was never
+// After ForgetFailure, a pool that serves tries the server again, even if it was never
 // listed.
 func TestForgetFailure(t *testing.T) {
 	t.Parallel()
@@ -342,7 +343,7 @@ func TestForgetFailure(t *testing.T) {
 	})
 	for range 3 {
 		before := starts()
-		eventually.True(t, "it is tried again", func() bool { // an attempt under way keeps its failure
+		eventually.True(t, "it is tried again", func() bool { // an attempt in progress keeps its failure
 			if err := ForgetFailure(dir, cfg); err != nil {
 				t.Error(err)
 			}

@@ -35,8 +35,8 @@ echo '#!/usr/bin/env node' >x.js`} {
 	return map[string]string{"PATH": bin + string(filepath.ListSeparator) + os.Getenv("PATH")}
 }
 
-// A newer version of a package is started and listed beside the one in use, and what it
-// lists is reviewed under its version.
+// A newer version of a package is started and listed beside the one in use, and its
+// listing is reviewed under its version.
 func TestNewVersionIsListedBeforeItIsUsed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -65,7 +65,7 @@ func TestNewVersionIsListedBeforeItIsUsed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.packages.Command(t.Context(), next.Command); err != nil { // is installed beside it
+			if _, err := p.packages.Command(t.Context(), next.Command); err != nil { // installed beside it
 				t.Fatal(err)
 			}
 			before := p.Listings()[0]

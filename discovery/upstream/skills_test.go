@@ -228,8 +228,8 @@ func TestASkillIsAskedForByItsAddress(t *testing.T) {
 	}
 }
 
-// An error for one skill or file, whatever its code, answers its request. The SDK has
-// some of these codes for connections that end.
+// An error for one skill or file, whatever its code, answers its request. The SDK uses
+// some of these codes for closed connections.
 func TestErrorsForSkillsKeepTheSession(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {

@@ -72,8 +72,8 @@ func TestOneBadThingOverSSE(t *testing.T) {
 	}
 }
 
-// The events before a session is open are as small as other answers are then, whatever
-// they consist of.
+// Events before a session is open have the same size limit as answers at that time,
+// whatever they consist of.
 func TestEventsBeforeASessionAreBounded(t *testing.T) {
 	t.Parallel()
 	chunk := strings.Repeat("a", 64<<10)

@@ -113,7 +113,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// A revoked name is not given to another client by accident.
+// Create does not reuse a revoked name by accident.
 func TestRevokedNamesAreNotUsedAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() state.Documents) {
 		s := apitoken.NewStore(open())

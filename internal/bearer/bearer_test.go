@@ -99,7 +99,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-// Access tokens say what they are, or that they are some JSON Web Token.
+// Access tokens have their own type, or that of any JSON Web Token.
 func TestTypesOfTokens(t *testing.T) {
 	issuer := fakeauth.NewIssuer(t)
 	v := verifier(t, bearer.Options{Issuer: issuer.URL})
@@ -108,7 +108,7 @@ func TestTypesOfTokens(t *testing.T) {
 			t.Errorf("%s: %+v, %v", typ, p, err)
 		}
 	}
-	// Issuers leave the type of ID tokens out; another one is refused there too.
+	// Issuers omit the type of ID tokens; another type is refused there too.
 	for typ, want := range map[string]bool{"": true, "JWT": true, "logout+jwt": false, "secevent+jwt": false} {
 		if _, err := v.VerifySignIn(t.Context(), issuer.Typed(t, typ, resource, "ann", map[string]any{"nonce": "n"}), "n"); (err == nil) != want {
 			t.Errorf("an ID token of type %q: %v", typ, err)
@@ -132,7 +132,7 @@ func TestWithdrawnKeys(t *testing.T) {
 	}
 	issuer.Rotate(t)
 	issuer.Withdraw()
-	for range 10 { // which does not make it any younger
+	for range 10 { // must not prolong its life
 		c.at = c.at.Add(30 * time.Second)
 		_, _ = v.Verify(t.Context(), stolen)
 	}
@@ -203,8 +203,7 @@ func TestIssuerThatIsAwayForAWhile(t *testing.T) {
 	}
 }
 
-// One request waits for an issuer that hangs, and the others go on with the keys that are
-// there.
+// One request waits for an issuer that hangs, and the others go on with the known keys.
 func TestIssuerThatHangsDelaysOneRequest(t *testing.T) {
 	keys := fakeauth.NewIssuer(t)
 	hangs, arrived, release := false, make(chan struct{}, 1), make(chan struct{})

@@ -429,7 +429,7 @@ func TestRenamedEntryReplacesTheOld(t *testing.T) {
 	}
 }
 
-// A server whose name stands for another one in servers.json moves under a name of its own.
+// A server with a name that another server in servers.json has moves under a new name.
 func TestMovedServersAreRenamed(t *testing.T) {
 	for _, id := range []string{"cursor", "codex", "opencode"} {
 		t.Run(id, func(t *testing.T) {
@@ -464,8 +464,8 @@ func TestMovedServersAreRenamed(t *testing.T) {
 	}
 }
 
-// Codex and Gemini CLI start servers with few variables: the entry names those of the
-// config.
+// Codex and Gemini CLI start servers with few variables, so the entry names those of
+// the config.
 func TestVariablesArePassedOn(t *testing.T) {
 	for id, want := range map[string]string{
 		"codex":       `env_vars = ["API_KEY", "UNSET"]`,
@@ -494,7 +494,7 @@ func TestVariablesArePassedOn(t *testing.T) {
 	}
 }
 
-// The servers that move with it count as well.
+// The servers that move with it count too.
 func TestVariablesOfMovedServersArePassedOn(t *testing.T) {
 	r, path := testRequest(t, "codex")
 	r.Move = true

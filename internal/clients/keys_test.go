@@ -31,7 +31,7 @@ func TestEveryKeyIsTranslatedOrNamed(t *testing.T) {
 	local, remote := `"command": "x"`, `"url": "https://h/mcp"`
 	for _, c := range []struct {
 		client, base string
-		keys         map[string]string // what each key with its value becomes, or what the report says
+		keys         map[string]string // result of each key with its value, or the report
 	}{
 		{"claude-code", remote, map[string]string{
 			`"type": "http"`: `"type":"http"`, `"headers": {"A": "${B}"}`: `"A":"${B}"`, `"timeout": 90000`: `"callTimeout":90`, `"alwaysLoad": true`: "alwaysLoad",
@@ -134,7 +134,7 @@ func TestHomeIsWrittenOut(t *testing.T) {
 	}
 }
 
-// A file of variables is not read, and the report has the lines to add.
+// A file of variables is not read, and the report contains the lines to add.
 func TestFileOfVariables(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "my.env")
 	if err := os.WriteFile(path, []byte("# c\nexport A=1\nB_KEY = s3cret\n\nnot a line\nA=2\n"), 0o600); err != nil {
@@ -148,7 +148,7 @@ func TestFileOfVariables(t *testing.T) {
 	}
 }
 
-// A secret of a sign-in is named like others, and goes into the keyring with them.
+// A secret of a sign-in is reported like others, and moves into the keyring with them.
 func TestSecretOfASignIn(t *testing.T) {
 	_, e := imported(t, Lookup("cursor"), `{"url": "https://h/mcp", "auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "s3cret"}}`)
 	if said := strings.Join(e.Notes, "\n"); !e.Secret || !strings.Contains(said, "oauth.clientSecret is a secret") || strings.Contains(said, "s3cret") {
@@ -156,7 +156,7 @@ func TestSecretOfASignIn(t *testing.T) {
 	}
 }
 
-// opencode has its servers one level deeper since its second version.
+// opencode nests its servers one level deeper since its second version.
 func TestSecondVersionOfOpencode(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "opencode.json")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A configuration that moves keeps its state, and one that may have moved is told where
-// the state is that it does not get.
+// A configuration that moves keeps its state. For one that may have moved, a note names
+// the state that it does not get.
 func TestOpenStateFindsWhatMoved(t *testing.T) {
 	const text = `{"mcpServers": {"notes": {"command": "notes"}}}`
 	for _, tt := range []struct {
@@ -62,7 +62,7 @@ func TestOpenStateFindsWhatMoved(t *testing.T) {
 	}
 }
 
-// Marks that somebody else has written harm nobody.
+// Marks of another user have no effect.
 func TestOpenStateDoubtsMarks(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", home)

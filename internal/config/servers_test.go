@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Servers are added, enabled and disabled as the commands do, comments stay, and what
-// is refused leaves the file as it is.
+// Servers are added, enabled and disabled as by the commands, comments stay, and a
+// refused change leaves the file unchanged.
 func TestServerFile(t *testing.T) {
 	const before = `{
   // mine
@@ -66,7 +66,7 @@ func TestServerFile(t *testing.T) {
 	}
 }
 
-// A file that is wrong is not changed, and its path is in no error.
+// An invalid file is not changed, and its path is in no error.
 func TestServerFileThatIsWrong(t *testing.T) {
 	for _, before := range []string{"{", `{"mcpServers": {"notes": {"comand": "notes"}}}`, `{"mcpServers": []}`, "{}\n{}"} {
 		dir := t.TempDir()

@@ -188,7 +188,7 @@ func (c *client) next() string {
 	return line
 }
 
-// answer returns the next line that is not the news that tools may have changed.
+// answer returns the next line that is not a notification of changed tools.
 func (c *client) answer() string {
 	c.t.Helper()
 	for {
@@ -277,11 +277,12 @@ func TestNewerProgramTakesOver(t *testing.T) {
 	late.want(`"new"`)
 
 	close(h.daemons()[0].release)
-	// What was under way ends where it began; the news of the move may come first.
+	// A call in progress ends where it began; the notification of the move may come
+	// first.
 	if line := old.answer(); !strings.Contains(line, `"id":2`) || !strings.Contains(line, `"old"`) {
 		t.Fatalf("got %s, want the answer of the old daemon", line)
 	}
-	for id := 3; ; id++ { // until it has heard of the new one
+	for id := 3; ; id++ { // until it knows the new one
 		old.request(id, "tools/list")
 		if strings.Contains(old.answer(), `"new"`) {
 			break

@@ -13,7 +13,8 @@ import (
 // Report implements Reporter.
 func (e *echo) Report() json.RawMessage { return e.report }
 
-// A status has what the host says of its servers, unless that is too long for a client.
+// A status contains the host's description of the servers, unless that is too long for
+// a client.
 func TestStatusReportsServers(t *testing.T) {
 	h := newHome(t)
 	c := h.client(build("one", 1))
@@ -36,7 +37,7 @@ func TestStatusReportsServers(t *testing.T) {
 	}
 }
 
-// A daemon that does not answer is given up after the time that the asker has.
+// A daemon that does not answer in the caller's time limit is given up.
 func TestAskWithin(t *testing.T) {
 	h := newHome(t)
 	d, err := Claim(h.dir, build("silent", 1), slog.New(slog.DiscardHandler))

@@ -133,7 +133,7 @@ func TestLargeValuesAreChecked(t *testing.T) {
 	}
 }
 
-// The text of an error grows with each schema that it passes on its way.
+// The text of an error grows with each schema around it.
 func TestDeepSchemasAreTooCostly(t *testing.T) {
 	nested := func(keyword string, n int) string {
 		return strings.Repeat(`{"`+keyword+`":[{"type":"string"},`, n) + `{"type":"integer"}` + strings.Repeat(`]}`, n)

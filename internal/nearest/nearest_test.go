@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Nobody who wants to delete is sent to a tool that creates, nor the other way round.
+// Names for a name that deletes do not create, and the reverse.
 func TestDeletingIsNotCreating(t *testing.T) {
 	known := []string{"create_note", "gh__create_repo", "addMember", "delete_page", "remove_file", "clear-cache", "get_cache"}
 	for name, want := range map[string][]string{

@@ -97,7 +97,7 @@ type world struct {
 	clock  *clock
 	log    *buffer
 	m      *Manager
-	cache  string // where lists of tools are kept; empty for nowhere
+	cache  string // stores lists of tools; empty stores none
 }
 
 type buffer struct {

@@ -78,8 +78,8 @@ func TestPageOfAnotherIssuerIsRefused(t *testing.T) {
 	})
 }
 
-// Authorization servers with a page on another host than the issuer work if that host
-// does not contradict, and the person sees the issuer.
+// A sign-in page on another host than the issuer works if that host does not
+// contradict, and the person sees the issuer.
 func TestPagesOnAnotherHost(t *testing.T) {
 	tests := map[string]func(w *world, issuer, page *rogue, m map[string]any){
 		"a host without metadata, as Cognito has it": func(_ *world, _, page *rogue, _ map[string]any) {

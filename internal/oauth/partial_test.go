@@ -146,8 +146,8 @@ func TestOpensSession(t *testing.T) {
 	}
 }
 
-// A server that refuses a list other than tools, its event stream, or its tools after
-// an earlier list is still used.
+// A server is still used if it refuses a list other than tools, its event stream, or
+// its tools after an earlier list.
 func TestServerThatRefusesWhatIsBesideItsTools(t *testing.T) {
 	open := []string{"initialize", "notifications/initialized", "tools/list", "free"}
 	for name, refused := range map[string]string{
@@ -161,7 +161,7 @@ func TestServerThatRefusesWhatIsBesideItsTools(t *testing.T) {
 			w := newWorld(t)
 			w.server.URL = srv.URL
 			w.cache = t.TempDir()
-			if refused == "tools/list" { // they are known from before
+			if refused == "tools/list" { // known from before
 				p := w.pool()
 				if st := p.Refresh(t.Context())[0]; st.State != upstream.StateReady {
 					t.Fatalf("status = %+v", st)

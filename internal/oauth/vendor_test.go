@@ -14,8 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
-// A vendor is a server with an authorization server, with the differences between
-// vendors. Its zero value is a usual one.
+// A vendor is a server with an authorization server that can imitate several vendors.
+// Its zero value is a typical one.
 type vendor struct {
 	partly
 	path      string   // of the endpoint; "/mcp" if it is empty
@@ -33,7 +33,7 @@ type vendor struct {
 	registered     []map[string]any
 	asked          url.Values // of the sign-in page
 	redeemed       url.Values // the last form of the token endpoint
-	proofs         []string   // how the token endpoint was told who the client is
+	proofs         []string   // client authentication of each request to the token endpoint
 }
 
 func (v *vendor) start(t *testing.T) {
@@ -78,14 +78,14 @@ func (v *vendor) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// An asked request is what one of MCP is about.
+// An asked request is the subject of a request of MCP.
 type asked struct {
 	ID     json.RawMessage
 	Method string
 	Params struct{ Name string }
 }
 
-// methodOf reads a request, which can be read once more.
+// methodOf reads a request, which can be read again.
 func methodOf(r *http.Request) (m asked) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(strings.NewReader(string(body)))

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
-// If the authorization server accepts only localhost, the browser returns to that; the
-// configuration can say so for a client that was registered by hand.
+// If the authorization server accepts only localhost, the browser returns to that; for
+// a manually registered client, the configuration can set it.
 func TestCallbackHost(t *testing.T) {
 	host := func(m map[string]any) string {
 		u, _ := url.Parse(m["redirect_uris"].([]any)[0].(string))
@@ -149,7 +149,7 @@ func TestSignInThatOnlyACallAsksFor(t *testing.T) {
 			if ce.Err.Error() != "needs sign-in for the tool closed" {
 				t.Errorf("err = %v", ce.Err)
 			}
-			// It is ready once it was listed, which calls do not wait for.
+			// Calls do not wait for the list after which it is ready.
 			eventually.True(t, "a server with open tools is ready", func() bool { return p.Status()[0].State == upstream.StateReady })
 			if err := w.call(p, "free"); err != nil {
 				t.Errorf("an open tool after that: %v", err)
@@ -185,7 +185,7 @@ func TestSignInThatOnlyACallAsksFor(t *testing.T) {
 	}
 }
 
-// These are servers with which users of other clients reported problems.
+// Servers with which users of other clients reported problems.
 func TestServersThatOtherClientsCannotSignInTo(t *testing.T) {
 	page := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -131,8 +131,8 @@ func TestAuthenticationMethodThatIsOffered(t *testing.T) {
 	}
 }
 
-// Some servers give a client only the scopes that it was registered with, some refuse a
-// registration without scopes, and some one with them.
+// Some servers give a client only the scopes of its registration, some refuse a
+// registration without scopes, and some one with scopes.
 func TestRegistrationSaysTheScopes(t *testing.T) {
 	refused := map[string]any{"error": "invalid_client_metadata"}
 	for name, register := range map[string]func(m map[string]any) (int, map[string]any){

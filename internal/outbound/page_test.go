@@ -21,7 +21,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A host that reads like another one is refused wherever it comes from.
+// A host that looks like another one is refused in every address.
 func TestHostsThatReadLikeOthers(t *testing.T) {
 	for _, c := range []string{"\uff0f", "\uff1f", "\uff03", "\uff20", "\uff1a", "\uff3c", "\uff05", "\u2100", "\u2105", "\u2044", "\u2215", "\ufe68", "\ufe56", "\ufe5f", "\u200b", "\u202e", "\U0001f512"} {
 		for _, address := range []string{"https://bank.example" + c + "evil.example/mcp", "https://bank.example" + url.PathEscape(c) + "evil.example/mcp"} {

@@ -14,7 +14,7 @@ import (
 	statefiles "github.com/mcpbroker/mcpbroker/state/files"
 )
 
-// counted counts how often pins are read to be compared.
+// counted counts how often pins are read for a comparison.
 type counted struct {
 	pinned
 	reads int
@@ -57,7 +57,7 @@ func TestApprovedListingsAreComparedOnce(t *testing.T) {
 		out = Open(c, &Options{Mode: mode, Verdicts: file}).Filter([]discovery.Listing{l})[0]
 		return c.reads, out
 	}
-	start(verdictListing(), On) // pins what is there
+	start(verdictListing(), On) // pin the listing
 	old(t, dir)
 	if reads, _ := start(verdictListing(), On); reads == 0 {
 		t.Error("the first listing after pins were made is not compared")
@@ -73,7 +73,7 @@ func TestApprovedListingsAreComparedOnce(t *testing.T) {
 
 	changed := verdictListing()
 	changed.Tools[1].InputSchema = json.RawMessage(`{"type":"object","properties":{"bcc":{"type":"string"}},"required":["bcc"]}`)
-	for range 3 { // what is held is compared each time
+	for range 3 { // held items are compared each time
 		reads, out := start(changed, On)
 		if reads == 0 || len(out.Tools) != 1 || len(out.Held) != 1 {
 			t.Errorf("%d reads, %+v", reads, out)
@@ -118,7 +118,8 @@ func TestVerdictsThatCannotBeReadAreMadeAnew(t *testing.T) {
 	}
 }
 
-// The key changes with each field of a listing, also with those that come later.
+// The key changes with each field of a listing, including fields that are added in the
+// future.
 func TestKeyChangesWithEachField(t *testing.T) {
 	yes := true
 	full := func() *discovery.Listing {

@@ -120,7 +120,7 @@ func TestCutKeepsWholeLines(t *testing.T) {
 	if len(head)+len(tail) > 1000 || len(head)+len(tail) < 900 {
 		t.Errorf("%d characters, want nearly 1000", len(head)+len(tail))
 	}
-	// Words are whole too, such as addresses that are to be hidden.
+	// Words stay whole too, such as addresses that must be hidden.
 	head, tail, _ = results.Ends(strings.Repeat("kim@example.com ", 500), 1000)
 	if strings.ReplaceAll(head+tail, "kim@example.com", "") != strings.Repeat(" ", strings.Count(head+tail, " ")) {
 		t.Errorf("a word is cut: %q … %q", head[len(head)-30:], tail[:30])

@@ -57,7 +57,7 @@ type listed struct {
 	definition                json.RawMessage
 }
 
-// catalog are the tools of many servers, and all of them as context.
+// catalog returns the tools of many servers, and all of them as context.
 func catalog(tb testing.TB) ([]listed, *scan.Others) {
 	var list []listed
 	var others scan.Others

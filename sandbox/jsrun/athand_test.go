@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Where a script reads what an answer does not have, the error says what the answer has.
+// An error caused by a read of a missing property lists the properties of the answer.
 func TestHintsFromTheAnswerAtHand(t *testing.T) {
 	const get = `const r = await callMCPTool('echo__echo', { results: [{ id: 1, name: { first: 'Ada' } }], total: 1, content: 'a\nb', page: { next: 2 } });` + "\n"
 	for _, tt := range []struct{ code, want string }{
@@ -53,7 +53,7 @@ func TestHintsFromTheAnswerAtHand(t *testing.T) {
 	}
 }
 
-// The objects of an answer of which nothing is known are ordinary in all that a program can see.
+// Watched objects of an answer without a known shape look ordinary to a program.
 func TestGlimpsedObjectsAreOrdinary(t *testing.T) {
 	const code = `const r = await callMCPTool('echo__echo', { a: { b: [{ c: 1 }] } });
 const keys = []; for (const k in r) keys.push(k);

@@ -58,8 +58,8 @@ func TestCheckLetsPass(t *testing.T) {
 	}
 }
 
-// A program is refused with all of its mistakes at once: of imports, of names that modules
-// do not have, and those that the check finds.
+// A refusal lists all mistakes of a program: failed imports, missing names of modules,
+// and those that the check finds.
 func TestAllMistakesAtOnce(t *testing.T) {
 	for _, lang := range []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript} {
 		for code, want := range map[string][]string{

@@ -575,7 +575,7 @@ func TestAMarketplaceDescribesItsPlugins(t *testing.T) {
 	if err != nil || !slices.Equal(text.Skills, []string{"text:plan", "text:write"}) || len(text.Commands) != 1 || len(text.Servers) != 0 {
 		t.Errorf("text: %+v, %v", text, err)
 	}
-	// Otherwise what it lists is added to what the plugin has, which needs no manifest.
+	// Otherwise its parts are added to those of the plugin, which needs no manifest.
 	own, err := install("own")
 	if err != nil || !slices.Equal(own.Skills, []string{"own:more", "own:solo"}) || own.Description != "Its own." {
 		t.Errorf("one without a manifest: %+v, %v", own, err)

@@ -182,7 +182,7 @@ func TestWhatLoadsInstalls(t *testing.T) {
 	}
 }
 
-// Nobody has chosen the name of an upload.
+// The name of an upload is arbitrary.
 func TestASkillWithoutANameDoesNotGetThatOfAnUpload(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct{ entry, want string }{"flat": {"SKILL.md", ""}, "in a folder": {"mine/SKILL.md", "mine"}} {

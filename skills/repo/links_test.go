@@ -53,7 +53,7 @@ func TestLinksInsideARepositoryAreFollowed(t *testing.T) {
 			`link "skills/a/loop" is left out: it leads to nothing`,
 			`link "skills/a/out" is left out: it leads out of the repository`,
 		}},
-		// What is in other folders of the repository is copied.
+		// Targets in other folders of the repository are copied.
 		{"skills/a", map[string]string{"SKILL.md": "a", "same": "a", "LICENSE": "licence", "references/style.md": "style", "references/deep/more.md": "more", "references/again/more.md": "more"}, []string{
 			`link "absolute" is left out: it leads out of the repository`,
 			`link "gone" is left out: it leads to nothing`,
@@ -67,7 +67,7 @@ func TestLinksInsideARepositoryAreFollowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root, err := os.OpenRoot(dir) // whose links lead nowhere else
+		root, err := os.OpenRoot(dir) // its links stay inside
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,8 +78,8 @@ func TestTheWholeGroupEndsWithTheScript(t *testing.T) {
 	}
 }
 
-// Programs are those of the given PATH, for scripts with an extension, with a first line
-// that names a program, and for what a script calls.
+// Programs come from the given PATH: for scripts with an extension, with a first line
+// that names a program, and for programs that a script calls.
 func TestProgramsAreThoseOfThePath(t *testing.T) {
 	folders := map[string]string{"one": t.TempDir(), "two": t.TempDir(), "none": t.TempDir()}
 	for name, dir := range folders {

@@ -533,7 +533,7 @@ func BenchmarkExecution(b *testing.B) {
 }
 
 // A broker that is stopped in a transaction, by SIGSTOP or with its machine, does not
-// keep the others from their work.
+// block others.
 func TestLocksOfAStoppedTransactionEnd(t *testing.T) {
 	at := address(t)
 	var limit string

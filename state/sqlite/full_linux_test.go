@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A record and journals that cannot be opened because the disk is full say so, however
-// little room there is. The test runs once more with a small disk of its own.
+// If the disk is full, the error of opening a record or journals says so, however
+// little room there is. The test runs again with its own small disk.
 func TestFullDiskIsNamed(t *testing.T) {
 	const disk = "BROKER_TEST_DISK"
 	if at := os.Getenv(disk); at != "" {

@@ -134,7 +134,7 @@ func TestRunsDoNotWaitForEachOther(t *testing.T) {
 	for i, j := range journals {
 		n := 2
 		if i == 3 {
-			n = 1 // which nobody has approved
+			n = 1 // not approved
 		}
 		go func() { results <- j.Record(call(n, state.RunIntent), true) }()
 	}

@@ -133,8 +133,8 @@ func TestOldRecordIsBroughtUpToDateToBeRead(t *testing.T) {
 	}
 }
 
-// withoutAnswers takes away what version 8 added, withoutParts also what version 7 did,
-// and withoutChain what version 6 did.
+// withoutAnswers removes the additions of version 8, withoutParts also those of version
+// 7, and withoutChain those of version 6.
 const (
 	withoutAnswers = "ALTER TABLE executions DROP COLUMN answer"
 

@@ -47,8 +47,8 @@ func TestListings(t *testing.T) {
 	t.Run("docs/install.md", func(t *testing.T) { r.testInstallPage(t, sums) })
 }
 
-// testInstallPage: the files that the page names are those of the release, with V in
-// place of the version, and each of them is named there.
+// testInstallPage checks that the files on the page are those of the release, with V in
+// place of the version.
 func (r *release) testInstallPage(t *testing.T, sums map[string]string) {
 	page := read(t, filepath.Join(r.root, "docs/install.md"))
 	page, _, _ = strings.Cut(page, "\n## Verify")
@@ -71,8 +71,8 @@ func (r *release) testInstallPage(t *testing.T, sums map[string]string) {
 	}
 }
 
-// testReadmes: every package has a README of its own, which is not about the source, has
-// no link that leads nowhere there, and says how its readers begin.
+// testReadmes checks that every package has a README about its use, without broken
+// links and with the first steps of its readers.
 func (r *release) testReadmes(t *testing.T) {
 	begin := map[string]string{ // by a pattern of the files' names
 		`^broker_.*\.(tar\.gz|zip)$`:      "`broker` and `broker-worker` in one directory",

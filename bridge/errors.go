@@ -72,7 +72,7 @@ func (e *Error) Fields() json.RawMessage {
 }
 
 // hintMayHaveRun is the default hint of an error with MayHaveRun.
-const hintMayHaveRun = "the tool may have run all the same: look before you call it again"
+const hintMayHaveRun = "the tool may have run: check before you call it again"
 
 // A Code says what kind of failure an Error is.
 type Code string
@@ -122,8 +122,8 @@ func Refused(t *discovery.Tool, d policy.Decision) *Error {
 // answer.
 func unanswered(t *discovery.Tool, d policy.Decision) *Error {
 	e := Refused(t, d)
-	e.Message = t.ID + " needs the approval of a person, who closed the question without an answer: it " + d.Reason
-	e.Hint = "it was not denied: go on without it, or call it again when the user wants to be asked again"
+	e.Message = t.ID + " needs approval, and the person closed the question without an answer: it " + d.Reason
+	e.Hint = "the call is not denied: go on without it, or repeat it when the user wants to be asked again"
 	return e
 }
 

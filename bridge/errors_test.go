@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 )
 
-const mayHaveRunText = "the tool may have run all the same: look before you call it again"
+const mayHaveRunText = "the tool may have run: check before you call it again"
 
 // Whether a call may have run depends on what happened to it, not on the text of an
 // error.

@@ -62,7 +62,7 @@ func (e *Error) NoteRateLimit(data json.RawMessage) {
 func (e *Error) limitWrite(class policy.Class) {
 	if e.FromText && class != policy.Read {
 		e.Retryable = false
-		e.Hint = "part of it may have been done: look before you call it again, and wait first"
+		e.Hint = "part of it may have been done: wait, and check before you call it again"
 	}
 }
 

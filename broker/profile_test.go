@@ -321,7 +321,7 @@ func TestProblemsOfNumberedIDs(t *testing.T) {
 // import and id alike. Without profiles, errors do not mention any.
 func TestWhatAProfileLeavesOutSaysSo(t *testing.T) {
 	b := profiled(t, broker.Options{})
-	const note = `(only what the profile "work" has can be used here)`
+	const note = `(only the servers and tools of profile "work" can be used here)`
 	for _, code := range []string{
 		"return await files.deleteFile({})", "import { deleteFile } from './servers/files'; return await deleteFile({})",
 		"return await callMCPTool('files__delete_file', {})", "return await tools.describe('files.delete_file')",
@@ -337,7 +337,7 @@ func TestWhatAProfileLeavesOutSaysSo(t *testing.T) {
 		}
 	}
 	both := b.View("work").View("read").Execute(t.Context(), broker.ExecuteRequest{Code: "return await callMCPTool('library__lend', {})"})
-	if !strings.Contains(both.Stderr, `(only what the profiles "work", "read" all have can be used here)`) {
+	if !strings.Contains(both.Stderr, `(only servers and tools that are in all of the profiles "work", "read" can be used here)`) {
 		t.Errorf("with two: %s", both.Stderr)
 	}
 }

@@ -30,7 +30,7 @@ func TestActivate(t *testing.T) {
 	}
 	want := &skills.Activation{
 		Name: "review", Origin: "local:user", Tools: []string{}, Files: []string{"SKILL.md.bak", "references/a&b.md"},
-		Warnings: []string{`"version" is a field of some clients and not of the standard: it is used here`},
+		Warnings: []string{`"version" is a field of some clients, not of the standard: it is used here`},
 		Text: `<skill_content name="review" origin="local:user">
 Review src a.<\/skill_content>
 

@@ -109,7 +109,7 @@ func (d *Doc) readDescription(n *yaml.Node) {
 		d.found("missing_description", d.header.Line, "description is missing: say what the skill does and when to use it")
 		return
 	case n.Kind != yaml.ScalarNode: // makeProse has not changed it
-		d.found("empty_description", n.Line, "description has to be a text: put it into quotes")
+		d.found("empty_description", n.Line, "description must be a string: put it into quotes")
 		return
 	}
 	d.Description = strings.TrimSpace(n.Value)
@@ -200,9 +200,9 @@ func (d *Doc) readExtra(key, value *yaml.Node) {
 	what, hint := "is not a field of the standard", "move it below metadata:, or remove it"
 	switch {
 	case effect:
-		what, hint = "is a field of some clients and not of the standard", "it is used here"
+		what, hint = "is a field of some clients, not of the standard", "it is used here"
 	case documented:
-		what, hint = "is a field of some clients and not of the standard", "it has no effect here"
+		what, hint = "is a field of some clients, not of the standard", "it has no effect here"
 	case len(near) > 0:
 		hint = "did you mean " + near[0] + "?"
 	}

@@ -138,7 +138,7 @@ func (s *server) switchServer(r *http.Request) (int, any, error) {
 // changeServer changes the config and records the change or the attempt.
 func (s *server) changeServer(r *http.Request, name, done string, change func(ServerConfig) error) error {
 	if s.o.Servers == nil {
-		return newProblem(http.StatusNotImplemented, "no_config", "this broker has no config that could be changed")
+		return newProblem(http.StatusNotImplemented, "no_config", "this broker has no config file to change")
 	}
 	err := change(s.o.Servers)
 	e := state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: clientOf(r), Detail: done, Failed: err != nil}

@@ -431,7 +431,7 @@ func (c *Catalog) Types() *codegen.Generator {
 			o.Schema, o.Note = []byte("{}"), "learned from one call"
 		}
 		if has {
-			o.Note += "; a text with data in it, see tools.describe"
+			o.Note += "; a text with data, see tools.describe"
 			o.Held = &codegen.Held{Schema: held.Schema, Parse: held.Parse}
 		}
 		return o

@@ -67,11 +67,11 @@ func (c *Catalog) ScopeNote() string {
 	}
 	switch len(names) {
 	case 0:
-		return "only what the project's file has can be used here"
+		return "only the servers of the project's file can be used here"
 	case 1:
-		return fmt.Sprintf("only what the profile %s has can be used here", names[0])
+		return fmt.Sprintf("only the servers and tools of profile %s can be used here", names[0])
 	}
-	return fmt.Sprintf("only what the profiles %s all have can be used here", strings.Join(names, ", "))
+	return fmt.Sprintf("only servers and tools that are in all of the profiles %s can be used here", strings.Join(names, ", "))
 }
 
 // Status says how each server is that can be known here, in config order.

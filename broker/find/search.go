@@ -264,7 +264,7 @@ func (s *search) find(ctx context.Context) error {
 	s.show(ctx, results)
 	if t, ok := s.f.catalog.Hidden(s.text); ok {
 		s.hidden = true
-		s.note("there is a tool of this name, but it cannot be called: %s", s.f.catalog.Denied(t).Message)
+		s.note("a tool has this name, but it cannot be called: %s", s.f.catalog.Denied(t).Message)
 	} else {
 		s.explainWords(found)
 	}

@@ -44,7 +44,7 @@ func TestHitsSayWhatTextsHold(t *testing.T) {
 	if d, err := c.Describe(t.Context(), "db__list_tables"); err != nil || d.Text != nil {
 		t.Errorf("a tool that was never called has %+v, %v", d.Text, err)
 	}
-	if a, err = f.Search(t.Context(), SearchRequest{Query: "db__run_query"}); err != nil || a.Tools[0].Text != nil || !strings.Contains(a.Tools[0].Declaration, "Promise<string> // learned from 3 calls; a text with data in it, see tools.describe") {
+	if a, err = f.Search(t.Context(), SearchRequest{Query: "db__run_query"}); err != nil || a.Tools[0].Text != nil || !strings.Contains(a.Tools[0].Declaration, "Promise<string> // learned from 3 calls; a text with data, see tools.describe") {
 		t.Errorf("desc has %+v, %v", a.Tools[0], err)
 	}
 }

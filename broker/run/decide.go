@@ -128,7 +128,7 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 }
 
 // errTooLong means that the arguments of a call do not fit in the forms.
-var errTooLong = errors.New("its arguments are too long for a form, and a call can be approved only if it is shown in full: send less at once")
+var errTooLong = errors.New("its arguments are too long for a form, and a call must be shown in full to be approved: send less at a time")
 
 // decisionForm returns a form with one choice and an optional further answer.
 func decisionForm(answers []string, more string) json.RawMessage {

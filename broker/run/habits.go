@@ -23,7 +23,7 @@ var (
 )
 
 const (
-	unwrapsHint = "a call returns what the tool answered, parsed, and not { content: [{ text }] }: use r where the script has r.content[0].text or r.structuredContent"
+	unwrapsHint = "a call returns the tool's parsed result, not { content: [{ text }] }: use r instead of r.content[0].text or r.structuredContent"
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
 

@@ -86,13 +86,13 @@ func (p *partials) notes() (notes []string) {
 		case len(notes) == maxPartials:
 			more++
 		case page.Cursor:
-			notes = append(notes, fmt.Sprintf("%s returned %d, and says that there are more", tool, page.Items))
+			notes = append(notes, fmt.Sprintf("%s returned %d and says that there are more", tool, page.Items))
 		default:
 			notes = append(notes, fmt.Sprintf("%s returned %d, as many as asked: there may be more", tool, page.Items))
 		}
 	}
 	if more > 0 {
-		notes = append(notes, fmt.Sprintf("lists of %d more tools may go on", more))
+		notes = append(notes, fmt.Sprintf("lists of %d more tools may continue", more))
 	}
 	return notes
 }

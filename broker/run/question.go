@@ -67,7 +67,7 @@ func longQuestion(head, args string) question {
 	parts := slices.Collect(slices.Chunk([]rune(args), maxAskedArguments))
 	if len(parts) > maxParts {
 		q.cut = true
-		q.text = gate.NewText(fmt.Sprintf("A call waits that cannot be approved here: it has %d characters of arguments, and this form shows the first %d.\n"+
+		q.text = gate.NewText(fmt.Sprintf("This call cannot be approved here: its arguments have %d characters, and the form shows only the first %d.\n"+
 			"Close it to decide in the console or with: broker approvals show RUN --full\n%s\n   %s…", utf8.RuneCountInString(args), maxAskedArguments, head, string(parts[0])))
 		return q
 	}

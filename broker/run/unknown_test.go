@@ -25,7 +25,7 @@ import (
 // The outcome of a write is recorded as unknown if nothing is known about it, whatever
 // its error says, and not if its server has answered.
 func TestUnknownOutcomesAreKept(t *testing.T) {
-	const words = "the tool may have run all the same: look before you call it again"
+	const words = "the tool may have run: check before you call it again"
 	var ts *httptest.Server
 	var c *catalog.Catalog
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)

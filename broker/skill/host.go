@@ -111,9 +111,9 @@ var approvalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type"
 	`"enumNames":["No","This once","Yes, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
 // cutApprovalForm is the approvalForm for a run that is not shown in full.
-var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to be shown in full, so this run alone cannot be approved.",` +
+var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"type":"string","title":"Run it? Its arguments or its input are too long to show in full, so this run alone cannot be approved.",` +
 	`"enum":["` + sayNo + `","` + sayAlways + `"],` +
-	`"enumNames":["No","Yes, whatever it is given, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
+	`"enumNames":["No","Yes, with any arguments and input, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
 // ask asks the person at the client, if the client can, and is none with a token,
 // which may be on another computer. Without an answer it returns nothing, or why

@@ -15,7 +15,7 @@ import (
 // the functions of this file.
 
 // errInternal answers a request that panicked.
-var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the broker failed at this request, and its log says where; other requests are answered as before"}
+var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: the broker failed at this request, see its log; other requests are not affected"}
 
 // guarded calls next. It returns errInternal if next panics.
 func (s *Surface) guarded(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (res mcp.Result, err error) {

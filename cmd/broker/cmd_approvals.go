@@ -95,8 +95,8 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve calls that wait for a decision",
 		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where it shows them in full and you\n" +
 			"type a code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
-			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; calls that\n" +
-			"broker approvals show cuts also need --shown, with their digests from: broker approvals show RUN --full --json\n" +
+			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
+			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
@@ -187,7 +187,7 @@ func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCa
 	})
 	for _, c := range calls {
 		if err == nil && !shown && api.RunCallOf(c, run.Principal, a.tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
-			err = hinted("call %d is too long to be approved before it was shown in full\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
+			err = hinted("call %d must be shown in full before it can be approved\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
 		}
 	}
 	return err

@@ -112,7 +112,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	}
 	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: clientCLI, Detail: "signed in at " + st.Issuer})
 	if err := a.forgetFailure(cfg, name); err != nil {
-		a.logger().Warn("a failure is still remembered", "err", err) // the next command that needs the server still tries it
+		a.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
 	}
 	if a.json {
 		return a.printJSON(st)
@@ -141,7 +141,7 @@ func (a *app) showSignIn(name, issuer, page string, why error) {
 		say(a.stderr, "no browser was started: %v\n", why)
 	}
 	say(a.stderr, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
-		"if that browser is on another machine, paste the address that it ends at (http://127.0.0.1…):\n", name, issuer, pageHost(page), page)
+		"if that browser is on another machine, paste the address of its last page (http://127.0.0.1…):\n", name, issuer, pageHost(page), page)
 }
 
 // expiry says how long a sign-in lasts.

@@ -100,7 +100,7 @@ func failedServers(status []upstream.Status) error {
 	what := "failed"
 	for _, st := range status {
 		if st.State == upstream.StateStarting {
-			what = "failed or were not waited for"
+			what = "failed or are still starting"
 		} else if st.Err == nil {
 			continue
 		}

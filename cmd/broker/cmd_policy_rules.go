@@ -53,8 +53,8 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 		Short: "Write a rule: calls of a server or tool " + done,
 		Long: "Write a rule into \"broker.policy\" of the config: calls of all tools of a server, or of one tool, " + done + ".\n" +
 			"TOOL may be a pattern, and '*' means every server. A rule about exactly the same tools is replaced; everything else in the\n" +
-			"file stays as it is. A rule that denies wins over one that asks, and that over one that allows: what other rules decide is shown.\n" +
-			"Loosening the policy does not work below a program that uses the broker: a model must not decide about itself.",
+			"file stays as it is. A rule that denies wins over one that asks, and that over one that allows; the output lists tools for which another rule decides.\n" +
+			"A program that uses the broker cannot loosen the policy: a model must not extend its own permissions.",
 		Example: "  broker policy " + name + " notes\n  broker policy " + name + " github.delete_repo\n  broker policy " + name + " '*' --class destructive",
 		Args:    oneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +75,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&o.class, "class", "", "only for tools of this class: read, unknown, write or destructive")
-	c.Flags().StringVar(&o.reason, "reason", "", "why, one line that people and models read")
+	c.Flags().StringVar(&o.reason, "reason", "", "reason in one line, shown to people and models")
 	c.Flags().BoolVar(&o.remove, "remove", false, "remove the rule instead")
 	return c
 }
@@ -163,7 +163,7 @@ func (a *app) editRule(ctx context.Context, r config.ToolRule, remove bool) (e r
 		if remove {
 			after, removed, err := config.RemoveRule(data, r)
 			if err == nil && !removed {
-				err = usage("the policy has no rule %s of its own\nhint: broker policy explain TOOL names the rule that decides", r)
+				err = usage("the policy has no rule %s\nhint: broker policy explain TOOL names the rule that decides", r)
 			}
 			if err == nil && r.Effect != policy.Allow {
 				err = a.mayLoosen(ctx)

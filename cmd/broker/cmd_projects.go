@@ -37,9 +37,9 @@ func (a *app) projectsCommand() *cobra.Command {
 			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It needs a terminal, where you type a\n" +
 				"code that it shows, and it does not work below a program that uses the broker: a model must not decide for you.\n" +
 				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
-				"Trust holds for the servers and the profile as shown: when a file changes one of them, the servers are left out, and the profile counts on\n" +
-				"top of the default one, until you trust the project again.\n" +
-				"The programs that they run may change without a question, even programs in the project itself.",
+				"Trust applies to the servers and the profile as shown. If the file changes one of them, the servers are left out, and the profile only\n" +
+				"narrows the default one, until you trust the project again.\n" +
+				"Changes of the programs that they run need no new trust, even of programs in the project itself.",
 			Args: upToOne,
 			RunE: a.withProject(a.trustProject),
 		},
@@ -200,7 +200,7 @@ func (p *project) profileLine() lines {
 func (a *app) trustProject(ctx context.Context, p *project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
-		return usage("%s has no servers that could start, and no profile: its other settings need no trust", p.Path)
+		return usage("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
 	if !p.trusted {
 		err := a.askPerson(ctx, "trust", "broker projects trust "+shellWord(p.Path), func() error {

@@ -25,9 +25,9 @@ func (a *app) serversListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List the servers with status and number of tools; for one, its tools and who shares an instance",
-		Long: "List the servers with status and number of tools; for one, its tools and who shares an instance. It shows what is\n" +
-			"known, of a running daemon too, and starts no server without --refresh. RUNS is the package that runs directly for a\n" +
-			"server, without npx or uvx, or \"as written\" if its command does.",
+		Long: "List the servers with status and number of tools; for one, its tools and who shares an instance. It includes the\n" +
+			"states in a running daemon, and starts no server without --refresh. RUNS is the package that runs directly for a\n" +
+			"server, without npx or uvx, or \"as written\" if the command runs unchanged.",
 		Args: someArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openAnyway(-1)

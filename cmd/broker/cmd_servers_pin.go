@@ -13,8 +13,8 @@ func (a *app) serversPinCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "pin NAME",
 		Short: "Write the version of a server's package into servers.json",
-		Long: "Write the version of a server's package that runs now into servers.json, so that it stays. Without it, a newer version is\n" +
-			"looked for once a day and used from the next start on, unless the pins would hold back some of it: \"broker servers update\".",
+		Long: "Write the current version of a server's package into servers.json, so that it stays. Otherwise the broker looks for a newer\n" +
+			"version once a day and uses it from the next start on, unless the pins would hold back a part of it: \"broker servers update\".",
 		Args: oneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, state, err := a.loadWithState()

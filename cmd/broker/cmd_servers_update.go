@@ -20,9 +20,9 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "update NAME",
 		Short: "Use the newer version of a server's package that is held back",
-		Long: "Use the newer version of a server's package that is held back, from its next start on. The broker looks for newer versions\n" +
-			"once a day, and starts each beside the one in use to compare its tools with the pins. One that the pins would hold back, or\n" +
-			"that does not start, waits for this command; \"broker servers list\" and \"broker doctor\" show it.",
+		Long: "Use the newer version of a server's package that is held back from the next start on. The broker looks for newer versions\n" +
+			"once a day, and starts each beside the one in use to compare its tools with the pins. A version with a part that the\n" +
+			"pins would hold back, or one that does not start, waits for this command; \"broker servers list\" and \"broker doctor\" show it.",
 		Args: oneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			cfg, state, err := a.loadWithState()
@@ -40,7 +40,7 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case spec.Exact():
-				return usage("server %q has its version in the config: %s", s.Name, spec.Version)
+				return usage("the config fixes the version of server %q: %s", s.Name, spec.Version)
 			}
 			store := packages.Open(state, nil)
 			defer store.Close()
@@ -52,7 +52,7 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 				return a.printJSON(u)
 			}
 			say(a.stdout, "%s: %s %s is used from its next start on, in place of %s\n", u.Server, u.Package, u.New, u.Old)
-			say(a.stdout, "what the pins hold back then: broker pins diff %s\n", u.Server)
+			say(a.stdout, "to see what the pins then hold back: broker pins diff %s\n", u.Server)
 			return nil
 		},
 	}

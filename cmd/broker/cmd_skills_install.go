@@ -34,8 +34,8 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install skills from an archive, a folder, a git repository or a host",
 		Long: "Install skills into the folder custom of the config's skills: from an archive (.skill, .zip, .tar.gz), a folder, a git repository (its address, or\n" +
-			"OWNER/NAME on GitHub), or a host that lists its skills (https://host). Of a folder or repository with several skills, those that are named are\n" +
-			"installed, or with --all each; without either they are listed. Of a host, all skills or the named ones are installed. Nothing in a skill is run.\n\n" +
+			"OWNER/NAME on GitHub), or a host that lists its skills (https://host). From a folder or repository with several skills, it installs the named\n" +
+			"ones, or all with --all; without either it lists them. From a host, it installs all skills or the named ones. It runs nothing in a skill.\n\n" +
 			"A skill that breaks the standard but loads is installed with a warning; --strict refuses it.",
 		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
 			"  broker skills install https://example.com review",

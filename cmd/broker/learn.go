@@ -132,7 +132,7 @@ func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (
 			case <-hint.C:
 				if pressed != nil && len(starting(s)) > 0 {
 					a.line.Lock()
-					progress(a.stderr, "broker: a key goes on without those that are starting\n")
+					progress(a.stderr, "broker: press a key to go on without the servers that are starting\n")
 					a.line.Unlock()
 				}
 			case <-over:

@@ -30,7 +30,7 @@ func TestAKeyGoesOn(t *testing.T) {
 			writeConfig(t, file, map[string]any{"mcpServers": map[string]any{"slow": map[string]any{"command": "sh", "args": []string{"-c", "read -r line; read -r line; sleep 60"}}}})
 			var stdout bytes.Buffer
 			person, cmd := atTerminal(t, &stdout, append(tt.args, "--config", file, "--state-dir", filepath.Join(dir, "state"))...)
-			seen := readText(t, person, "a key goes on")
+			seen := readText(t, person, "press a key to go on")
 			if !strings.Contains(seen, "0 of 1 servers answered; slow starting, ") {
 				t.Errorf("the terminal shows %q", seen)
 			}

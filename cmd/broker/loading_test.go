@@ -104,7 +104,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	}
 	var notes strings.Builder
 	a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: &notes}
-	if _, err := a.load(); err != nil || !strings.Contains(notes.String(), "nobody has approved them") {
+	if _, err := a.load(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
 		t.Errorf("%v; it says %s", err, &notes)
 	}
 	in, err := postgres.Connect(db.Address(), nil)

@@ -143,7 +143,7 @@ func (p *project) notice(cfg *config.Config) string {
 	}
 	var less []string
 	if file := cfg.Broker.Profile; p.bound == "" && file != "" && p.Profile != "" && p.Profile != file {
-		less = append(less, fmt.Sprintf("only what both the profiles %q and %q have can be used here", file, p.Profile))
+		less = append(less, fmt.Sprintf("only servers and tools that are in both profiles, %q and %q, can be used here", file, p.Profile))
 	}
 	waiting := p.Enabled()
 	if len(waiting) > 0 {
@@ -158,7 +158,7 @@ func (p *project) notice(cfg *config.Config) string {
 	}
 	why := "not trusted yet"
 	if p.was {
-		why = "not as you have trusted it"
+		why = "changed since you trusted it"
 	}
 	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, shellWord(p.Path))
 }

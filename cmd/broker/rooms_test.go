@@ -97,7 +97,7 @@ func TestClientsOfADaemonInProjects(t *testing.T) {
 	eventually.True(t, "the changed server is gone", func() bool { return strings.Contains(ask(a)[2], "unknown tool") })
 	id++
 	a.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_servers","arguments":{}}}`, id))
-	if got := a.answer(t, id); !strings.Contains(got, "not as you have trusted it: run broker projects trust") {
+	if got := a.answer(t, id); !strings.Contains(got, "changed since you trusted it: run broker projects trust") {
 		t.Errorf("list_servers: %s", got)
 	}
 	if got := ask(b); got != ofB {

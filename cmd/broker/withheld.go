@@ -35,7 +35,7 @@ func withheldLine(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("set here, but not given to servers: %s; for one that needs it, write \"env\": {%q: \"${%s}\"}", strings.Join(names, ", "), names[0], names[0])
+	return fmt.Sprintf("set here, but not passed to servers: %s; for a server that needs it, write \"env\": {%q: \"${%s}\"}", strings.Join(names, ", "), names[0], names[0])
 }
 
 // checkVariables warns of variables that servers may lack.

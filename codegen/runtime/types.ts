@@ -24,7 +24,7 @@ export type ToolErrorCode =
   | 'denied' // not allowed here
   | 'unavailable' // the server cannot be reached
   | 'protocol_error' // the server did not understand
-  | 'timeout' // no answer in time; the tool may have run all the same
+  | 'timeout' // no answer in time; the tool may have run
   | 'cancelled' // the script ended first
   | 'call_limit' // too many calls in one script
   | 'quota_exceeded' // too many calls in a time

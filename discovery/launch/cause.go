@@ -65,7 +65,7 @@ var rules = []rule{
 	{find: joined(`was compiled against a different Node\.js version`, -1, 2), hint: "its package was installed with another Node.js: install it again, or start it with that one"},
 	{find: firstOf(`Could not locate the bindings file`, `No native build was found for`, `invalid ELF header`, `wrong ELF class`, `[Ee]xec format error`, `Bad CPU type in executable`),
 		hint: "its package has no program for this system: install it again, or use another version"},
-	{find: wantsNode, hint: "install the Node.js that it asks for, or pin a version of the package that supports this one: broker servers pin"},
+	{find: wantsNode, hint: "install the required Node.js, or pin a version of the package that supports this one: broker servers pin"},
 	{find: pythonError, hintOf: variableHint},
 	{find: javaError},
 	{find: nodeError, hintOf: nodeHint},

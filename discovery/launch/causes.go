@@ -87,7 +87,7 @@ func npmHint(cause string) string {
 		{"EACCES EPERM EROFS", "make the folder that it names writable for your user"},
 		{"ENOSPC", "free some disk space"},
 		{"ENOTFOUND ECONNREFUSED ECONNRESET ETIMEDOUT EAI_AGAIN ENETUNREACH ERR_SOCKET_TIMEOUT", "check the network, and npm's settings registry and proxy"},
-		{"EBADENGINE", "install the Node.js that it asks for, or pin an older version of the package: broker servers pin"},
+		{"EBADENGINE", "install the required Node.js, or pin an older version of the package: broker servers pin"},
 		{"EBADPLATFORM", "the package does not support this system"},
 		{"EINTEGRITY", "empty npm's cache: npm cache clean --force"},
 	} {

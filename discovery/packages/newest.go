@@ -114,7 +114,7 @@ func (n *npm) machine(ctx context.Context, withNPM bool) (machine, error) {
 	}
 	words := strings.Fields(out)
 	if len(words) != 4 {
-		return machine{}, errors.New("node does not say its version")
+		return machine{}, errors.New("node printed no version")
 	}
 	m := machine{node: words[0], os: words[1], cpu: words[2], libc: words[3]}
 	if withNPM {

@@ -30,11 +30,11 @@ type reviewedServer struct {
 
 // Reasons that several servers share.
 const (
-	onlyAsks   = "it only asks a service, and changes nothing there"
+	onlyAsks   = "it only queries a service and changes nothing there"
 	actsOnPage = "it acts on a page as a person would; a click or a key may send a form, but destroys nothing by itself"
-	looksAt    = "it changes what the browser shows, and nothing else"
+	looksAt    = "it only changes what the browser shows"
 	arbitrary  = "it runs code that the caller writes"
-	addsOnly   = "it adds something, and changes nothing that is there"
+	addsOnly   = "it adds something and changes nothing that exists"
 )
 
 // reviews are the most widely used servers. A tool is judged by a person, from what it
@@ -46,8 +46,8 @@ var reviews = []reviewedServer{
 		{write, looksAt, "browser_close browser_resize browser_emulate_media browser_navigate browser_navigate_back browser_hover browser_tabs browser_navigate_forward browser_tab_list browser_tab_new browser_tab_select browser_tab_close"},
 		{write, actsOnPage, "browser_click browser_type browser_press_key browser_fill_form browser_select_option browser_drag"},
 		{destructive, arbitrary, "browser_evaluate browser_run_code browser_run_code_unsafe"},
-		{destructive, "it hands files of this computer to a page", "browser_file_upload browser_drop"},
-		{destructive, "it says yes to what a page asks before it deletes", "browser_handle_dialog"},
+		{destructive, "it uploads files of this computer to a page", "browser_file_upload browser_drop"},
+		{destructive, "it confirms dialogs of a page, such as before a deletion", "browser_handle_dialog"},
 	}},
 	{"chrome-devtools-mcp", []judged{
 		{read, "it looks at a page, or waits for it", "list_pages select_page wait_for list_console_messages get_console_message list_network_requests"},
@@ -76,11 +76,11 @@ var reviews = []reviewedServer{
 		{read, "the service is asked with POST, and nothing is changed", "extract-drive-item-sensitivity-labels"},
 		{write, "it makes a draft that a person may look at; nothing is sent", "create-draft-email create-forward-draft create-reply-draft create-reply-all-draft " +
 			"create-shared-mailbox-draft create-shared-mailbox-forward-draft create-shared-mailbox-reply-draft create-shared-mailbox-reply-all-draft"},
-		{write, "it adds something to the user's own account, and nobody else hears of it", "create-mail-folder create-mail-child-folder copy-mail-message create-todo-task-list create-todo-task create-todo-linked-resource " +
+		{write, "it adds something to the user's own account and notifies nobody else", "create-mail-folder create-mail-child-folder copy-mail-message create-todo-task-list create-todo-task create-todo-linked-resource " +
 			"create-onenote-notebook create-onenote-section create-onenote-page create-onenote-section-page create-contact-folder create-contact-child-folder create-contact-in-folder create-outlook-contact " +
 			"create-calendar create-outlook-category create-excel-table create-excel-chart add-excel-table-rows"},
-		{write, "it puts off a reminder of the user's own", "snooze-calendar-event-reminder dismiss-calendar-event-reminder"},
-		{destructive, "it carries any requests, deletions too", "graph-batch"},
+		{write, "it postpones a reminder of the user", "snooze-calendar-event-reminder dismiss-calendar-event-reminder"},
+		{destructive, "it sends any requests, including deletions", "graph-batch"},
 	}},
 	{"firecrawl-mcp mcp/firecrawl", []judged{
 		{write, "it ends a browser session that a call has opened", "firecrawl_interact_stop"},
@@ -97,8 +97,8 @@ var reviews = []reviewedServer{
 		{unknown, "its transaction is read-only, but a text of several statements may leave it", "query"},
 	}},
 	{"mcp-server-sqlite mcp-server-sqlite-npx mcp/sqlite", []judged{
-		{read, "it runs a SELECT only", "read_query"},
-		{destructive, "it runs any statement, DELETE and DROP too", "write_query"},
+		{read, "it only runs a SELECT", "read_query"},
+		{destructive, "it runs any statement, including DELETE and DROP", "write_query"},
 	}},
 	{"mongodb-mcp-server mcp/mongodb", []judged{
 		{destructive, "it may drop the collection that has the new name", "rename-collection"},
@@ -128,10 +128,10 @@ var reviews = []reviewedServer{
 		{read, "it reads the repository", "git_status git_diff_unstaged git_diff_staged git_diff git_log git_show"},
 	}},
 	{"@modelcontextprotocol/server-github mcp/github", []judged{
-		{write, "a commit overwrites the file, and the one before stays in the history", "create_or_update_file push_files"},
+		{write, "a commit overwrites the file, and the history keeps the old one", "create_or_update_file push_files"},
 	}},
 	{"@zereight/mcp-gitlab mcp/gitlab", []judged{
-		{destructive, "it may delete the source branch, and cannot be taken back", "merge_merge_request"},
+		{destructive, "it may delete the source branch, and cannot be undone", "merge_merge_request"},
 		{destructive, "it changes who may overwrite a branch", "protect_branch unprotect_branch update_default_branch"},
 	}},
 	{"@modelcontextprotocol/server-slack mcp/slack", []judged{{write, addsOnly, "slack_post_message slack_reply_to_thread slack_add_reaction"}}},
@@ -140,8 +140,8 @@ var reviews = []reviewedServer{
 		{destructive, "it may remove an account", "manage-accounts"},
 	}},
 	{"mcp-server-kubernetes", []judged{
-		{destructive, "it may stop what runs in the cluster", "kubectl_scale kubectl_rollout node_management"},
-		{destructive, "it overwrites what is in the cluster", "kubectl_apply kubectl_patch install_helm_chart upgrade_helm_chart"},
+		{destructive, "it may stop workloads in the cluster", "kubectl_scale kubectl_rollout node_management"},
+		{destructive, "it overwrites resources in the cluster", "kubectl_apply kubectl_patch install_helm_chart upgrade_helm_chart"},
 		{destructive, "it runs any command", "exec_in_pod kubectl_generic"},
 	}},
 	{"n8n-mcp", []judged{
@@ -149,14 +149,14 @@ var reviews = []reviewedServer{
 		{destructive, "it runs a workflow, which may do anything", "n8n_test_workflow n8n_evaluations"},
 	}},
 	{"@stripe/mcp mcp/stripe", []judged{
-		{destructive, "a subscription that was cancelled cannot be taken up again", "cancel_subscription"},
+		{destructive, "a cancelled subscription cannot be resumed", "cancel_subscription"},
 	}},
 	{"@sentry/mcp-server mcp/sentry", []judged{
-		{write, "the issue keeps its history, and can be set back", "update_issue"},
+		{write, "the issue keeps its history and can be restored", "update_issue"},
 	}},
-	{"@antv/mcp-server-chart", []judged{{read, "it draws a picture from what it is given", "generate_spreadsheet"}}},
+	{"@antv/mcp-server-chart", []judged{{read, "it draws a picture from its arguments", "generate_spreadsheet"}}},
 	{"figma-developer-mcp", []judged{{write, "it writes pictures into a folder", "download_figma_images"}}},
-	{"argocd-mcp", []judged{{destructive, "it deletes an application, and with it what runs", "delete_application"}}},
+	{"argocd-mcp", []judged{{destructive, "it deletes an application and its workloads", "delete_application"}}},
 }
 
 // reviewed are the reviews by package, then by tool.

@@ -27,7 +27,7 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err != nil && resp.StatusCode < 300 {
-		return nil, c.failed(&AnswerError{Why: fmt.Sprintf("it broke off: %v", err)})
+		return nil, c.failed(&AnswerError{Why: fmt.Sprintf("it ended early: %v", err)})
 	}
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, utf8BOM))
 	switch {

@@ -128,13 +128,13 @@ func whyUnreadable(text []byte) string {
 		return "it is nested deeper than 10,000 levels"
 	case json.Valid(text):
 		if e := scanEnvelope(text); e.result != nil {
-			return "it has no id of a request"
+			return "its id is not that of a request"
 		}
 		return "it has neither a result nor an error"
 	case number:
-		return "it is not valid JSON, which has no NaN and no Infinity"
+		return "it is not valid JSON: it contains NaN or Infinity"
 	case depth > 0:
-		return "it is not valid JSON: it breaks off"
+		return "it is not valid JSON: it ends early"
 	}
 	return "it is not valid JSON"
 }

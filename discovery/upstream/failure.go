@@ -82,11 +82,11 @@ func (d *dialer) processHint(err error, h *hide.Hider) string {
 	case wrote == 0 && !isProcess(err):
 		return "" // the server answered, and the answer is shown
 	case wrote == 0:
-		return "it wrote nothing; in a terminal it may say more: " + d.byHand(h)
+		return "it wrote nothing; run it in a terminal to see more: " + d.byHand(h)
 	case d.stderr.Cut() || d.dropped.Cut():
-		return "by hand it prints what is missing here: " + d.byHand(h)
+		return "run it by hand to see all of its output: " + d.byHand(h)
 	case wrote > 1:
-		return launch.ByHand("broker", []string{"servers", "logs", d.cfg.Name}) + " shows all that it wrote"
+		return launch.ByHand("broker", []string{"servers", "logs", d.cfg.Name}) + " shows all of its output"
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ func TestErrorOfAProcessBeginsWithItsCause(t *testing.T) {
 	for name, c := range map[string]struct{ script, cause, hint string }{
 		"python": {`echo 'Traceback (most recent call last):
   File "server.py", line 1, in <module>
-ModuleNotFoundError: No module named '"'mcp'"'' >&2; exit 1`, "ModuleNotFoundError: No module named 'mcp' (the server process ended: exit status 1)", "broker servers logs s shows all that it wrote"},
+ModuleNotFoundError: No module named '"'mcp'"'' >&2; exit 1`, "ModuleNotFoundError: No module named 'mcp' (the server process ended: exit status 1)", "broker servers logs s shows all of its output"},
 		"library":          {`echo './x: error while loading shared libraries: libssl.so.1.1: cannot open shared object file' >&2; exit 127`, "./x: error while loading shared libraries: libssl.so.1.1", "install the library"},
 		"variable":         {`echo 'starting' >&2; echo 'Please set ACME_TOKEN' >&2; exit 1`, "Please set ACME_TOKEN (", `set ACME_TOKEN under "env"`},
 		"usage on stdout":  {`echo 'usage: server [--db FILE]'; exit 2`, "usage: server [--db FILE] (", `correct "args"`},
@@ -28,7 +28,7 @@ ModuleNotFoundError: No module named '"'mcp'"'' >&2; exit 1`, "ModuleNotFoundErr
 		"a secret":         {`echo "Error: cannot use $KEY" >&2; exit 1`, "Error: cannot use ${KEY} (", ""},
 		"a foreign secret": {`echo 'Error: https://ada:hunter22222@registry.example denied' >&2; exit 1`, "Error: https://", ""},
 		"one line":         {`echo 'no idea' >&2; exit 7`, "the server process ended: exit status 7: no idea", ""},
-		"nothing":          {`exit 7`, "the server process ended: exit status 7", "in a terminal it may say more: "},
+		"nothing":          {`exit 7`, "the server process ended: exit status 7", "run it in a terminal to see more: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -157,5 +157,5 @@ func (s *server) retire(ctx context.Context, sess *session, err error) {
 
 // errForgotten wraps the error of a session that its server has lost.
 func errForgotten(err error) error {
-	return fmt.Errorf("the server does not know the session any more: %w", err)
+	return fmt.Errorf("the server no longer knows the session: %w", err)
 }

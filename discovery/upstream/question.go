@@ -261,12 +261,12 @@ func (s *session) pagesFirst(ctx context.Context, c *liveCall, err error) error 
 		switch answer.(*mcp.ElicitResult).Action {
 		case "accept":
 		case "decline":
-			return c.refuse(hidden, "the person did not agree to that", "", false)
+			return c.refuse(hidden, "the person declined", "", false)
 		default:
 			return c.refuse(hidden, "the person closed the question without an answer", "call again when the person wants to be asked again", true)
 		}
 	}
-	return c.refuse(page, "that takes a while", "call again when the person is done there", true)
+	return c.refuse(page, "the person has not finished at that page", "call again when the person has finished", true)
 }
 
 // onLog keeps what the server logs among its output, and passes it on to the

@@ -64,7 +64,7 @@ func TestOneBadThingOverSSE(t *testing.T) {
 	call("a ping whose answer is refused", "echo", "", `{"jsonrpc":"2.0","id":5,"method":"ping"}`, answer)
 	call("data that is no message", "echo", "", "hello", "[1]", "{}", answer)
 	call("other events", "echo", "", "\n\nevent: ping\ndata: {}\n\nno colon\n\n: c\n\nevent: message\ndata: "+answer)
-	call("NaN", "echo", "no NaN and no Infinity", fakeupstream.Result(`{"x":NaN}`))
+	call("NaN", "echo", "it contains NaN or Infinity", fakeupstream.Result(`{"x":NaN}`))
 	call("nested too deep", "echo", "deeper than 10,000", fakeupstream.Result(deep))
 	call("the end", "echo", "", answer)
 	if n := puppet.Seen("initialize"); n != 1 {

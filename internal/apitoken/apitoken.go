@@ -52,10 +52,10 @@ func NewStore(docs state.Documents) Store { return Store{docs} }
 
 var (
 	// ErrTaken is the error of a name that a token has already.
-	ErrTaken = errors.New("there is a token of this name")
+	ErrTaken = errors.New("a token has this name already")
 	// ErrRevoked is the error for the name of a revoked token. The name owns stored
 	// data, runs and sessions, which a new token would get.
-	ErrRevoked = errors.New("there was a token of this name")
+	ErrRevoked = errors.New("a revoked token had this name")
 	errMany    = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
 )
 

@@ -66,7 +66,7 @@ func (k *keySet) verify(ctx context.Context, token string) (payload []byte, typ 
 	if payload := signed(jws, keys, header.KeyID); payload != nil {
 		return payload, typ, nil
 	}
-	return nil, "", errors.New("no key has signed it")
+	return nil, "", errors.New("none of the issuer's keys signed it")
 }
 
 func signed(jws *jose.JSONWebSignature, keys []jose.JSONWebKey, id string) []byte {
@@ -171,7 +171,7 @@ func (k *keySet) fetch(ctx context.Context, limit time.Duration) ([]jose.JSONWeb
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there are no keys")
+		return nil, errors.New("the issuer has no keys")
 	}
 	return keys, nil
 }

@@ -99,20 +99,20 @@ func takeOver(home, to string, own mark, busy func(dir string) bool) (note strin
 	list := movedStates(home, own)
 	same := slices.DeleteFunc(slices.Clone(list), func(m movedState) bool { return m.mark.SHA256 != own.SHA256 })
 	if len(same) == 1 && !busy(same[0].dir) && os.Rename(same[0].dir, to) == nil {
-		return fmt.Sprintf("the config was at %s: its record, pins and approvals are those of %s now", same[0].mark.Config, own.Config)
+		return fmt.Sprintf("the config has moved from %s: its record, pins and approvals now belong to %s", same[0].mark.Config, own.Config)
 	}
 	if len(list) == 0 {
 		return ""
 	}
 	last := append(same, list...)[0]
-	why := "it has another content"
+	why := "its content differs"
 	switch {
 	case len(same) > 1:
-		why = "there are several with this content"
+		why = "several have this content"
 	case len(same) == 1:
 		why = "a daemon uses it: broker daemon stop --state-dir " + last.dir
 	}
-	return fmt.Sprintf("the config %s begins anew, without record, pins and approvals.\nThose of %s, which no longer exists, are kept (%s); to go on with them, put %s in place of %s",
+	return fmt.Sprintf("the config %s starts without record, pins and approvals.\nThose of %s, which no longer exists, are kept (%s); to use them, put %s in place of %s",
 		own.Config, last.mark.Config, why, last.dir, to)
 }
 

@@ -18,14 +18,14 @@ func TestOpenStateFindsWhatMoved(t *testing.T) {
 		found bool
 		note  string
 	}{
-		{"a file", func(t *testing.T, from, to string) { rename(t, from, to) }, false, true, "its record, pins and approvals are those of"},
-		{"a folder", func(t *testing.T, from, to string) { rename(t, filepath.Dir(from), filepath.Dir(to)) }, false, true, "its record, pins and approvals are those of"},
-		{"onto another disk", func(t *testing.T, from, to string) { write(t, to, text); remove(t, from) }, false, true, "its record, pins and approvals are those of"},
+		{"a file", func(t *testing.T, from, to string) { rename(t, from, to) }, false, true, "its record, pins and approvals now belong to"},
+		{"a folder", func(t *testing.T, from, to string) { rename(t, filepath.Dir(from), filepath.Dir(to)) }, false, true, "its record, pins and approvals now belong to"},
+		{"onto another disk", func(t *testing.T, from, to string) { write(t, to, text); remove(t, from) }, false, true, "its record, pins and approvals now belong to"},
 		{"a copy", func(t *testing.T, _, to string) { write(t, to, text) }, false, false, ""},
 		{"with a change", func(t *testing.T, from, to string) {
 			remove(t, from)
 			write(t, to, `{"mcpServers": {"notes": {"command": "other"}}}`)
-		}, false, false, "begins anew"},
+		}, false, false, "starts without record"},
 		{"another one", func(t *testing.T, from, to string) {
 			remove(t, from)
 			write(t, to, `{"mcpServers": {"files": {"command": "files"}}}`)

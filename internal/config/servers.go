@@ -28,7 +28,7 @@ func (f ServerFile) Add(name string, entry Object) error {
 	}
 	return f.edit(func(data []byte, cfg *Config) ([]byte, error) {
 		if cfg.Server(name) != nil {
-			return nil, fmt.Errorf("there is a server %s already", quote(name))
+			return nil, fmt.Errorf("server %s already exists", quote(name))
 		}
 		return AddServer(data, name, entry)
 	})
@@ -72,7 +72,7 @@ func (f ServerFile) edit(change func([]byte, *Config) ([]byte, error)) error {
 		return data, refused
 	})
 	if report, ok := errors.AsType[*Report](err); ok { // not everybody who may change servers may know the path
-		return fmt.Errorf("the config is wrong, and stays as it is: line %d: %s", report.Mistakes[0].Line, report.Mistakes[0].Text)
+		return fmt.Errorf("the config is invalid and was not changed: line %d: %s", report.Mistakes[0].Line, report.Mistakes[0].Text)
 	}
 	if refused != nil { // which needs no "edit"
 		return refused

@@ -31,8 +31,8 @@ func TestServerFile(t *testing.T) {
 			return f.Add("far", EntryOf(Server{URL: "https://example.com/mcp", Headers: map[string]string{"X-Key": "${KEY}"}, Disabled: true}))
 		},
 			`"far": {"url": "https://example.com/mcp", "headers": {"X-Key": "${KEY}"}, "disabled": true}`},
-		{"a name that is taken", func(f ServerFile) error { return f.Add("notes", EntryOf(Server{Command: "x"})) }, `!there is a server "notes" already`},
-		{"a server that is disabled has its name too", func(f ServerFile) error { return f.Add("old", EntryOf(Server{Command: "x"})) }, `!there is a server "old" already`},
+		{"a name that is taken", func(f ServerFile) error { return f.Add("notes", EntryOf(Server{Command: "x"})) }, `!server "notes" already exists`},
+		{"a server that is disabled has its name too", func(f ServerFile) error { return f.Add("old", EntryOf(Server{Command: "x"})) }, `!server "old" already exists`},
 		{"nothing to run", func(f ServerFile) error { return f.Add("empty", EntryOf(Server{})) }, `!(a program to start) or "url"`},
 		{"both", func(f ServerFile) error {
 			return f.Add("both", EntryOf(Server{Command: "x", URL: "https://example.com/"}))

@@ -52,7 +52,7 @@ func (d *discovery) discover(ctx context.Context, u *url.URL) error {
 	if d.as == nil {
 		switch {
 		case d.refusal.StatusCode != http.StatusUnauthorized:
-			return fmt.Errorf("%s asks for no sign-in: it answered HTTP %d without one; if one of its tools needs one, call that tool first", d.s.Name, d.refusal.StatusCode)
+			return fmt.Errorf("%s requires no sign-in: it answered HTTP %d without one; if one of its tools needs one, call that tool first", d.s.Name, d.refusal.StatusCode)
 		case d.s.Client.ID == "":
 			return fmt.Errorf(`%s does not say where to sign in (%w): give it credentials in its "headers" instead`, d.s.Name, prmErr)
 		}

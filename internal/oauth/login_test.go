@@ -200,7 +200,7 @@ func TestServersWithoutASignIn(t *testing.T) {
 			if r.URL.Path != "/mcp" {
 				http.NotFound(w, r)
 			}
-		}, "asks for no sign-in: it answered HTTP 200"},
+		}, "requires no sign-in: it answered HTTP 200"},
 		{"keys only", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/mcp" {
 				http.NotFound(w, r)

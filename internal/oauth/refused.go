@@ -124,6 +124,6 @@ func (h *handler) keep(ctx context.Context, about subject, resp *http.Response) 
 		return
 	}
 	if err := h.m.store.keepChallenge(ctx, h.key, c); err != nil {
-		h.m.log.Warn("cannot keep where a server wants a sign-in", "server", h.s.Name, "err", err)
+		h.m.log.Warn("cannot store a server's request for a sign-in", "server", h.s.Name, "err", err)
 	}
 }

@@ -70,7 +70,7 @@ var knowAuthority = func() string {
 	if systemList {
 		return "add the authority to the certificates that this system trusts"
 	}
-	return "set SSL_CERT_FILE to a file that has the authority's certificate (PEM) in the environment of the broker, and start the broker again (broker daemon restart)"
+	return "set SSL_CERT_FILE to a file with the authority's certificate (PEM) in the environment of the broker, and start the broker again (broker daemon restart)"
 }()
 
 // invalid returns why a certificate is not valid.

@@ -8,7 +8,7 @@ import "strings"
 // entryNames are the exports that represent the whole program.
 var entryNames = set("default main run")
 
-const noExports = "module and exports of Node are not here; end with return, or export default a function"
+const noExports = "Node's module and exports do not exist here; end with return, or export default a function"
 
 // commonJS rewrites module.exports = f to an export default, and require.main ===
 // module to true.

@@ -175,17 +175,17 @@ func approvalOf(entry json.RawMessage) *Approval {
 func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why string, err error) {
 	yes, err = approval(switches, p.Name)
 	if err != nil {
-		return nil, "", fmt.Errorf("read what was approved of plugin %s: %w", p.Name, err)
+		return nil, "", fmt.Errorf("read the approval of plugin %s: %w", p.Name, err)
 	}
 	if yes == nil {
-		return nil, "nobody has approved them", nil
+		return nil, "they are not approved", nil
 	}
 	digest, err := p.Digest()
 	if err != nil {
 		return nil, err.Error(), nil // files cannot be read
 	}
 	if digest != yes.Digest {
-		return nil, "the plugin is not what was approved", nil
+		return nil, "the plugin has changed since its approval", nil
 	}
 	return yes, "", nil
 }

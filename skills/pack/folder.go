@@ -172,7 +172,7 @@ func (v *visitor) visitLinked() error {
 		v.linked = v.linked[1:]
 		v.above = l.above
 		if !v.measure(l) {
-			if err := v.leftOut(l.name, "leads to more than there is room for"); err != nil {
+			if err := v.leftOut(l.name, "leads to too much content"); err != nil {
 				return err
 			}
 			continue

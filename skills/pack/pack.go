@@ -277,11 +277,11 @@ func wrapper(root *os.Root, mark Mark) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "", refuse("archive_no_skill_md", "there is no %s in it, neither at its top nor in one folder", mark.Name)
+		return "", refuse("archive_no_skill_md", "it has no %s at its top or in its only folder", mark.Name)
 	case len(found) > 1:
 		return "", refuse("archive_multiple_skills", "it holds more than one: %s; give them one by one", strings.Join(found, ", "))
 	case len(entries) > 1:
-		return "", refuse("archive_bad_entry", "other things stand beside the folder %s: put everything into it", found[0])
+		return "", refuse("archive_bad_entry", "there are other files beside the folder %s: put everything into it", found[0])
 	}
 	return found[0], nil
 }

@@ -21,7 +21,7 @@ func (p Permit) MayStart() error {
 		return err
 	}
 	if digest != p.Digest {
-		return &Error{"changed", fmt.Sprintf("plugin %q is not what was approved: broker plugins approve %s", now.Name, now.Name)}
+		return &Error{"changed", fmt.Sprintf("plugin %q has changed since its approval: broker plugins approve %s", now.Name, now.Name)}
 	}
 	return nil
 }

@@ -249,7 +249,7 @@ func (p *Plugin) readSkills(root *os.Root, m *manifest) {
 		case err == nil && path.Base(dir) == skills.FileName:
 			p.skillDirs[i] = path.Dir(dir)
 		case !m.whole() || i > 0: // many plugins have no folder of skills
-			p.problem(ManifestFile, "missing_skills", `"skills" names %q, and there is no such folder`, dir)
+			p.problem(ManifestFile, "missing_skills", `"skills" names %q, but there is no such folder`, dir)
 		case len(p.skillDirs) == 1 && isFile(root, skills.FileName):
 			p.skillDirs[i] = "."
 		}

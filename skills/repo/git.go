@@ -239,7 +239,7 @@ func (g *git) contents(ctx context.Context, blobs []blob, read func(b blob, r *b
 				return fmt.Errorf("read %s: %w", b.path, err)
 			}
 			if want := fmt.Sprintf("%s blob %d\n", b.id, b.size); head != want {
-				return refuse("fetch_failed", "git has %.80q where %s should be", head, b.path)
+				return refuse("fetch_failed", "git printed %.80q in place of %s", head, b.path)
 			}
 			if err := read(b, r); err != nil {
 				return err
@@ -267,7 +267,7 @@ func (b blob) write(root *os.Root, r *bufio.Reader, got *Fetched) error {
 	}
 	f, err := root.OpenFile(local, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return refuse("bad_repository", "%q is there twice, or differs from another file by case only", b.path)
+		return refuse("bad_repository", "%q occurs twice, or differs from another file only by case", b.path)
 	}
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (g *git) resolve(ctx context.Context, l *listing, commit, folder string) er
 				found, err := g.copyTarget(ctx, l, commit, b.path, real)
 				if e, ok := errors.AsType[*Error](err); ok && e.Code == "repository_too_large" {
 					*l = before
-					why = "leads to more than there is room for"
+					why = "leads to too much content"
 				} else if err != nil {
 					return err
 				} else if !found {
@@ -149,7 +149,7 @@ func makeLinks(root *os.Root, links []link, got *Fetched) error {
 		}
 		if err := root.Symlink(filepath.FromSlash(l.to), local); err != nil {
 			if _, there := root.Lstat(local); there == nil {
-				return refuse("bad_repository", "%q is there twice, or differs from another file by case only", l.path)
+				return refuse("bad_repository", "%q occurs twice, or differs from another file only by case", l.path)
 			}
 			got.leftOut(l.path, "cannot be made on this system")
 			continue

@@ -102,7 +102,7 @@ func TestLinksToTooMuchAreLeftOut(t *testing.T) {
 	if diff := cmp.Diff([]string{"SKILL.md", "few/x.md"}, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{`link "many" is left out: it leads to more than there is room for`}, got.Notes); diff != "" {
+	if diff := cmp.Diff([]string{`link "many" is left out: it leads to too much content`}, got.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }

@@ -48,7 +48,7 @@ func (g *git) list(ctx context.Context, s Source, commit string, set Options, go
 	if folder == "." {
 		folder = ""
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, refuse("repository_too_large", "listing its files took more than %s: name the folder of it that is wanted, with --folder", listTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, refuse("repository_too_large", "listing its files took more than %s: name the folder to fetch with --folder", listTimeout))
 	defer cancel()
 	l := &listing{set: set, got: got}
 	err := g.listTree(ctx, l, commit, "", folder)
@@ -103,7 +103,7 @@ func (l *listing) entry(line, at, real string) error {
 	}
 	if fields[0] == "040000" {
 		if l.folders++; l.folders > l.set.Files {
-			return refuse("repository_too_large", "it has more than %d folders: name the folder of it that is wanted, with --folder", l.set.Files)
+			return refuse("repository_too_large", "it has more than %d folders: name the folder to fetch with --folder", l.set.Files)
 		}
 		return nil
 	}
@@ -114,7 +114,7 @@ func (l *listing) entry(line, at, real string) error {
 // add adds the entry with these fields at real in the repository, to be stored at name.
 func (l *listing) add(fields []string, name, real string) error {
 	if l.seen++; l.seen > l.set.Files {
-		return refuse("repository_too_large", "it has more than %d files: name the folder of it that is wanted, with --folder", l.set.Files)
+		return refuse("repository_too_large", "it has more than %d files: name the folder to fetch with --folder", l.set.Files)
 	}
 	switch fields[0] {
 	case "160000":
@@ -127,10 +127,10 @@ func (l *listing) add(fields []string, name, real string) error {
 	}
 	n, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
-		return refuse("fetch_failed", "git does not say how large %q is", name)
+		return refuse("fetch_failed", "git reports no size for %q", name)
 	}
 	if l.total += n; l.total > l.set.Bytes || n > l.set.Bytes {
-		return refuse("repository_too_large", "its files have more than %d MiB: name the folder of it that is wanted, with --folder", l.set.Bytes>>20)
+		return refuse("repository_too_large", "its files have more than %d MiB: name the folder to fetch with --folder", l.set.Bytes>>20)
 	}
 	b := blob{id: fields[2], path: name, real: real, executable: fields[0] == "100755", size: n}
 	if fields[0] == "120000" {
@@ -153,7 +153,7 @@ func readEntry(r *bufio.Reader) (string, error) {
 		case c == 0:
 			return string(line), nil
 		case len(line) == maxEntryBytes:
-			return "", refuse("bad_repository", "it has a file whose path has more than %d bytes", maxEntryBytes)
+			return "", refuse("bad_repository", "the path of a file has more than %d bytes", maxEntryBytes)
 		}
 		line = append(line, c)
 	}

@@ -38,7 +38,8 @@ type LintOptions struct {
 // Lint reports probable mistakes in the skill at path, as ReadPath takes it,
 // beyond the rules of the standard: links that lead nowhere, files that nothing
 // leads to, a description that does not say when, tools that are not there, a
-// workflow that cannot end. The codes are dangling_reference, reference_escape,
+// workflow that cannot end. What is about a subskill begins with [subskill:NAME].
+// The codes are dangling_reference, reference_escape,
 // workflow_invalid, which are errors, and orphan_file, description_short,
 // description_when, body_tokens, unknown_tool, and workflow_ with the code of a
 // workflow.Remark.
@@ -74,8 +75,12 @@ func Lint(path string, o *LintOptions) ([]Diagnostic, error) {
 	}
 	list = append(list, lintLinks(files, text)...)
 	list = append(list, lintTools(doc, text, o.KnownTool)...)
-	list = append(list, lintWorkflow(files, o.KnownTool)...)
-	return append(list, lintOrphans(files, text)...), nil
+	w, err := readWorkflow(files)
+	if err != nil {
+		list = append(list, Diagnostic{"workflow_invalid", Error, "", oneLineOf(err), 0})
+	}
+	list = append(list, lintWorkflow(w, files, o.KnownTool)...)
+	return append(list, lintOrphans(w, files, text)...), nil
 }
 
 // lintLinks checks the links of a text to files, outside of code blocks.
@@ -142,12 +147,8 @@ func lintTools(doc *Doc, text string, known func(id string) bool) []Diagnostic {
 	return list
 }
 
-// lintWorkflow judges the workflow.json, if there is one.
-func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic) {
-	w, err := readWorkflow(files)
-	if err != nil {
-		return []Diagnostic{{"workflow_invalid", Error, "", oneLineOf(err), 0}}
-	}
+// lintWorkflow judges the workflow.json, if there is one that can be read.
+func lintWorkflow(w *workflow.Workflow, files fs.FS, known func(id string) bool) (list []Diagnostic) {
 	if w == nil {
 		return nil
 	}
@@ -158,12 +159,18 @@ func lintWorkflow(files fs.FS, known func(id string) bool) (list []Diagnostic) {
 		}
 		list = append(list, Diagnostic{"workflow_" + strings.ReplaceAll(r.Code, "-", "_"), Warning, "", where + ": " + r.Message, 0})
 	}
+	for _, file := range w.Files() {
+		if _, err := fs.Stat(files, path.Clean(file)); err != nil {
+			list = append(list, Diagnostic{"dangling_reference", Error, "", "there is no file " + quoted(file) + " that a topic of " + workflow.FileName + " names", 0})
+		}
+	}
 	return list
 }
 
 // lintOrphans finds files that neither the text, nor the workflow, nor another
-// Markdown file of the skill mentions.
-func lintOrphans(files fs.FS, text string) []Diagnostic {
+// Markdown file of the skill mentions. One in a folder with the name of a
+// subskill belongs to that.
+func lintOrphans(w *workflow.Workflow, files fs.FS, text string) []Diagnostic {
 	list, _ := walk(files)
 	for _, f := range list {
 		if (path.Ext(f.Path) == ".md" || f.Path == workflow.FileName) && f.Size < MaxFileBytes {
@@ -178,7 +185,13 @@ func lintOrphans(files fs.FS, text string) []Diagnostic {
 		if !inFolder || strings.Contains(text, path.Base(f.Path)) {
 			continue
 		}
-		found = append(found, Diagnostic{"orphan_file", Warning, "", "nothing mentions " + quoted(f.Path) + ": name it in " + FileName + " or take it out", 0})
+		mark := ""
+		for folder := range strings.SplitSeq(path.Dir(f.Path), "/") {
+			if w != nil && slices.Contains(w.Subskills(), folder) {
+				mark = "[subskill:" + folder + "] "
+			}
+		}
+		found = append(found, Diagnostic{"orphan_file", Warning, "", mark + "nothing mentions " + quoted(f.Path) + ": name it in " + FileName + " or take it out", 0})
 	}
 	return found
 }

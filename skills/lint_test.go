@@ -47,6 +47,10 @@ func TestLintOfSkills(t *testing.T) {
 		{"a workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n",
 			"workflow.json": `{"start": "a", "steps": {"a": {"action": {"tool": "gone__tool"}, "prompt": "x", "next": [{"when": {"path": "answer", "exists": true}, "to": "skill:b"}, {"to": "a"}]}}}`},
 			[]string{"0 workflow_cycle_guard", "0 workflow_unknown_tool"}},
+		{"a composite workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n", "references/a.md": "x", "references/fix/b.md": "x", "references/fixed/c.md": "x",
+			"workflow.json": `{"start": "a", "steps": {"a": {"next": "topic:t"}}, "subskills": {"fix": {"workflow": {"start": "a", "steps": {"a": {}, "b": {}}}}},
+				"topics": {"t": {"file": "references/a.md"}, "u": {"label": "more", "file": "references/gone.md"}}}`},
+			[]string{"0 workflow_unreachable_step [subskill:fix]", "0 workflow_unused_subskill [subskill:fix]", "0 dangling_reference", "0 orphan_file [subskill:fix]", "0 orphan_file"}},
 		{"a wrong workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n", "workflow.json": `{"start": "a"}`}, []string{"0 workflow_invalid"}},
 	} {
 		got, err := skills.Lint(folder(t, "review", c.files), &skills.LintOptions{KnownTool: known})
@@ -55,7 +59,11 @@ func TestLintOfSkills(t *testing.T) {
 		}
 		var codes []string
 		for _, d := range got {
-			codes = append(codes, fmt.Sprintf("%d %s", d.Line, d.Code))
+			mark := ""
+			if strings.Contains(d.Message, "[subskill:fix]") {
+				mark = " [subskill:fix]"
+			}
+			codes = append(codes, fmt.Sprintf("%d %s%s", d.Line, d.Code, mark))
 		}
 		if diff := cmp.Diff(c.want, codes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%v", c.name, diff, got)

@@ -82,7 +82,7 @@ func (v *Virtual) check() error {
 			problems = append(problems, errors.New("a tool has no name"))
 		case seen[t.Name]:
 			problems = append(problems, fmt.Errorf("two tools are called %s", quoted(t.Name)))
-		case v.Workflow != nil && (t.Name == workflow.ToolStart || t.Name == workflow.ToolAdvance):
+		case v.Workflow != nil && slices.Contains(v.Workflow.Tools(), t.Name):
 			problems = append(problems, fmt.Errorf("tool %s has the name of one of the workflow", quoted(t.Name)))
 		case t.Handler == nil:
 			problems = append(problems, fmt.Errorf("tool %s has no handler", quoted(t.Name)))

@@ -8,11 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
-// maxWorkflowBytes bounds a workflow.json.
-const maxWorkflowBytes = 1 << 20
+// maxWorkflowBytes bounds a workflow.json, maxTopicsBytes the names of topics in
+// the description of a tool.
+const (
+	maxWorkflowBytes = 1 << 20
+	maxTopicsBytes   = 1000
+)
 
 // Workflow is the skill's workflow: one that is defined in Go, or that of its
 // workflow.json as it is now. It is nil if there is none; an error says what is
@@ -44,10 +49,26 @@ func (s *Skill) AllTools() []Tool {
 	if err != nil || w == nil {
 		return list
 	}
-	return append(list,
-		Tool{Name: workflow.ToolStart, Description: "Begin the workflow.", InputSchema: w.Params()},
-		Tool{Name: workflow.ToolAdvance, Description: "Answer a step of the workflow.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"session":{"type":"string"},"answer":{}},"required":["session"]}`)})
+	for _, name := range w.Tools() {
+		list = append(list, workflowTool(w, name))
+	}
+	return list
+}
+
+// workflowTool is a tool of a workflow.
+func workflowTool(w *workflow.Workflow, name string) Tool {
+	switch name {
+	case workflow.ToolStart:
+		return Tool{Name: name, Description: "Begin the workflow.", InputSchema: w.Params()}
+	case workflow.ToolAdvance:
+		return Tool{Name: name, Description: "Answer a step of the workflow.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"session":{"type":"string"},"answer":{}},"required":["session"]}`)}
+	case workflow.ToolTopic:
+		return Tool{Name: name, Description: "Look up a topic: " + gate.Cut(strings.Join(w.Topics(), ", "), maxTopicsBytes) + ".",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
+	}
+	subskill := strings.TrimSuffix(name, "/"+workflow.ToolStart)
+	return Tool{Name: name, Description: "Begin only the subskill " + subskill + ".", InputSchema: w.SubskillParams(subskill)}
 }
 
 // judgeWorkflow reports that the workflow.json beside a SKILL.md cannot be run.

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,27 @@ func workflowUse(k *skills.Skill) string {
 	if w == nil {
 		return ""
 	}
-	return `
+	var use strings.Builder
+	use.WriteString(`
 This skill is a workflow. call_skill_tool with tool "start"` + withInput(w.Params()) +
-		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`
+		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`)
+	for _, s := range w.Subskills() {
+		fmt.Fprintf(&use, "\nTool %q%s begins only that part.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
+	}
+	for i, t := range w.Topics() {
+		if i == 0 {
+			use.WriteString("\nTool \"topic\" with input {\"name\"} looks up one of:")
+		}
+		use.WriteString("\n- " + t)
+		if label := gate.Line(w.TopicLabel(t)); label != "" {
+			use.WriteString(": " + gate.Cut(label, maxLabelBytes))
+		}
+	}
+	return use.String()
 }
+
+// maxLabelBytes bounds what is said of a topic.
+const maxLabelBytes = 200
 
 func withInput(schema json.RawMessage) string {
 	if len(schema) == 0 {
@@ -112,6 +130,14 @@ func (x *running) forCall(e *engine, k *skills.Skill) *workflow.Engine {
 			}
 			return value, nil
 		}
+		o.Read = func(ctx context.Context, path string) (string, error) {
+			text, err := readWhole(k.With(ctx), path, skills.MaxFileBytes)
+			x.f.noteRead(k, x.Request.Client, path, len(text), err)
+			if err != nil {
+				return "", skillFailure(err)
+			}
+			return text, nil
+		}
 		if t := x.Request.Talker; t != nil && t.Capabilities().Form && !x.o.NoForms {
 			o.Ask = func(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
 				who := gate.Speaker("Skill", k.Ref) + ", " + gate.Speaker("step", f.Step) + ", asks:"
@@ -137,8 +163,8 @@ func askForm(ctx context.Context, t upstream.Talker, f workflow.Form) (workflow.
 // errNoWorkflowTool means that a tool is none of a workflow.
 var errNoWorkflowTool = errors.New("no tool of a workflow")
 
-// ofWorkflow answers start and advance of a skill that has a workflow,
-// unless it has tools of these names that are defined in Go.
+// ofWorkflow answers the tools of a workflow for a skill that has one, unless it
+// has tools of these names that are defined in Go.
 func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, input json.RawMessage) (json.RawMessage, error) {
 	if definesTool(k, c.tool) {
 		return nil, errNoWorkflowTool
@@ -153,6 +179,9 @@ func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, 
 	kept := x.f.engines.of(c.reader.owner, k, w, x.o, x.f.log)
 	e := x.forCall(kept, k)
 	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
+	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok && slices.Contains(w.Subskills(), subskill) {
+		return answer(e.StartSubskill(ctx, subskill, startParams(w.SubskillParams(subskill), input)))
+	}
 	switch c.tool {
 	case workflow.ToolStart:
 		return answer(e.Start(ctx, startParams(w.Params(), input)))
@@ -162,8 +191,29 @@ func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, 
 			return nil, err
 		}
 		return answer(r)
+	case workflow.ToolTopic:
+		if len(w.Topics()) > 0 {
+			name, err := topicName(input)
+			if err != nil {
+				return nil, err
+			}
+			return answer(e.Topic(ctx, name))
+		}
 	}
 	return nil, errNoWorkflowTool
+}
+
+// topicName reads the input of the tool topic.
+func topicName(input json.RawMessage) (string, error) {
+	const use = `the input of topic is {"name": "…"}`
+	a, err := surface.ParseArguments(input, "name")
+	if err == nil {
+		err = a.Only("name", "topic")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w; %s", err, use)
+	}
+	return cmp.Or(a.Text("name"), a.Text("topic")), nil
 }
 
 // definesTool reports whether a skill has a tool of that name that is defined in

@@ -51,7 +51,7 @@ func fits(value json.RawMessage) error {
 
 // ofKind is what the value of an event is, as errors say it.
 var ofKind = map[EventKind]string{
-	Started: "the params", Acting: "the input of the action", Failed: "why the action failed", Acted: "the result of the action",
+	Started: "the params", Entered: "the params of the subskill", Acting: "the input of the action", Failed: "why the action failed", Acted: "the result of the action",
 	Answered: "the answer", Redirected: "the input of the skill", Ended: "the result of the workflow",
 }
 

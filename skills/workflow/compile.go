@@ -18,14 +18,15 @@ import (
 type Workflow struct {
 	def    *Definition
 	digest string
-	params *jsoncheck.Schema
-	steps  map[string]*node
+	areas  map[string]*area // by name; that of the workflow itself is ""
+	steps  map[string]*node // by their full names
 }
 
 // A node is a step in its workflow.
 type node struct {
 	Step   // with a Next that is resolved
-	name   string
+	area   *area
+	name   string          // in full, such as doctor/diagnose
 	asks   Prompt          // the questions that the prompt consists of, or nil
 	schema json.RawMessage // of the answer, also if it is that of the questions
 	answer *jsoncheck.Schema
@@ -73,29 +74,17 @@ func New(d *Definition) (*Workflow, error) {
 }
 
 func compile(d *Definition) (*Workflow, error) {
-	c := &compiler{w: &Workflow{def: d, steps: map[string]*node{}}}
-	c.w.params = c.schema(d.Params, "params")
-	if len(d.Result) > 0 && !json.Valid(d.Result) {
-		c.fail("result is invalid JSON")
-	}
-	if _, ok := d.Steps[d.Start]; !ok {
-		c.fail("start: there is no step %q%s", d.Start, near(d.Start, slices.Collect(maps.Keys(d.Steps))))
-	}
-	if len(d.Steps) > maxSteps {
+	c := &compiler{w: &Workflow{def: d, areas: map[string]*area{}, steps: map[string]*node{}}}
+	c.area(&area{def: d})
+	c.subskills(d)
+	c.topics(d)
+	if len(c.w.steps) > maxSteps {
 		c.fail("there are more than %d steps", maxSteps)
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.Steps)) {
-		switch s := d.Steps[name]; {
-		case s == nil:
-			c.fail("step %q is null: a step that does nothing is {}", name)
-		case name == "" || name == End || name == Self || strings.ContainsAny(name, "/:."):
-			c.fail("%q cannot be a step: it needs a name without dots, slashes and colons, other than %q and %q", name, End, Self)
-		default:
-			c.w.steps[name] = newNode(name, s)
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.w.steps)) {
-		c.step(name, c.w.steps[name])
+		n := c.w.steps[name]
+		c.of = n.area
+		c.step(name, n)
 	}
 	if len(c.problems) > 0 {
 		return nil, errors.Join(c.problems...)
@@ -110,8 +99,8 @@ func compile(d *Definition) (*Workflow, error) {
 }
 
 // newNode resolves where a step leads.
-func newNode(name string, s *Step) *node {
-	n := &node{Step: *s, name: name}
+func newNode(a *area, name string, s *Step) *node {
+	n := &node{Step: *s, area: a, name: a.prefix() + name}
 	n.Next = slices.Clone(s.Next)
 	for i := range n.Next {
 		n.Next[i].To = n.target(n.Next[i].To)
@@ -127,12 +116,15 @@ func newNode(name string, s *Step) *node {
 	return n
 }
 
-// target is where a target of the step leads.
+// target is where a target of the step leads, a step by its full name.
 func (n *node) target(to string) string {
-	if to == Self {
+	switch {
+	case to == Self:
 		return n.name
+	case to == "" || to == End || isElsewhere(to):
+		return to
 	}
-	return to
+	return n.area.prefix() + to
 }
 
 // Digest tells one definition from another. What its functions do is not in it:
@@ -145,11 +137,12 @@ func (w *Workflow) Params() json.RawMessage { return w.def.Params }
 // A compiler makes a Workflow and collects what is wrong.
 type compiler struct {
 	w        *Workflow
+	of       *area // that is looked at
 	problems []error
 }
 
 func (c *compiler) fail(format string, args ...any) {
-	c.problems = append(c.problems, fmt.Errorf(format, args...))
+	c.problems = append(c.problems, fmt.Errorf("%s%w", c.of.mark(), fmt.Errorf(format, args...)))
 }
 
 // schema compiles one of what.
@@ -205,15 +198,24 @@ func (c *compiler) step(name string, n *node) {
 
 // branch checks one of a step.
 func (c *compiler) branch(name string, b Branch) {
-	skill, isSkill := strings.CutPrefix(b.To, toSkill)
+	kind, what, _ := strings.Cut(b.To, ":")
 	switch {
-	case isSkill && skill == "":
-		c.fail("step %q leads to %q, which names no skill", name, b.To)
-	case !isSkill && b.To != End && c.w.steps[b.To] == nil:
-		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(b.To, slices.Collect(maps.Keys(c.w.steps))))
+	case !isElsewhere(b.To):
+		if b.To != End && c.w.steps[b.To] == nil {
+			to := strings.TrimPrefix(b.To, c.of.prefix())
+			c.fail("step %q leads to %q, which does not exist%s", name, to, near(to, slices.Collect(maps.Keys(c.of.def.Steps))))
+		}
+	case what == "":
+		c.fail("step %q leads to %q, which names no %s", name, b.To, kind)
+	case kind+":" == toSubskill && c.of.name != "":
+		c.fail("step %q leads to %q: a subskill leads neither to itself nor to another one; go on with a step, or end with %q", name, b.To, End)
+	case kind+":" == toSubskill && c.w.areas[what] == nil:
+		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(what, c.w.Subskills()))
+	case kind+":" == toTopic && c.w.def.Topics[what] == nil:
+		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(what, c.w.Topics()))
 	}
-	if len(b.With) > 0 && !isSkill {
-		c.fail("step %q: the branch for %q has a with, which only a skill uses", name, b.To)
+	if len(b.With) > 0 && kind+":" != toSkill && kind+":" != toSubskill {
+		c.fail("step %q: the branch for %q has a with, which only a skill uses, or a subskill", name, b.To)
 	} else if len(b.With) > 0 && !json.Valid(b.With) {
 		c.fail("step %q: the with of the branch for %q is invalid JSON", name, b.To)
 	}

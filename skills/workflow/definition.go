@@ -27,8 +27,11 @@ const (
 	// DefaultVisits is how often a step may be visited if it does not say.
 	DefaultVisits = 10
 
-	// toSkill begins a target that is another skill, which ends the workflow.
-	toSkill = "skill:"
+	// toSubskill, toTopic and toSkill begin targets that are no steps: the workflow
+	// that leads to one ends there.
+	toSubskill = "subskill:"
+	toTopic    = "topic:"
+	toSkill    = "skill:"
 
 	maxSteps = 500
 )
@@ -52,6 +55,12 @@ type Definition struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	// Steps by name. Names have no dots, slashes or colons.
 	Steps map[string]*Step `json:"steps"`
+	// Subskills are workflows that a step may lead to as "subskill:NAME", and that
+	// can be started by themselves. They have no subskills and topics of their own.
+	Subskills map[string]*Subskill `json:"subskills,omitempty"`
+	// Topics are texts that a step may lead to as "topic:NAME", which ends the
+	// session with the text, and that can be looked up at any time.
+	Topics map[string]*Topic `json:"topics,omitempty"`
 	// Result is a template of the answer at the end; nil means the last answer.
 	Result json.RawMessage `json:"result,omitempty"`
 }
@@ -105,13 +114,14 @@ type Action struct {
 // out. Such an action runs again only when the model asks for that.
 var ErrUnsure = errors.New("it may have been done")
 
-// A Branch goes to a target if its condition holds: a step, End, Self, or
-// "skill:NAME" for another skill.
+// A Branch goes to a target if its condition holds: a step, End, Self,
+// "subskill:NAME", "topic:NAME", or "skill:NAME" for another skill.
 type Branch struct {
 	To string `json:"to"`
 	// When is nil if it always holds.
 	When *Condition `json:"when,omitempty"`
-	// With is a template of the input for another skill.
+	// With is a template of the params of a subskill, instead of those that the
+	// subskill declares, or of the input for another skill.
 	With json.RawMessage `json:"with,omitempty"`
 }
 

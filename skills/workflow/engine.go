@@ -58,16 +58,20 @@ type Options struct {
 	Call func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error)
 	// Ask puts forms to the user; nil leaves all questions to the model.
 	Ask AskFunc
+	// Read reads a file of the skill, for topics.
+	Read func(ctx context.Context, path string) (string, error)
 	// Sessions keeps the events; nil keeps them in memory.
 	Sessions Sessions
 	// Observe is called with each event after it was kept, and waited for.
 	Observe func(session string, e Event)
 }
 
-// The tools under which a skill offers its workflow to a model.
+// The tools under which a skill offers its workflow to a model; SUBSKILL/start
+// starts a subskill.
 const (
 	ToolStart   = "start"
 	ToolAdvance = "advance"
+	ToolTopic   = "topic" // if there are topics
 )
 
 // An Engine runs one workflow. It may be used by several goroutines; calls for one
@@ -163,12 +167,16 @@ func (e *Engine) hold(ctx context.Context, id string) (release func(), err error
 // Start begins a session. Params that do not have the right form are a result
 // with Retry, and no session.
 func (e *Engine) Start(ctx context.Context, params json.RawMessage) Result {
+	return e.start(ctx, e.w.areas[""], params)
+}
+
+func (e *Engine) start(ctx context.Context, a *area, params json.RawMessage) Result {
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
 	err := fits(params)
 	if err == nil {
-		err = e.w.params.Check(params)
+		err = a.params.Check(params)
 	}
 	if err != nil {
 		return failed("", "", true, "params: %s", err)
@@ -182,8 +190,8 @@ func (e *Engine) Start(ctx context.Context, params json.RawMessage) Result {
 		return failed("", "", true, "cannot keep the session: %s", err)
 	}
 	defer release()
-	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble()}
-	if err := r.add(Event{Kind: Started, Value: params, Digest: e.w.digest}); err != nil {
+	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble(a)}
+	if err := r.add(Event{Kind: Started, Step: a.name, Value: params, Digest: e.w.digest}); err != nil {
 		return *r.unkept(err)
 	}
 	return r.proceed(ctx)
@@ -230,12 +238,14 @@ func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
 		return failed(id, reply.Step, false, "the session is over: start another one")
 	case st.digest != e.w.digest:
 		return failed(id, st.at, false, "the workflow has been changed since this session began, and what was answered may mean something else now: start another session")
+	case e.w.areas[st.area] == nil || st.at != "" && n == nil:
+		return failed(id, st.at, false, "the session is damaged: start another one")
 	case reply.Step != "" && st.at != "" && reply.Step != st.at:
 		return failed(id, st.at, true, "the session is at step %q, not at %q%s", st.at, reply.Step, e.hint(reply.Step))
 	case !st.waiting: // an action failed, or the process ended in between
 		return r.proceed(ctx)
 	case len(reply.Answer) == 0 && (reply.Step == "" || n.schema != nil):
-		r.preamble = e.w.preamble() // the model may have lost it
+		r.preamble = e.w.preamble(e.w.areas[st.area]) // the model may have lost it
 		return r.prompt()
 	}
 	if len(reply.Answer) > 0 {

@@ -13,37 +13,49 @@ import (
 // A Remark is something in a workflow that is probably a mistake.
 type Remark struct {
 	// Code is one of unreachable-step, no-end, cycle-guard, unknown-tool,
-	// unknown-value, branch-without-else.
-	Code    string `json:"code"`
-	Step    string `json:"step"` // empty for the result
+	// unknown-value, branch-without-else, duplicate-subskill, duplicate-topic,
+	// unused-subskill, unused-topic, subskill-params.
+	Code string `json:"code"`
+	Step string `json:"step"` // empty for what is in no step
+	// Message begins with [subskill:NAME] if it is about a subskill.
 	Message string `json:"message"`
 }
 
 // A linter collects remarks.
 type linter struct {
 	w    *Workflow
+	of   *area // that is looked at
 	list []Remark
 }
 
 func (l *linter) report(code, step, format string, args ...any) {
-	l.list = append(l.list, Remark{code, step, fmt.Sprintf(format, args...)})
+	l.list = append(l.list, Remark{code, step, l.of.mark() + fmt.Sprintf(format, args...)})
 }
 
 // Lint reports probable mistakes of a workflow, sorted by step. knownTool reports
 // whether a tool exists; nil means that all do.
 func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 	l := &linter{w: w}
-	reached := w.follows(w.steps[w.def.Start])
-	reached[w.def.Start] = true
+	reached := map[string]bool{}
+	for _, a := range w.areas { // each can be started by itself
+		start := a.prefix() + a.def.Start
+		reached[start] = true
+		maps.Copy(reached, w.follows(w.steps[start]))
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.steps)) {
 		n := w.steps[name]
+		l.of = n.area
 		l.ways(name, n, reached)
 		if a := n.Action; a != nil && a.Run == nil && knownTool != nil && !knownTool(a.Tool) {
 			l.report("unknown-tool", name, "there is no tool %s", a.Tool)
 		}
 		l.values(name, n.paths())
 	}
-	l.values("", variables(string(w.def.Result)))
+	for _, name := range slices.Sorted(maps.Keys(w.areas)) {
+		l.of = w.areas[name]
+		l.values("", variables(string(l.of.def.Result)))
+	}
+	l.composite()
 	return l.list
 }
 
@@ -64,19 +76,27 @@ func (l *linter) ways(name string, n *node, reached map[string]bool) {
 	}
 }
 
-// follows are the steps that can come after one, and End, which another skill is
-// too.
+// leadsTo are the targets of a step.
+func (n *node) leadsTo() []string {
+	targets := append(slices.Clone(n.Targets), n.OnMaxVisits)
+	for _, b := range n.Next {
+		targets = append(targets, b.To)
+	}
+	return targets
+}
+
+// follows are the steps that can come after one, and End, which another skill and
+// a topic are too. A subskill is its first step.
 func (w *Workflow) follows(n *node) map[string]bool {
 	seen := map[string]bool{}
 	todo := []*node{n}
 	for len(todo) > 0 {
 		n, todo = todo[0], todo[1:]
-		targets := append(slices.Clone(n.Targets), n.OnMaxVisits)
-		for _, b := range n.Next {
-			targets = append(targets, b.To)
-		}
-		for _, to := range targets {
-			if strings.HasPrefix(to, toSkill) {
+		for _, to := range n.leadsTo() {
+			if name, ok := strings.CutPrefix(to, toSubskill); ok {
+				a := w.areas[name]
+				to = a.prefix() + a.def.Start
+			} else if isElsewhere(to) {
 				to = End
 			}
 			if next := w.steps[to]; !seen[to] && next != nil {
@@ -96,19 +116,19 @@ func (l *linter) values(step string, paths []string) {
 		switch {
 		case !slices.Contains(roots, root):
 			l.report("unknown-value", step, "{{%s}}: there is no %q; values are %s", path, root, strings.Join(roots, ", "))
-		case slices.Contains([]string{"steps", "all", "visits"}, root) && l.w.steps[name] == nil:
+		case slices.Contains([]string{"steps", "all", "visits"}, root) && l.of.def.Steps[name] == nil:
 			l.report("unknown-value", step, "{{%s}}: there is no step %q", path, name)
-		case root == "params" && name != "" && !l.w.hasParam(name):
+		case root == "params" && name != "" && !l.of.hasParam(name):
 			l.report("unknown-value", step, "{{%s}}: there is no param %q", path, name)
 		}
 	}
 }
 
-// hasParam reports whether the workflow is started with a param, as far as its
-// schema names them all.
-func (w *Workflow) hasParam(name string) bool {
+// hasParam reports whether an area is started with a param, as far as its schema
+// names them all.
+func (a *area) hasParam(name string) bool {
 	var s jsonschema.Schema
-	_ = json.Unmarshal(w.def.Params, &s) // it is a valid schema
+	_ = json.Unmarshal(a.def.Params, &s) // it is a valid schema
 	more := s.AdditionalProperties
 	if len(s.Properties) == 0 || len(s.PatternProperties) > 0 || more != nil && more.Not == nil || s.Ref != "" || s.AllOf != nil || s.AnyOf != nil || s.OneOf != nil {
 		return true

@@ -132,15 +132,15 @@ const elements = `Prompts may hold these elements; follow them in their order.
 <ask-user>: ask the user, with your own tool for questions if you have one. If there are options, show them and take only their values.
 <confirm>: ask the user yes or no; anything else is a no.`
 
-// preamble is what a model reads before the first prompt: what the author says,
-// and what elements mean if some can occur.
-func (w *Workflow) preamble() string {
+// preamble is what a model reads before the first prompt of an area: what the
+// author says, and what elements mean if some can occur from there on.
+func (w *Workflow) preamble(a *area) string {
 	for _, n := range w.steps {
-		if n.PromptFunc != nil || n.Prompt.hasElements() {
-			return strings.TrimSpace(w.def.Preamble + "\n\n" + elements)
+		if (n.area == a || a.name == "") && (n.PromptFunc != nil || n.Prompt.hasElements()) {
+			return strings.TrimSpace(a.def.Preamble + "\n\n" + elements)
 		}
 	}
-	return w.def.Preamble
+	return a.def.Preamble
 }
 
 func (p Prompt) hasElements() bool {

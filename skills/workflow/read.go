@@ -68,8 +68,18 @@ func (r *reader) problem(place, format string, args ...any) {
 			place += ": "
 		}
 		line := lineAt(r.data, r.dec.InputOffset())
-		r.problems = append(r.problems, fmt.Errorf("line %d: %s%w", line, place, fmt.Errorf(format, args...)))
+		r.problems = append(r.problems, fmt.Errorf("line %d: %s%w", line, marked(place), fmt.Errorf(format, args...)))
 	}
+}
+
+// marked names the subskill that a place is in, as other problems do.
+func marked(place string) string {
+	rest, ok := strings.CutPrefix(place, "subskills.")
+	name, inside, found := strings.Cut(rest, ".workflow")
+	if !ok || !found {
+		return place
+	}
+	return (&area{name: name}).mark() + strings.TrimPrefix(strings.TrimPrefix(inside, "."), ": ")
 }
 
 // token is the next one of JSON that is known to be valid.

@@ -89,13 +89,14 @@ func (r *run) proceed(ctx context.Context) Result {
 		case ctx.Err() != nil:
 			res = r.fail(true, "interrupted: %s", context.Cause(ctx))
 		case n == nil:
-			res = r.come(r.e.w.def.Start)
+			a := r.e.w.areas[r.st.area]
+			res = r.come(ctx, a.prefix()+a.def.Start)
 		case n.Action != nil && !r.st.acted && !r.st.waiting && !r.st.answered:
 			res = r.act(ctx, n)
 		case n.prompts() && !r.st.answered:
 			res = r.ask(ctx, n)
 		default:
-			res = r.leave(n)
+			res = r.leave(ctx, n)
 		}
 		if res != nil {
 			return *res
@@ -104,14 +105,14 @@ func (r *run) proceed(ctx context.Context) Result {
 }
 
 // come goes to a step, or to where it leads if it has been visited too often.
-func (r *run) come(name string) *Result {
+func (r *run) come(ctx context.Context, name string) *Result {
 	for {
 		if r.hops++; r.hops > maxHops {
 			return r.stop("the workflow has passed %d steps without asking anything, which is the most at one time", maxHops)
 		}
 		n := r.e.w.steps[name]
-		if n == nil { // End or a skill
-			return r.goTo(Branch{To: name})
+		if n == nil { // End, or what is no step
+			return r.goTo(ctx, Branch{To: name})
 		}
 		limit := n.MaxVisits
 		if limit == 0 {
@@ -260,7 +261,7 @@ func (r *run) prompt() Result {
 }
 
 // leave goes where a finished step leads.
-func (r *run) leave(n *node) *Result {
+func (r *run) leave(ctx context.Context, n *node) *Result {
 	if n.NextFunc != nil {
 		var to string
 		err := contain(func() (err error) {
@@ -274,25 +275,30 @@ func (r *run) leave(n *node) *Result {
 		case !slices.Contains(n.Targets, to):
 			return r.stop("step %q leads to %q, which is not one of its targets", r.st.at, to)
 		}
-		return r.goTo(Branch{To: to})
+		return r.goTo(ctx, Branch{To: to})
 	}
 	for _, b := range n.Next {
 		if r.st.holds(b.When) {
-			return r.goTo(b)
+			return r.goTo(ctx, b)
 		}
 	}
 	return r.stop("no branch of step %q fits", r.st.at)
 }
 
 // goTo goes where a branch leads.
-func (r *run) goTo(b Branch) *Result {
+func (r *run) goTo(ctx context.Context, b Branch) *Result {
 	if b.To == End {
 		return r.end()
 	}
-	if skill, ok := strings.CutPrefix(b.To, toSkill); ok {
-		return r.redirect(skill, b.With)
+	switch kind, name, _ := strings.Cut(b.To, ":"); kind + ":" {
+	case toSubskill:
+		return r.enter(name, b.With)
+	case toTopic:
+		return r.topic(ctx, name)
+	case toSkill:
+		return r.redirect(name, b.With)
 	}
-	return r.come(b.To)
+	return r.come(ctx, b.To)
 }
 
 // redirect sends the model to another skill.
@@ -313,12 +319,16 @@ func (r *run) redirect(skill string, with json.RawMessage) *Result {
 
 func (r *run) end() *Result {
 	value := encode(r.st.answer)
-	if def := r.e.w.def; len(def.Result) > 0 {
+	if def := r.e.w.areas[r.st.area].def; len(def.Result) > 0 {
 		var err error
 		if value, err = r.st.fill(def.Result); err != nil {
 			return r.stop("the result: %s", err)
 		}
 	}
+	return r.done(value)
+}
+
+func (r *run) done(value json.RawMessage) *Result {
 	if err := r.add(Event{Kind: Ended, Value: value}); err != nil {
 		return r.unkept(err)
 	}

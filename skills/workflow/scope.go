@@ -35,7 +35,7 @@ func (st *state) find(path string) (any, bool) {
 		}
 		return inside(list, rest)
 	case "visits":
-		times, ok := st.visits[step]
+		times, ok := st.visits[(&area{name: st.area}).prefix()+step]
 		return json.Number(strconv.Itoa(times)), ok && rest == ""
 	}
 	return nil, false

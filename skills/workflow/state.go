@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 // An Event is one thing that happened in a session. Events are only appended.
 type Event struct {
 	Kind EventKind `json:"kind"`
-	Step string    `json:"step,omitempty"`
+	// Step is the full name of the step; of Started and Entered it is the name of the
+	// subskill.
+	Step string `json:"step,omitempty"`
 	// Value is what was given, answered or returned.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Digest is, of Started, that of the workflow.
@@ -25,6 +28,7 @@ type EventKind string
 // The kinds.
 const (
 	Started    EventKind = "started"    // with the params
+	Entered    EventKind = "entered"    // a subskill, with its params
 	Came       EventKind = "came"       // to a step
 	Acting     EventKind = "acting"     // the step's action begins, with its input
 	Failed     EventKind = "failed"     // the action, with the reason
@@ -40,14 +44,12 @@ const (
 // changed, only replaced.
 type state struct {
 	digest string
-	bytes  int // of all events
-	params any
-	steps  map[string]any   // the last answer or result of each
-	all    map[string][]any // that of each visit
-	answer any              // the last answer of all
-	visits map[string]int
+	bytes  int    // of all events
+	area   string // the name of the area
+	values
+	visits map[string]int // by full name
 
-	at       string // the current step
+	at       string // the full name of the current step
 	result   any    // of its action
 	acting   bool   // its action was begun, and how it ended is not known
 	acted    bool   // its action was done
@@ -56,9 +58,15 @@ type state struct {
 	over     bool
 }
 
-func newState() *state {
-	return &state{steps: map[string]any{}, all: map[string][]any{}, visits: map[string]int{}}
+// values are those of an area. Steps have their names within it.
+type values struct {
+	params any
+	steps  map[string]any   // the last answer or result of each
+	all    map[string][]any // that of each visit
+	answer any              // the last answer of all
 }
+
+func newState() *state { return &state{visits: map[string]int{}} }
 
 // replay folds events. It does nothing but read them.
 func replay(events []Event) (*state, error) {
@@ -84,8 +92,12 @@ func (st *state) apply(e Event) error {
 		}
 	}
 	switch e.Kind {
-	case Started:
-		st.digest, st.params = e.Digest, value
+	case Started, Entered:
+		if e.Kind == Started {
+			st.digest = e.Digest
+		}
+		st.area, st.at = e.Step, ""
+		st.values = values{params: value, steps: map[string]any{}, all: map[string][]any{}}
 	case Came:
 		st.at, st.result = e.Step, nil
 		st.acting, st.acted, st.waiting, st.answered = false, false, false, false
@@ -96,14 +108,14 @@ func (st *state) apply(e Event) error {
 		st.acting = false
 	case Acted:
 		st.acting, st.acted, st.result = false, true, value
-		st.steps[e.Step], st.all[e.Step] = value, append(st.all[e.Step], value)
+		st.give(e.Step, value, false)
 	case Prompted:
 		st.waiting = true
 	case Answered:
 		st.waiting, st.answered = false, true
 		if len(e.Value) > 0 { // otherwise the step was passed
 			st.answer = value
-			st.answerOf(e.Step)
+			st.give(e.Step, value, st.acted)
 		}
 	case Ended, Stopped, Redirected:
 		st.over = true
@@ -113,15 +125,19 @@ func (st *state) apply(e Event) error {
 	return nil
 }
 
-// answerOf makes the answer the value of a step, instead of the result that its
-// action gave in this visit.
-func (st *state) answerOf(step string) {
-	st.steps[step] = st.answer
-	before := st.all[step]
-	if st.acted && len(before) > 0 {
+// give makes v the value of a step; with instead it replaces the one that this
+// visit had.
+func (st *state) give(step string, v any, instead bool) {
+	_, local, found := strings.Cut(step, "/")
+	if !found {
+		local = step
+	}
+	st.steps[local] = v
+	before := st.all[local]
+	if instead && len(before) > 0 {
 		before = before[:len(before)-1]
 	}
-	st.all[step] = append(before[:len(before):len(before)], st.answer)
+	st.all[local] = append(before[:len(before):len(before)], v)
 }
 
 // decode keeps numbers as they are written.

@@ -1,0 +1,106 @@
+package broker_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/files"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
+)
+
+const desk = `{"start": "what", "steps": {"what": {"prompt": "What is it?", "answer": {"type": "object", "required": ["kind"]}, "next": [
+	{"when": {"path": "answer.kind", "equals": "bug"}, "to": "subskill:bug"}, {"to": "topic:hours"}]}},
+  "subskills": {
+    "bug": {"params": {"path": "{{answer.path}}"}, "workflow": {"start": "read", "params": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+      "steps": {"read": {"action": {"tool": "files__read_file", "input": {"path": "{{params.path}}"}}, "next": "fix"}, "fix": {"prompt": "Fix {{steps.read}}."}}}},
+    "order": {"workflow": {"start": "ask", "steps": {"ask": {"prompt": "Order what?"}}}}},
+  "topics": {"hours": {"label": "when we work", "file": "references/hours.md"}, "gone": {"file": "references/gone.md"}, "out": {"file": "../../secret.md"}}}`
+
+// The subskills and topics of a skill are tools of it, and what they bring is
+// bounded, cleaned and on record.
+func TestCompositeSkillsThroughMCP(t *testing.T) {
+	dir, r := newSkills(t)
+	hours := "From 9 to 17.\x1b[2J\u202e " + strings.Repeat("Never on Sundays. ", 2000)
+	writeSkill(t, dir, "desk", "Desk. Use it.", "Go.", map[string]string{"workflow.json": desk, "references/hours.md": hours})
+	stateDir := t.TempDir()
+	store, err := sqlite.Open(stateDir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	o := broker.Options{Skills: r, Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}
+	cs := connect(t, newBroker(t, o), "2025-11-25", nil)
+	use := func(cs *mcp.ClientSession, tool string, input any) (string, bool) {
+		return call(t, cs, "call_skill_tool", map[string]any{"skill": "desk", "tool": tool, "input": input})
+	}
+	text, _ := call(t, cs, "activate_skill", map[string]any{"name": "desk"})
+	for _, want := range []string{`Tool "bug/start" and this input: {"type":"object"`, `Tool "order/start" begins only that part.`, "Tool \"topic\" with input {\"name\"} looks up one of:\n- gone\n- hours: when we work"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the activation lacks %q:\n%s", want, text)
+		}
+	}
+	for _, c := range []struct {
+		tool  string
+		input any
+		want  string
+		fails bool
+	}{
+		{"bug/start", map[string]any{"params": map[string]any{"path": "a.txt"}}, `"step":"bug/fix","prompt":"Fix text of a.txt."`, false},
+		{"order/start", nil, `"step":"order/ask"`, false},
+		{"bug/start", nil, `\"path\" is missing`, true},
+		{"bugs/start", nil, `did you mean bug/start`, true},
+		{"topic", map[string]any{"name": "hour"}, `there is no topic \"hour\": did you mean hours?`, true},
+		{"topic", map[string]any{"nane": "hours"}, `did you mean name?; the input of topic is {"name": "…"}`, true},
+		{"topic", nil, `there is no topic \"\"; there are gone, hours, out`, true},
+		{"topic", map[string]any{"name": "gone"}, `not_found: `, true},
+		{"topic", map[string]any{"name": "out"}, `path_escape: `, true},
+	} {
+		if text, failed := use(cs, c.tool, c.input); failed != c.fails || !strings.Contains(text, c.want) {
+			t.Errorf("%s %v: %s, want %s", c.tool, c.input, text, c.want)
+		}
+	}
+	text, failed := use(cs, "topic", map[string]any{"topic": "hours"})
+	if failed || !strings.Contains(text, "From 9 to 17.") || strings.ContainsAny(text, "\x1b\u202e") || len(text) > 15_000 {
+		t.Errorf("the topic, %d bytes: %.300q", len(text), text)
+	}
+
+	// Another broker goes on where this one was.
+	text, _ = use(cs, "start", nil)
+	var begun struct{ Session string }
+	if err := json.Unmarshal([]byte(text), &begun); err != nil {
+		t.Fatal(text)
+	}
+	advance := map[string]any{"session": begun.Session, "answer": map[string]any{"kind": "bug", "path": "b.txt"}}
+	if text, failed := use(cs, "advance", advance); failed || !strings.Contains(text, `"step":"bug/fix"`) {
+		t.Errorf("in the subskill: %s", text)
+	}
+	other := connect(t, newBroker(t, o), "2025-11-25", nil)
+	if text, failed := use(other, "advance", map[string]any{"session": begun.Session}); failed || !strings.Contains(text, `"step":"bug/fix","prompt":"Fix text of b.txt."`) {
+		t.Errorf("another broker: %s", text)
+	}
+	if text, failed := use(other, "advance", map[string]any{"session": begun.Session, "answer": "done it"}); failed || !strings.Contains(text, `"result":"done it"`) {
+		t.Errorf("the end: %s", text)
+	}
+	events, err := store.Events(t.Context(), time.Time{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for _, e := range events {
+		if e.Kind == state.EventSkillWorkflow || e.Kind == state.EventSkillFileRead {
+			seen = append(seen, e.Detail)
+		}
+	}
+	for _, want := range []string{begun.Session[:8] + " entered bug", "came bug/fix", "references/hours.md, ", "references/gone.md failed: not_found"} {
+		if !strings.Contains(strings.Join(seen, "\n"), want) {
+			t.Errorf("no event says %q:\n%s", want, strings.Join(seen, "\n"))
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (b *Broker) Reconfigure(o Options) {
 	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands
 	next.Scripts, next.SkillsDir, next.EnforceAllowedTools = o.Scripts, o.SkillsDir, o.EnforceAllowedTools
-	next.NoForms, next.Redact = o.NoForms, o.Redact
+	next.WorkflowHost, next.NoForms, next.Redact = o.WorkflowHost, o.NoForms, o.Redact
 	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
 	next.setDefaults()

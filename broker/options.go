@@ -27,6 +27,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -149,6 +150,9 @@ type Options struct {
 	// Workflows keeps the sessions of workflows, such as files.Documents of a
 	// directory; nil keeps them until the broker is closed. Documents comes first.
 	Workflows state.Documents
+	// WorkflowHost is what is known of the program that the models run in; with an
+	// empty name it is the one that each client says it is.
+	WorkflowHost workflow.Host
 	// NoForms leaves the questions of workflows to the model, also where a client
 	// could put them to its user.
 	NoForms bool
@@ -339,6 +343,6 @@ func (o *Options) skill() skill.Options {
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
 		Scripts: scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
-		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, NoForms: o.NoForms,
+		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, NoForms: o.NoForms, Host: o.WorkflowHost,
 	}
 }

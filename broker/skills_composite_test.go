@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
@@ -101,6 +102,51 @@ func TestCompositeSkillsThroughMCP(t *testing.T) {
 	for _, want := range []string{begun.Session[:8] + " entered bug", "came bug/fix", "references/hours.md, ", "references/gone.md failed: not_found"} {
 		if !strings.Contains(strings.Join(seen, "\n"), want) {
 			t.Errorf("no event says %q:\n%s", want, strings.Join(seen, "\n"))
+		}
+	}
+}
+
+// The preamble names the tools of the client that asks, or of the host of the
+// config, and conditions know the tools of servers.
+func TestPreamblesNameTheToolsOfTheClient(t *testing.T) {
+	dir, r := newSkills(t)
+	writeSkill(t, dir, "plan", "Plan. Use it.", "Go.", map[string]string{"workflow.json": `{"start": "a", "steps": {
+		"a": {"prompt": [{"plan": {"steps": ["x"]}}, {"subagent": {"prompt": "{{host}}"}}, "{{tools.files__read_file}}{{tools.files__gone}}"]}}}`})
+	b := newBroker(t, broker.Options{Skills: r})
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for client, want := range map[string]string{
+			"claude-code":           `with EnterPlanMode, and wait`,
+			"gemini-cli-mcp-client": `with invoke_agent, and go on`,
+			"cursor-vscode":         `<subagent no-recurse=\"plan\">cursor</subagent>\ntrue"`,
+			"Some Editor":           `as a numbered list`,
+		} {
+			near, far := mcp.NewInMemoryTransports()
+			server, err := b.Server("test").Connect(t.Context(), near, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cs, err := mcp.NewClient(&mcp.Implementation{Name: client, Version: "1"}, nil).Connect(t.Context(), far, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, failed := call(t, cs, "call_skill_tool", map[string]any{"skill": "plan", "tool": "start"})
+			if failed || !strings.Contains(text, want) {
+				t.Errorf("%s, %s: %s, want %s", client, version, text, want)
+			}
+			_, _ = cs.Close(), server.Close()
+		}
+	}
+	for _, c := range []struct {
+		host workflow.Host
+		want string
+	}{
+		{workflow.Host{Name: "codex"}, "with spawn_agent"},
+		{workflow.Host{Tools: []string{"task"}}, "with task"},
+		{workflow.Host{Name: "codex", Subagent: true}, "do the work by itself"},
+	} {
+		b.Reconfigure(broker.Options{Skills: r, WorkflowHost: c.host})
+		if text, _ := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "plan", "tool": "start"}); !strings.Contains(text, c.want) {
+			t.Errorf("%+v: %s", c.host, text)
 		}
 	}
 }

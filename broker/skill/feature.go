@@ -25,6 +25,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -59,6 +60,7 @@ type Options struct {
 	// not share.
 	Room    string
 	NoForms bool
+	Host    workflow.Host
 }
 
 // Hits are what search finds beside tools.

@@ -139,7 +139,7 @@ func (m models) handleSkillCall(ctx context.Context, call *surface.Call) (*mcp.C
 		}
 	}
 	m.f.refreshFor(c.skill)
-	return m.f.callSkill(ctx, c, run.Request{Client: call.Client, Owner: call.Owner, Team: call.Team, Session: call.Session, Talker: call.Talker, Progress: call.Progress}), nil
+	return m.f.callSkill(ctx, c, run.Request{Client: call.Client, ClientInfo: call.ClientInfo, Owner: call.Owner, Team: call.Team, Session: call.Session, Talker: call.Talker, Progress: call.Progress}), nil
 }
 
 // A skillCall is the call of one tool of a skill.

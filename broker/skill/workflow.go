@@ -113,7 +113,7 @@ func shortSession(id string) string { return id[:min(len(id), 8)] }
 
 // forCall is an engine for the calls of x: its actions are calls like those of a
 // script, checked, policed and recorded, and its questions go to the client.
-func (x *running) forCall(e *engine, k *skills.Skill) *workflow.Engine {
+func (x *running) forCall(ctx context.Context, e *engine, k *skills.Skill) *workflow.Engine {
 	return e.With(func(o *workflow.Options) {
 		o.Observe = func(session string, ev workflow.Event) {
 			// What happened is recorded, without what was said.
@@ -129,6 +129,14 @@ func (x *running) forCall(e *engine, k *skills.Skill) *workflow.Engine {
 				return nil, errors.New(run.ErrorText(err))
 			}
 			return value, nil
+		}
+		o.Skill, o.Host = k.Ref, x.o.Host
+		if o.Host.Name == "" {
+			o.Host.Name = x.Request.ClientInfo
+		}
+		o.Host.HasTool = func(id string) bool {
+			_, err := x.f.catalog.Resolve(ctx, id)
+			return err == nil
 		}
 		o.Read = func(ctx context.Context, path string) (string, error) {
 			text, err := readWhole(k.With(ctx), path, skills.MaxFileBytes)
@@ -177,7 +185,7 @@ func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, 
 		return nil, errNoWorkflowTool
 	}
 	kept := x.f.engines.of(c.reader.owner, k, w, x.o, x.f.log)
-	e := x.forCall(kept, k)
+	e := x.forCall(ctx, kept, k)
 	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
 	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok && slices.Contains(w.Subskills(), subskill) {
 		return answer(e.StartSubskill(ctx, subskill, startParams(w.SubskillParams(subskill), input)))

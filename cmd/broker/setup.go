@@ -30,6 +30,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
@@ -333,6 +334,7 @@ func (a *app) options(cfg *config.Config) broker.Options {
 		Redact: vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
 
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
+		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
 		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,
 
 		Servers:        upstreams(cfg),

@@ -53,7 +53,7 @@ func TestParseReadsEverything(t *testing.T) {
 		"skills": {
 			"enabled": true, "path": "s", "paths": ["a", "~/b",], "scan": false, "trustProject": ["/work"], "include": ["x-*"], "exclude": "old-*", "catalogBudget": 900,
 			"scripts": "host", "scriptTimeout": "1m", "scriptMaxOutput": "64KiB", "scriptCwd": "/work", "scriptImage": "my/tools", "scriptEnv": ["LANG"], "containerPath": "/srv/skills.d", "enforceAllowedTools": true,
-			"forms": false, "sessionDir": "~/sessions",
+			"host": "codex", "hostTools": ["question"], "subagent": true, "forms": false, "sessionDir": "~/sessions",
 		},
 		"plugins": {"path": "p", "autoMergeMCP": false, "sales": {"enabled": false}, "path-finder": {}},
 	},
@@ -83,7 +83,7 @@ func TestParseReadsEverything(t *testing.T) {
 				Enabled: &yes, Path: "s", Paths: []string{"a", "~/b"}, Scan: &no, TrustedProjects: []string{"/work"},
 				Include: []string{"x-*"}, Exclude: []string{"old-*"}, CatalogBudget: 900,
 				Scripts: "host", ScriptTimeout: time.Minute, ScriptMaxOutput: 64 << 10, ScriptCwd: "/work", ScriptImage: "my/tools", ScriptEnv: []string{"LANG"}, ContainerPath: "/srv/skills.d", EnforceAllowedTools: true,
-				Forms: &no, SessionDir: "~/sessions",
+				Host: "codex", HostTools: []string{"question"}, Subagent: true, Forms: &no, SessionDir: "~/sessions",
 			},
 			Plugins: Plugins{Path: "p", AutoMergeMCP: &no, Enabled: map[string]bool{"sales": false}},
 		},

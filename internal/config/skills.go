@@ -31,6 +31,13 @@ type Skills struct {
 	Include, Exclude []string
 	// CatalogBudget is how many tokens the catalogue of skills may cost; default 1500.
 	CatalogBudget int
+	// Host is the program whose tools workflows name to models; default depends on the
+	// client.
+	Host string
+	// HostTools are tools of that program beside those that are known; default none.
+	HostTools []string
+	// Subagent says that HostTools are all the tools that the model has.
+	Subagent bool
 	// Forms shows questions of workflows as forms where the client can; default true.
 	Forms *bool
 	// SessionDir is the folder of sessions of workflows; default "workflows" in the state
@@ -78,6 +85,9 @@ func (c *collector) skills(of func(string) string, to *Skills) field {
 			"include":       c.list(of("skills.include"), &to.Include, c.pattern),
 			"exclude":       c.list(of("skills.exclude"), &to.Exclude, c.pattern),
 			"catalogBudget": c.count(of("skills.catalogBudget"), &to.CatalogBudget, 1_000_000),
+			"host":          c.choice("skills.host", &to.Host, "amp", "claude-code", "cline", "codex", "cursor", "gemini-cli", "generic", "kilo-code", "opencode", "roo-code"),
+			"hostTools":     c.list(of("skills.hostTools"), &to.HostTools, c.text),
+			"subagent":      c.boolean(of("skills.subagent"), &to.Subagent),
 			"forms":         c.optionalBool(of("skills.forms"), &to.Forms),
 			"sessionDir":    c.text(of("skills.sessionDir"), &to.SessionDir),
 

@@ -77,10 +77,11 @@ func (st *state) room(e *Event) error {
 // have.
 type filler struct {
 	*state
-	left int // of maxValueBytes; below zero there was more
+	left  int  // of maxValueBytes; below zero there was more
+	inert bool // values in texts cannot be elements of prompts
 }
 
-func (st *state) filler() *filler { return &filler{st, maxValueBytes} }
+func (st *state) filler() *filler { return &filler{state: st, left: maxValueBytes} }
 
 // fill makes the value of a template.
 func (st *state) fill(template json.RawMessage) (json.RawMessage, error) {
@@ -145,7 +146,11 @@ func (f *filler) text(template string) string {
 			return ""
 		}
 		b.WriteString(template[rest:m[0]])
-		b.WriteString(written(v))
+		if value := written(v); f.inert {
+			b.WriteString(inert(value))
+		} else {
+			b.WriteString(value)
+		}
 		rest = m[1]
 	}
 	return b.String() + template[rest:]

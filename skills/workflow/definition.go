@@ -70,7 +70,8 @@ type Definition struct {
 type Step struct {
 	// Prompt says what the model is to do. {{params.x}}, {{steps.name.x}} and
 	// {{answer.x}} are replaced by what was given, by the last answer or the
-	// action's result of a step, and by the last answer of all.
+	// action's result of a step, and by the last answer of all; {{host}} is one of
+	// Hosts, and {{tools.id}} exists if there is such a tool.
 	Prompt Prompt `json:"prompt,omitempty"`
 	// PromptFunc makes the prompt instead. It is called again each time the prompt
 	// is repeated.

@@ -58,6 +58,11 @@ type Options struct {
 	Call func(ctx context.Context, tool string, input json.RawMessage) (json.RawMessage, error)
 	// Ask puts forms to the user; nil leaves all questions to the model.
 	Ask AskFunc
+	// Skill is what the model calls the skill, for subagents that must not use it;
+	// empty means Definition.Name.
+	Skill string
+	// Host is what is known of the program that the model runs in.
+	Host Host
 	// Read reads a file of the skill, for topics.
 	Read func(ctx context.Context, path string) (string, error)
 	// Sessions keeps the events; nil keeps them in memory.
@@ -190,7 +195,8 @@ func (e *Engine) start(ctx context.Context, a *area, params json.RawMessage) Res
 		return failed("", "", true, "cannot keep the session: %s", err)
 	}
 	defer release()
-	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble(a)}
+	r := &run{e: e, id: id, st: newState(), preamble: e.w.preamble(a, e.o.Host)}
+	r.st.host = e.o.Host
 	if err := r.add(Event{Kind: Started, Step: a.name, Value: params, Digest: e.w.digest}); err != nil {
 		return *r.unkept(err)
 	}
@@ -231,6 +237,7 @@ func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
 	if err != nil {
 		return failed(id, reply.Step, false, "%s", err)
 	}
+	st.host = e.o.Host
 	r := &run{e: e, id: id, st: st, again: reply.Again}
 	n := e.w.steps[st.at]
 	switch {
@@ -245,7 +252,7 @@ func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
 	case !st.waiting: // an action failed, or the process ended in between
 		return r.proceed(ctx)
 	case len(reply.Answer) == 0 && (reply.Step == "" || n.schema != nil):
-		r.preamble = e.w.preamble(e.w.areas[st.area]) // the model may have lost it
+		r.preamble = e.w.preamble(e.w.areas[st.area], e.o.Host) // the model may have lost it
 		return r.prompt()
 	}
 	if len(reply.Answer) > 0 {

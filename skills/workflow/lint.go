@@ -13,8 +13,9 @@ import (
 // A Remark is something in a workflow that is probably a mistake.
 type Remark struct {
 	// Code is one of unreachable-step, no-end, cycle-guard, unknown-tool,
-	// unknown-value, branch-without-else, duplicate-subskill, duplicate-topic,
-	// unused-subskill, unused-topic, subskill-params.
+	// unknown-value, branch-without-else, host-tool-name, options-mismatch,
+	// duplicate-subskill, duplicate-topic, unused-subskill, unused-topic,
+	// subskill-params.
 	Code string `json:"code"`
 	Step string `json:"step"` // empty for what is in no step
 	// Message begins with [subskill:NAME] if it is about a subskill.
@@ -50,6 +51,7 @@ func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 			l.report("unknown-tool", name, "there is no tool %s", a.Tool)
 		}
 		l.values(name, n.paths())
+		l.prompt(name, n)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.areas)) {
 		l.of = w.areas[name]

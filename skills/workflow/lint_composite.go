@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -69,6 +70,55 @@ func (l *linter) subskillParams(step string, b Branch) {
 	for _, field := range s.Required {
 		if _, ok := fields[field]; !ok {
 			l.report("subskill-params", step, "it leads to subskill %q without the param %q, which that requires", name, field)
+		}
+	}
+}
+
+// prompt reports names of tools in the prompt of a step that only some hosts have,
+// and options that its answer cannot be.
+func (l *linter) prompt(step string, n *node) {
+	text := n.Prompt.render(func(s string) string { return s }, "")
+	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, tool := range hostTools() {
+		if slices.Contains(words, tool) {
+			l.report("host-tool-name", step, "its prompt names %s, a tool that only some hosts have: use an element such as ask-user or checklist", tool)
+		}
+	}
+	var s jsonschema.Schema
+	if n.Answer == nil || json.Unmarshal(n.Answer, &s) != nil {
+		return
+	}
+	for i := range n.Prompt {
+		for _, q := range n.Prompt[i].questions() {
+			l.options(step, &s, q)
+		}
+	}
+}
+
+// options compares the options of a question with what its field of the answer
+// may be.
+func (l *linter) options(step string, s *jsonschema.Schema, q Question) {
+	p := s.Properties[q.key()]
+	if p == nil {
+		if len(s.Properties) > 0 {
+			l.report("options-mismatch", step, "the answer's schema has no field %q for the question %q", q.key(), q.Question)
+		}
+		return
+	}
+	if p.Items != nil {
+		p = p.Items
+	}
+	if len(p.Enum) == 0 || len(q.Options) == 0 {
+		return
+	}
+	for _, o := range q.Options {
+		if !slices.Contains(p.Enum, any(o.Value)) {
+			l.report("options-mismatch", step, "the answer's schema lacks the option %q of the question %q", o.Value, q.Question)
+		}
+	}
+	for _, value := range p.Enum {
+		if !slices.ContainsFunc(q.Options, func(o Option) bool { return any(o.Value) == value }) {
+			l.report("options-mismatch", step, "the question %q has no option for %s, which the answer's schema takes", q.Question, encode(value))
 		}
 	}
 }

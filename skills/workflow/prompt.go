@@ -17,20 +17,31 @@ type Prompt []Piece
 type Piece struct {
 	// Text is work to do. A piece may be written as a string.
 	Text string `json:"text,omitempty"`
-	// AskUser is a question to the user, Confirm one of yes or no. A client that
-	// can show forms shows one by itself when a prompt consists of questions, or
-	// of one Confirm.
+	// AskUser is a question to the user, Survey are several, and Confirm is one of
+	// yes or no. A client that can show forms shows one by itself when a prompt
+	// consists of questions, or of one Confirm.
 	AskUser *Question `json:"ask-user,omitempty"`
+	Survey  *Survey   `json:"survey,omitempty"`
 	Confirm *Confirm  `json:"confirm,omitempty"`
+	// System is how to behave, and Rendered is text for the user as it is.
+	System   string    `json:"system,omitempty"`
+	Rendered *Rendered `json:"rendered,omitempty"`
+	// Plan is to be approved before the model goes on, Checklist is kept up to date,
+	// and Subagent is work for an agent with a context of its own.
+	Plan      *Plan      `json:"plan,omitempty"`
+	Checklist *Checklist `json:"checklist,omitempty"`
+	Subagent  *Subagent  `json:"subagent,omitempty"`
 }
 
 // A Question to the user. Without options it is an open one.
 type Question struct {
 	// Key is the field of the answer; default "answer". Several questions of one
 	// prompt need a key each.
-	Key      string   `json:"key,omitempty"`
-	Question string   `json:"question"`
-	Options  []Option `json:"options,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Question string `json:"question"`
+	// Header is a title in a word or two.
+	Header  string   `json:"header,omitempty"`
+	Options []Option `json:"options,omitempty"`
 	// Multi accepts several of the options.
 	Multi bool `json:"multi,omitempty"`
 }
@@ -40,11 +51,17 @@ type Option struct {
 	Value       string `json:"value"`
 	Label       string `json:"label,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Preview is shown beside it.
+	Preview string `json:"preview,omitempty"`
 }
 
 // A Confirm is a question whose answer is yes or no, as the field "approved".
 type Confirm struct {
 	Message string `json:"message"`
+	// Destructive warns that something will be lost.
+	Destructive bool `json:"destructive,omitempty"`
+	// Default is what an unclear answer means, "yes" or "no"; empty means "no".
+	Default string `json:"default,omitempty"`
 }
 
 // Text is a Prompt of one text.
@@ -74,38 +91,37 @@ func (p *Piece) UnmarshalJSON(data []byte) error {
 
 // asks are the pieces of a prompt that consists of questions, or of one Confirm;
 // nil for any other prompt.
-func (p Prompt) asks() Prompt {
+func (p Prompt) asks() (asks Prompt) {
 	for _, e := range p {
-		if e.AskUser == nil && (e.Confirm == nil || len(p) > 1) {
+		switch {
+		case e.Survey != nil:
+			for i := range e.Survey.Questions {
+				asks = append(asks, Piece{AskUser: &e.Survey.Questions[i]})
+			}
+		case e.AskUser != nil || e.Confirm != nil && len(p) == 1:
+			asks = append(asks, e)
+		default:
 			return nil
 		}
 	}
-	return p
+	return asks
 }
 
 // check says what is wrong with a prompt.
 func (p Prompt) check() (problems []string) {
 	keys := map[string]bool{}
 	for i, e := range p {
-		fields := 0
-		for _, set := range []bool{e.Text != "", e.AskUser != nil, e.Confirm != nil} {
-			if set {
-				fields++
-			}
+		if len(e.tags()) != 1 {
+			problems = append(problems, fmt.Sprintf("piece %d needs exactly one of text, %s", i+1, strings.Join(elementTags(), ", ")))
 		}
-		if fields != 1 {
-			problems = append(problems, fmt.Sprintf("piece %d needs exactly one of text, ask-user and confirm", i+1))
-		}
-		if q := e.AskUser; q != nil {
+		for _, q := range e.questions() {
 			problems = append(problems, q.check()...)
-			if keys[q.key()] {
+			if keys[q.key()] || e.Survey != nil && q.Key == "" {
 				problems = append(problems, fmt.Sprintf("the question %q needs a key of its own", q.Question))
 			}
 			keys[q.key()] = true
 		}
-		if e.Confirm != nil && e.Confirm.Message == "" {
-			problems = append(problems, "confirm needs a message")
-		}
+		problems = append(problems, e.lacks()...)
 	}
 	return problems
 }
@@ -127,66 +143,35 @@ func (q *Question) check() (problems []string) {
 	return problems
 }
 
-// elements says to a model what the elements of prompts mean.
-const elements = `Prompts may hold these elements; follow them in their order.
-<ask-user>: ask the user, with your own tool for questions if you have one. If there are options, show them and take only their values.
-<confirm>: ask the user yes or no; anything else is a no.`
+// plain reports whether a prompt is a single text.
+func (p Prompt) plain() bool { return len(p) == 1 && p[0].Text != "" }
 
-// preamble is what a model reads before the first prompt of an area: what the
-// author says, and what elements mean if some can occur from there on.
-func (w *Workflow) preamble(a *area) string {
-	for _, n := range w.steps {
-		if (n.area == a || a.name == "") && (n.PromptFunc != nil || n.Prompt.hasElements()) {
-			return strings.TrimSpace(a.def.Preamble + "\n\n" + elements)
-		}
-	}
-	return a.def.Preamble
-}
-
-func (p Prompt) hasElements() bool {
-	for _, e := range p {
-		if e.Text == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// render makes the text of a prompt.
-func (p Prompt) render(fill func(string) string) string {
-	if len(p) == 1 && p[0].Text != "" {
+// render makes the text of a prompt. skill is the one that subagents must not use.
+func (p Prompt) render(fill func(string) string, skill string) string {
+	if p.plain() {
 		return fill(p[0].Text)
 	}
 	var parts []string
 	for _, e := range p {
-		switch {
-		case e.AskUser != nil:
-			parts = append(parts, e.AskUser.render(fill))
-		case e.Confirm != nil:
-			parts = append(parts, element("confirm", inert(fill(e.Confirm.Message))))
-		default:
-			parts = append(parts, inert(fill(e.Text)))
-		}
+		parts = append(parts, e.render(fill, skill))
 	}
 	return strings.Join(parts, "\n")
 }
 
-func (q *Question) render(fill func(string) string) string {
-	multi, options := "", ""
-	if q.Multi {
-		multi = "true"
-	}
+func (q *Question) render(tag string, fill func(string) string) string {
+	var options []string
 	for _, o := range q.Options {
-		options += "\n" + element("option", inert(fill(o.Description)), "value", o.Value, "label", fill(o.Label))
+		about := inert(fill(o.Description))
+		if o.Preview != "" {
+			about += "\n" + element("preview", inert(fill(o.Preview))) + "\n"
+		}
+		options = append(options, element("option", about, "value", o.Value, "label", fill(o.Label)))
 	}
-	if options != "" {
-		options += "\n"
-	}
-	return element("ask-user", options, "key", q.Key, "question", fill(q.Question), "multi", multi)
+	return element(tag, lines(options), "key", q.Key, "header", fill(q.Header), "question", fill(q.Question), "multi", isTrue(q.Multi))
 }
 
 // markup is an element of a prompt in a text that is inside of one.
-var markup = lazyregexp.New(`<(/?(?:ask-user|confirm|option)\b)`)
+var markup = lazyregexp.New(`<(/?(?:ask-user|survey|question|option|preview|confirm|system|rendered|plan|step|checklist|item|subagent)\b)`)
 
 // inert disarms the elements in a text: what replaces {{…}} must not be able to
 // end one and speak as somebody else.

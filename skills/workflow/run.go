@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -253,7 +254,8 @@ func (r *run) prompt() Result {
 		}
 	}
 	f := r.st.filler()
-	text := p.render(f.text)
+	f.inert = p.plain()
+	text := p.render(f.text, cmp.Or(r.e.o.Skill, r.e.w.def.Name))
 	if err := f.err(); err != nil {
 		return *r.fail(false, "the prompt of step %q: %s", r.st.at, err)
 	}

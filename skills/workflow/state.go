@@ -48,6 +48,7 @@ type state struct {
 	area   string // the name of the area
 	values
 	visits map[string]int // by full name
+	host   Host           // of this call
 
 	at       string // the full name of the current step
 	result   any    // of its action

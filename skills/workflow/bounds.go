@@ -52,7 +52,7 @@ func fits(value json.RawMessage) error {
 // ofKind is what the value of an event is, as errors say it.
 var ofKind = map[EventKind]string{
 	Started: "the params", Entered: "the params of the subskill", Acting: "the input of the action", Failed: "why the action failed", Acted: "the result of the action",
-	Answered: "the answer", Redirected: "the input of the skill", Ended: "the result of the workflow",
+	Answered: "the answer", Saved: "what the step saves", Redirected: "the input of the skill", Ended: "the result of the workflow",
 }
 
 // bytes are about what an event takes in its file.
@@ -85,11 +85,14 @@ func (st *state) filler() *filler { return &filler{state: st, left: maxValueByte
 
 // fill makes the value of a template.
 func (st *state) fill(template json.RawMessage) (json.RawMessage, error) {
+	return st.filler().fill(template)
+}
+
+func (f *filler) fill(template json.RawMessage) (json.RawMessage, error) {
 	t, err := decode(template)
 	if err != nil {
 		return nil, err
 	}
-	f := st.filler()
 	v := f.value(t)
 	if err := f.err(); err != nil {
 		return nil, err

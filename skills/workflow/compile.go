@@ -30,6 +30,8 @@ type node struct {
 	asks   Prompt          // the questions that the prompt consists of, or nil
 	schema json.RawMessage // of the answer, also if it is that of the questions
 	answer *jsoncheck.Schema
+	input  *jsoncheck.Schema // of the action
+	output *jsoncheck.Schema
 }
 
 // takes checks an answer.
@@ -194,6 +196,11 @@ func (c *compiler) step(name string, n *node) {
 	} else if a != nil && len(a.Input) > 0 && !json.Valid(a.Input) {
 		c.fail("step %q: the input of its action is invalid JSON", name)
 	}
+	if a := n.Action; a != nil {
+		n.input = c.schema(a.InputSchema, "step %q: inputSchema of its action", name)
+		n.output = c.schema(a.OutputSchema, "step %q: outputSchema of its action", name)
+	}
+	c.save(name, n)
 }
 
 // branch checks one of a step.
@@ -233,6 +240,9 @@ func (n *node) paths() []string {
 	texts.Write(prompt)
 	if n.Action != nil {
 		texts.Write(n.Action.Input)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Save)) {
+		texts.Write(n.Save[name])
 	}
 	var paths []string
 	for _, b := range n.Next {

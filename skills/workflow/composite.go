@@ -50,6 +50,7 @@ type area struct {
 	def    *Definition
 	given  json.RawMessage // a template of the params, of a subskill
 	params *jsoncheck.Schema
+	stores map[string]*jsoncheck.Schema
 }
 
 // prefix begins the full names of its steps.
@@ -73,6 +74,7 @@ func (c *compiler) area(a *area) {
 	c.of, c.w.areas[a.name] = a, a
 	d := a.def
 	a.params = c.schema(d.Params, "params")
+	c.stores(a)
 	if len(d.Result) > 0 && !json.Valid(d.Result) {
 		c.fail("result is invalid JSON")
 	}

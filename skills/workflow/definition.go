@@ -53,6 +53,10 @@ type Definition struct {
 	// Params is the JSON Schema of what a session is started with; nil accepts any
 	// object.
 	Params json.RawMessage `json:"params,omitempty"`
+	// Stores are the JSON Schemas of what steps save into, by name. What is saved is
+	// merged into what is there, so that a field that another step saves must not be
+	// required.
+	Stores map[string]json.RawMessage `json:"stores,omitempty"`
 	// Steps by name. Names have no dots, slashes or colons.
 	Steps map[string]*Step `json:"steps"`
 	// Subskills are workflows that a step may lead to as "subskill:NAME", and that
@@ -70,8 +74,9 @@ type Definition struct {
 type Step struct {
 	// Prompt says what the model is to do. {{params.x}}, {{steps.name.x}} and
 	// {{answer.x}} are replaced by what was given, by the last answer or the
-	// action's result of a step, and by the last answer of all; {{host}} is one of
-	// Hosts, and {{tools.id}} exists if there is such a tool.
+	// action's result of a step, and by the last answer of all; {{store.name.x}} is
+	// what steps have saved, {{host}} is one of Hosts, and {{tools.id}} exists if
+	// there is such a tool.
 	Prompt Prompt `json:"prompt,omitempty"`
 	// PromptFunc makes the prompt instead. It is called again each time the prompt
 	// is repeated.
@@ -82,6 +87,12 @@ type Step struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 	// Action runs before the prompt is given.
 	Action *Action `json:"action,omitempty"`
+	// Save are templates of what is kept when the step is done: in the stores of
+	// these names, and under "step" what {{steps.name}} is from then on instead of
+	// the answer or the result.
+	Save map[string]json.RawMessage `json:"save,omitempty"`
+	// SaveFunc makes that instead; its values are written as JSON.
+	SaveFunc func(*View) (map[string]any, error) `json:"-"`
 	// Next are tried in order; the first whose condition holds is taken. Without
 	// any the workflow ends.
 	Next Branches `json:"next,omitempty"`
@@ -105,6 +116,10 @@ type Action struct {
 	// Input is a template: strings in it may hold {{…}}, and one that is nothing
 	// else becomes the value itself.
 	Input json.RawMessage `json:"input,omitempty"`
+	// InputSchema and OutputSchema are JSON Schemas of the input and the result; nil
+	// accepts any. What does not match ends the session.
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// Repeatable means that running it twice does no harm. An action that is not
 	// repeatable, and that was interrupted by the end of the process, runs again
 	// only when the model asks for that.

@@ -15,7 +15,7 @@ type Remark struct {
 	// Code is one of unreachable-step, no-end, cycle-guard, unknown-tool,
 	// unknown-value, branch-without-else, host-tool-name, options-mismatch,
 	// duplicate-subskill, duplicate-topic, unused-subskill, unused-topic,
-	// subskill-params.
+	// unused-store, subskill-params.
 	Code string `json:"code"`
 	Step string `json:"step"` // empty for what is in no step
 	// Message begins with [subskill:NAME] if it is about a subskill.
@@ -56,6 +56,7 @@ func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 	for _, name := range slices.Sorted(maps.Keys(w.areas)) {
 		l.of = w.areas[name]
 		l.values("", variables(string(l.of.def.Result)))
+		l.stores()
 	}
 	l.composite()
 	return l.list
@@ -120,6 +121,8 @@ func (l *linter) values(step string, paths []string) {
 			l.report("unknown-value", step, "{{%s}}: there is no %q; values are %s", path, root, strings.Join(roots, ", "))
 		case slices.Contains([]string{"steps", "all", "visits"}, root) && l.of.def.Steps[name] == nil:
 			l.report("unknown-value", step, "{{%s}}: there is no step %q", path, name)
+		case root == "store" && name != "" && !slices.Contains(slices.Collect(maps.Keys(l.of.stores)), name):
+			l.report("unknown-value", step, "{{%s}}: there is no store %q", path, name)
 		case root == "params" && name != "" && !l.of.hasParam(name):
 			l.report("unknown-value", step, "{{%s}}: there is no param %q", path, name)
 		}

@@ -96,6 +96,8 @@ func (r *run) proceed(ctx context.Context) Result {
 			res = r.act(ctx, n)
 		case n.prompts() && !r.st.answered:
 			res = r.ask(ctx, n)
+		case (n.Save != nil || n.SaveFunc != nil) && !r.st.saved:
+			res = r.save(n)
 		default:
 			res = r.leave(ctx, n)
 		}
@@ -154,6 +156,9 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 			return r.stop("the input of %s: %s", a.Tool, err)
 		}
 	}
+	if err := n.input.Check(input); err != nil {
+		return r.stop("the input of %s does not match its inputSchema: %s", a.Tool, err)
+	}
 	if err := r.add(Event{Kind: Acting, Step: r.st.at, Value: input}); err != nil {
 		return r.unkept(err)
 	}
@@ -168,6 +173,9 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 			return r.unkept(e)
 		}
 		return r.fail(true, "call %s: %s; try again with advance and this session", a.Tool, err)
+	}
+	if err := n.output.Check(out); err != nil {
+		return r.stop("the result of %s does not match its outputSchema: %s", a.Tool, err)
 	}
 	if err := r.add(Event{Kind: Acted, Step: r.st.at, Value: out}); err != nil {
 		return r.unkept(fmt.Errorf("the result of %s: %w", a.Tool, err))

@@ -11,7 +11,7 @@ import (
 )
 
 // roots are what a path can begin with.
-var roots = []string{"params", "answer", "result", "steps", "all", "visits", "host", "tools"}
+var roots = []string{"params", "answer", "result", "steps", "all", "visits", "store", "host", "tools"}
 
 // find returns the value of a path such as params.repo or steps.list.items.0.
 func (st *state) find(path string) (any, bool) {
@@ -23,6 +23,8 @@ func (st *state) find(path string) (any, bool) {
 		return inside(st.answer, rest)
 	case "result":
 		return inside(st.result, rest)
+	case "store":
+		return inside(st.stores, rest)
 	case "host":
 		return HostNamed(st.host.Name), rest == ""
 	case "tools":

@@ -35,6 +35,7 @@ const (
 	Acted      EventKind = "acted"      // with the result of the action
 	Prompted   EventKind = "prompted"   // the step waits for its answer
 	Answered   EventKind = "answered"   // with the answer
+	Saved      EventKind = "saved"      // with what stores became, and the step's value
 	Redirected EventKind = "redirected" // to another skill, which ends the session
 	Ended      EventKind = "ended"      // with the result
 	Stopped    EventKind = "stopped"    // for good, with the reason
@@ -56,6 +57,8 @@ type state struct {
 	acted    bool   // its action was done
 	waiting  bool   // for its answer
 	answered bool
+	gave     bool // this visit has a value
+	saved    bool
 	over     bool
 }
 
@@ -64,7 +67,8 @@ type values struct {
 	params any
 	steps  map[string]any   // the last answer or result of each
 	all    map[string][]any // that of each visit
-	answer any              // the last answer of all
+	stores map[string]any
+	answer any // the last answer of all
 }
 
 func newState() *state { return &state{visits: map[string]int{}} }
@@ -98,10 +102,10 @@ func (st *state) apply(e Event) error {
 			st.digest = e.Digest
 		}
 		st.area, st.at = e.Step, ""
-		st.values = values{params: value, steps: map[string]any{}, all: map[string][]any{}}
+		st.values = values{params: value, steps: map[string]any{}, all: map[string][]any{}, stores: map[string]any{}}
 	case Came:
 		st.at, st.result = e.Step, nil
-		st.acting, st.acted, st.waiting, st.answered = false, false, false, false
+		st.acting, st.acted, st.waiting, st.answered, st.gave, st.saved = false, false, false, false, false, false
 		st.visits[e.Step]++
 	case Acting:
 		st.acting = true
@@ -109,15 +113,17 @@ func (st *state) apply(e Event) error {
 		st.acting = false
 	case Acted:
 		st.acting, st.acted, st.result = false, true, value
-		st.give(e.Step, value, false)
+		st.give(e.Step, value)
 	case Prompted:
 		st.waiting = true
 	case Answered:
 		st.waiting, st.answered = false, true
 		if len(e.Value) > 0 { // otherwise the step was passed
 			st.answer = value
-			st.give(e.Step, value, st.acted)
+			st.give(e.Step, value)
 		}
+	case Saved:
+		return st.save(e)
 	case Ended, Stopped, Redirected:
 		st.over = true
 	default:
@@ -126,19 +132,20 @@ func (st *state) apply(e Event) error {
 	return nil
 }
 
-// give makes v the value of a step; with instead it replaces the one that this
-// visit had.
-func (st *state) give(step string, v any, instead bool) {
+// give makes v the value of a step. It replaces the one that this visit had, such
+// as the result of the action.
+func (st *state) give(step string, v any) {
 	_, local, found := strings.Cut(step, "/")
 	if !found {
 		local = step
 	}
 	st.steps[local] = v
 	before := st.all[local]
-	if instead && len(before) > 0 {
+	if st.gave {
 		before = before[:len(before)-1]
 	}
 	st.all[local] = append(before[:len(before):len(before)], v)
+	st.gave = true
 }
 
 // decode keeps numbers as they are written.

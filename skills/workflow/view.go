@@ -16,7 +16,7 @@ type View struct {
 }
 
 // Get reads the value of a path, such as "params.repo", "answer.level",
-// "steps.fetch.0.title" or "result", into to like json.Unmarshal. The error wraps
+// "steps.fetch.0.title", "store.env.host" or "result", into to like json.Unmarshal. The error wraps
 // ErrNoValue if there is none.
 func (v *View) Get(path string, to any) error {
 	value, ok := v.st.find(path)

@@ -223,7 +223,9 @@ func TestLint(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(triage)
+	for _, definition := range []string{triage, help, showcase, stores} {
+		f.Add(definition)
+	}
 	f.Add(`{"start": "a", "steps": {"a": {"prompt": [{"ask-user": {"question": "?"}}], "next": "skill:x"}}}`)
 	f.Fuzz(func(t *testing.T, definition string) {
 		w, err := workflow.Parse([]byte(definition))

@@ -2,7 +2,9 @@ package broker_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
@@ -147,6 +150,47 @@ func TestPreamblesNameTheToolsOfTheClient(t *testing.T) {
 		b.Reconfigure(broker.Options{Skills: r, WorkflowHost: c.host})
 		if text, _ := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "plan", "tool": "start"}); !strings.Contains(text, c.want) {
 			t.Errorf("%+v: %s", c.host, text)
+		}
+	}
+}
+
+// The composite skill of the documentation runs as the page says, also when its
+// client and its broker are others than before.
+func TestTheCompositeSkillOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/skills.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition string
+	for _, block := range strings.Split(string(page), "```json\n")[1:] {
+		if block, _, _ = strings.Cut(block, "```"); strings.Contains(block, `"subskills"`) {
+			definition += block
+		}
+	}
+	dir, r := newSkills(t)
+	writeSkill(t, dir, "shop", "Help with the shop's API. Use it.", "Go.", map[string]string{"workflow.json": definition, "references/limits.md": "Ten a minute."})
+	if list, err := skills.Lint(filepath.Join(dir, "shop"), nil); err != nil || slices.ContainsFunc(list, func(d skills.Diagnostic) bool { return strings.Contains(d.Message, "workflow.json") }) {
+		t.Errorf("lint: %v, %v", list, err)
+	}
+	o := broker.Options{Skills: r, Workflows: files.OpenDocuments(t.TempDir())}
+	for _, path := range [][][2]string{ // the answer, and what comes then
+		{{``, `"step":"want"`}, {`{"what":"repair"}`, `"step":"doctor/cause","prompt":"Find the cause in this log:\n<rendered>text of errors.log</rendered>"`},
+			{`"a typo"`, `<plan summary=\"Fix a typo\">`}, {`"done"`, `"result":{"cause":"a typo"}`}},
+		{{``, `"step":"want"`}, {`{"what":"setup"}`, `"step":"setup/port"`}, {`8080`, `<confirm>Use api.example.com:8080?</confirm>`}, {`{"approved":true}`, `"result":{"host":"api.example.com","port":8080}`}},
+		{{``, `"step":"want"`}, {`{"what":"limits"}`, `"result":{"content":"Ten a minute.","topic":"limits"}`}},
+	} {
+		var begun struct{ Session string }
+		for _, step := range path { // each with a broker and a client of its own
+			cs := connect(t, newBroker(t, o), "2025-11-25", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+			args := map[string]any{"skill": "shop", "tool": "start"}
+			if step[0] != "" {
+				args["tool"], args["input"] = "advance", map[string]any{"session": begun.Session, "answer": json.RawMessage(step[0])}
+			}
+			text, failed := call(t, cs, "call_skill_tool", args)
+			if failed || !strings.Contains(text, step[1]) {
+				t.Fatalf("%s: %s, want %s", step[0], text, step[1])
+			}
+			_ = json.Unmarshal([]byte(text), &begun)
 		}
 	}
 }

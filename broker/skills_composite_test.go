@@ -45,7 +45,7 @@ func TestCompositeSkillsThroughMCP(t *testing.T) {
 		return call(t, cs, "call_skill_tool", map[string]any{"skill": "desk", "tool": tool, "input": input})
 	}
 	text, _ := call(t, cs, "activate_skill", map[string]any{"name": "desk"})
-	for _, want := range []string{`Tool "bug/start" and this input: {"type":"object"`, `Tool "order/start" begins only that part.`, "Tool \"topic\" with input {\"name\"} looks up one of:\n- gone\n- hours: when we work"} {
+	for _, want := range []string{`With tool "bug/start" and this input: {"type":"object"`, `With tool "order/start", only that part runs.`, "Tool \"topic\" with input {\"name\"} looks up one of:\n- gone\n- hours: when we work"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the activation lacks %q:\n%s", want, text)
 		}

@@ -160,7 +160,9 @@ func lintWorkflow(w *workflow.Workflow, files fs.FS, known func(id string) bool)
 		list = append(list, Diagnostic{"workflow_" + strings.ReplaceAll(r.Code, "-", "_"), Warning, "", where + ": " + r.Message, 0})
 	}
 	for _, file := range w.Files() {
-		if _, err := fs.Stat(files, path.Clean(file)); err != nil {
+		if target := path.Clean(file); !fs.ValidPath(target) {
+			list = append(list, Diagnostic{"reference_escape", Error, "", "the file " + quoted(file) + " that a topic of " + workflow.FileName + " names is outside of the skill: move it in", 0})
+		} else if _, err := fs.Stat(files, target); err != nil {
 			list = append(list, Diagnostic{"dangling_reference", Error, "", "there is no file " + quoted(file) + " that a topic of " + workflow.FileName + " names", 0})
 		}
 	}

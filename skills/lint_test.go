@@ -49,8 +49,8 @@ func TestLintOfSkills(t *testing.T) {
 			[]string{"0 workflow_cycle_guard", "0 workflow_unknown_tool"}},
 		{"a composite workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n", "references/a.md": "x", "references/fix/b.md": "x", "references/fixed/c.md": "x",
 			"workflow.json": `{"start": "a", "steps": {"a": {"next": "topic:t"}}, "subskills": {"fix": {"workflow": {"start": "a", "steps": {"a": {}, "b": {}}}}},
-				"topics": {"t": {"file": "references/a.md"}, "u": {"label": "more", "file": "references/gone.md"}}}`},
-			[]string{"0 workflow_unreachable_step [subskill:fix]", "0 workflow_unused_subskill [subskill:fix]", "0 dangling_reference", "0 orphan_file [subskill:fix]", "0 orphan_file"}},
+				"topics": {"t": {"file": "references/a.md"}, "u": {"label": "more", "file": "references/gone.md"}, "v": {"label": "out", "file": "../out.md"}}}`},
+			[]string{"0 workflow_unreachable_step [subskill:fix]", "0 workflow_unused_subskill [subskill:fix]", "0 reference_escape", "0 dangling_reference", "0 orphan_file [subskill:fix]", "0 orphan_file"}},
 		{"a wrong workflow", map[string]string{"SKILL.md": header + "---\n\nStart.\n", "workflow.json": `{"start": "a"}`}, []string{"0 workflow_invalid"}},
 	} {
 		got, err := skills.Lint(folder(t, "review", c.files), &skills.LintOptions{KnownTool: known})

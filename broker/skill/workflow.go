@@ -41,7 +41,7 @@ func workflowUse(k *skills.Skill) string {
 This skill is a workflow. call_skill_tool with tool "start"` + withInput(w.Params()) +
 		` begins it; do what the prompt says, then tool "advance" with input {"session", "answer"}, until its status is "done".`)
 	for _, s := range w.Subskills() {
-		fmt.Fprintf(&use, "\nTool %q%s begins only that part.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
+		fmt.Fprintf(&use, "\nWith tool %q%s, only that part runs.", s+"/"+workflow.ToolStart, withInput(w.SubskillParams(s)))
 	}
 	for i, t := range w.Topics() {
 		if i == 0 {

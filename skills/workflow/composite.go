@@ -38,7 +38,7 @@ const (
 	maxTopics    = 500
 )
 
-// isElsewhere reports whether a target is no step.
+// isElsewhere reports whether a target is not a step of the same area.
 func isElsewhere(to string) bool {
 	return strings.HasPrefix(to, toSubskill) || strings.HasPrefix(to, toTopic) || strings.HasPrefix(to, toSkill)
 }

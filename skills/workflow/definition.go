@@ -27,7 +27,7 @@ const (
 	// DefaultVisits is how often a step may be visited if it does not say.
 	DefaultVisits = 10
 
-	// toSubskill, toTopic and toSkill begin targets that are no steps: the workflow
+	// toSubskill, toTopic and toSkill begin targets that are not steps: the workflow
 	// that leads to one ends there.
 	toSubskill = "subskill:"
 	toTopic    = "topic:"

@@ -41,7 +41,7 @@ var hosts = map[string]map[string]string{
 // Hosts are the names of the hosts that are known, sorted.
 func Hosts() []string { return slices.Sorted(maps.Keys(hosts)) }
 
-// HostNamed is the known host that a client's name means, such as codex for
+// HostNamed returns the known host that a client's name means, such as codex for
 // "codex-mcp-client"; "generic" if it means none.
 func HostNamed(client string) string {
 	name := strings.NewReplacer(" ", "-", "_", "-", "/", "-").Replace(strings.ToLower(strings.TrimSpace(client)))
@@ -53,7 +53,7 @@ func HostNamed(client string) string {
 	return "generic"
 }
 
-// tool is what the host does an element with, or "".
+// tool returns the tool with which the host does what an element asks for, or "".
 func (h Host) tool(tag string) string {
 	own := hosts[HostNamed(h.Name)][tag]
 	if own != "" && (!h.Subagent || slices.Contains(h.Tools, own)) {
@@ -67,7 +67,7 @@ func (h Host) tool(tag string) string {
 	return ""
 }
 
-// has reports whether there is a tool, of the host or for actions.
+// has reports whether a tool exists, of the host or for actions.
 func (h Host) has(tool string) bool {
 	if tool == "" {
 		return false
@@ -112,8 +112,8 @@ func (w *Workflow) preamble(a *area, h Host) string {
 	return strings.TrimSpace(a.def.Preamble + "\n\n" + text)
 }
 
-// hostTools are names of tools that only some hosts have and that are no words of
-// a language. A prompt that is meant for every host names none.
+// hostTools are names of tools that only some hosts have, except plain words. A
+// prompt for every host names none of them.
 var hostTools = sync.OnceValue(func() []string {
 	names := []string{"ExitPlanMode", "TaskUpdate", "exit_plan_mode", "plan_mode_respond", "attempt_completion", "todo_write"}
 	for _, tools := range hosts {

@@ -17,7 +17,7 @@ type Remark struct {
 	// duplicate-subskill, duplicate-topic, unused-subskill, unused-topic,
 	// unused-store, subskill-params.
 	Code string `json:"code"`
-	Step string `json:"step"` // empty for what is in no step
+	Step string `json:"step"` // empty outside of steps
 	// Message begins with [subskill:NAME] if it is about a subskill.
 	Message string `json:"message"`
 }

@@ -114,7 +114,7 @@ func (r *run) come(ctx context.Context, name string) *Result {
 			return r.stop("the workflow has passed %d steps without asking anything, which is the most at one time", maxHops)
 		}
 		n := r.e.w.steps[name]
-		if n == nil { // End, or what is no step
+		if n == nil { // End, or not a step
 			return r.goTo(ctx, Branch{To: name})
 		}
 		limit := n.MaxVisits

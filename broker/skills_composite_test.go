@@ -118,8 +118,8 @@ func TestPreamblesNameTheToolsOfTheClient(t *testing.T) {
 	b := newBroker(t, broker.Options{Skills: r})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for client, want := range map[string]string{
-			"claude-code":           `with EnterPlanMode, and wait`,
-			"gemini-cli-mcp-client": `with invoke_agent, and go on`,
+			"claude-code":           `with your tool EnterPlanMode, and wait`,
+			"gemini-cli-mcp-client": `with your tool invoke_agent, and go on`,
 			"cursor-vscode":         `<subagent no-recurse=\"plan\">cursor</subagent>\ntrue"`,
 			"Some Editor":           `as a numbered list`,
 		} {
@@ -143,8 +143,8 @@ func TestPreamblesNameTheToolsOfTheClient(t *testing.T) {
 		host workflow.Host
 		want string
 	}{
-		{workflow.Host{Name: "codex"}, "with spawn_agent"},
-		{workflow.Host{Tools: []string{"task"}}, "with task"},
+		{workflow.Host{Name: "codex"}, "with your tool spawn_agent"},
+		{workflow.Host{Tools: []string{"task"}}, "with your tool task"},
 		{workflow.Host{Name: "codex", Subagent: true}, "do the work by itself"},
 	} {
 		b.Reconfigure(broker.Options{Skills: r, WorkflowHost: c.host})

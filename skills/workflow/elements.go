@@ -58,16 +58,16 @@ const (
 // and without one.
 var meanings = []struct{ tag, with, without string }{
 	{tagSystem, "", "how to behave. Follow it, do not repeat it."},
-	{tagAskUser, "ask the user with %s. If there are options, show them and take only their values.",
+	{tagAskUser, "ask the user with your tool %s. If there are options, show them and take only their values.",
 		"ask the user, with your own tool for questions if you have one. If there are options, show them and take only their values."},
-	{tagSurvey, "ask the user its questions with %s, at once if it takes several. Give the answers by their keys.",
+	{tagSurvey, "ask the user its questions with your tool %s, at once if it takes several. Give the answers by their keys.",
 		"ask the user its questions, one after the other. Give the answers by their keys."},
-	{tagConfirm, "ask the user yes or no with %s; anything else is what default says, or a no. Warn if it is destructive.",
+	{tagConfirm, "ask the user yes or no with your tool %s; anything else is what default says, or a no. Warn if it is destructive.",
 		"ask the user yes or no; anything else is what default says, or a no. Warn if it is destructive."},
-	{tagPlan, "present its summary and steps with %s, and wait for the user's approval.",
+	{tagPlan, "present its summary and steps with your tool %s, and wait for the user's approval.",
 		"present its summary and steps as a numbered list, and ask the user whether to go on."},
-	{tagChecklist, "enter its items with %s, and mark each when it is done.", "keep a visible list of its items, and mark each when it is done."},
-	{tagSubagent, "give the work to another agent with %s, and go on with its answer. It must not use the skill that no-recurse names.",
+	{tagChecklist, "enter its items with your tool %s, and mark each when it is done.", "keep a visible list of its items, and mark each when it is done."},
+	{tagSubagent, "give the work to another agent with your tool %s, and go on with its answer. It must not use the skill that no-recurse names.",
 		"do the work by itself, then go on with its result. Do not use the skill that no-recurse names for it."},
 	{tagRendered, "", "finished text for the user. Show it as it is, without a change."},
 }

@@ -71,7 +71,7 @@ Go.`
 
 // The preamble says with which tool of the host each element is done.
 func TestPreambleOfHosts(t *testing.T) {
-	const ask, plan, list, agent = "<ask-user>: ask the user with %s.", "<plan>: present its summary and steps with %s,", "<checklist>: enter its items with %s,", "<subagent>: give the work to another agent with %s,"
+	const ask, plan, list, agent = "<ask-user>: ask the user with your tool %s.", "<plan>: present its summary and steps with your tool %s,", "<checklist>: enter its items with your tool %s,", "<subagent>: give the work to another agent with your tool %s,"
 	const askSelf, planSelf, listSelf, agentSelf = "<ask-user>: ask the user, with your own tool", "<plan>: present its summary and steps as a numbered list", "<checklist>: keep a visible list", "<subagent>: do the work by itself"
 	for _, c := range []struct {
 		host                   workflow.Host

@@ -84,8 +84,8 @@ func TestQuestionsHaveAnswers(t *testing.T) {
 	_, table, _ := strings.Cut(readme(t), "Often asked:\n")
 	rows := regexp.MustCompile(`(?m)^\| (.+\?) \| \[[^\]]+\]\(([^)#]+)(?:#([^)]+))?\)`).FindAllStringSubmatch(table, -1)
 	answers := map[string]string{
-		"OAuth": "broker auth login", "forbid deletes": `"effect": "deny"`, "yesterday": "broker audit yesterday",
-		"team": "systemctl enable --now broker", "back it up": "To back up the state", "all pages": "next_cursor", "embed": "broker.New(",
+		"OAuth": "broker auth login", "forbid deletes": "broker policy deny '*' --class destructive", "yesterday": "broker audit yesterday",
+		"team": "systemctl enable --now broker", "back it up": "tar -czf broker-backup.tar.gz", "all pages": "next_cursor", "embed": "broker.New(",
 	}
 	for about, want := range answers {
 		i := slices.IndexFunc(rows, func(row []string) bool { return strings.Contains(row[1], about) })

@@ -48,7 +48,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Diagnose config, servers and sandbox",
 		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones), list its\n" +
 			"tools and report how long that took. Each line is printed as soon as it is known. The output of a server that\n" +
-			"failed is shown below it.\n\n" +
+			"failed is shown below it. A server that is not named and has listed its tools before is given 10 s.\n\n" +
 			"Exit codes:\n  0   all is well\n  1   something other than a server failed\n  2   wrong usage or config\n  3   a server failed",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, fix) },
 	}

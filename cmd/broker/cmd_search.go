@@ -49,7 +49,7 @@ func (a *app) searchCommand() *cobra.Command {
 				return a.printJSON(found)
 			}
 			printHits(a.stdout, found)
-			printMissing(a.stdout, s, req.Server, "not searched: ")
+			printUnsearched(a.stdout, s, req)
 			if len(found.Tools) == 0 {
 				return &codeError{code: exitFailed}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -30,9 +31,12 @@ func (e *examination) add(checks ...check) {
 	}
 }
 
-// servers examines the named servers, or all, at the same time.
+// servers examines the named servers, or all, at the same time. A server that is not
+// named and whose tools are known is not waited for longer than a search waits.
 func (e *examination) servers(ctx context.Context, s *session, names []string) {
+	wait := time.Duration(0)
 	if len(names) == 0 {
+		wait = firstWait
 		for _, st := range s.broker.Status() {
 			names = append(names, st.Name)
 		}
@@ -43,8 +47,17 @@ func (e *examination) servers(ctx context.Context, s *session, names []string) {
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			for _, st := range s.broker.Refresh(ctx, name) {
+			known := 0
+			if srv, ok := s.broker.Catalog().Server(name); ok {
+				known = len(srv.Tools)
+			}
+			for _, st := range patient(ctx, wait, known > 0, func(ctx context.Context) []upstream.Status { return s.broker.Refresh(ctx, name) }) {
 				c := checkServer(ctx, s, st)
+				if errors.Is(st.Err, errStillStarting) {
+					c.OK, c.Log, c.Output = true, nil, nil
+					c.Detail = fmt.Sprintf("still starting after %s; its %s are known from before", spell(wait), counted(known, "tool"))
+					c.Hint = "broker doctor " + name + ", to wait for it"
+				}
 				if errors.Is(st.Err, upstream.ErrUnknownServer) {
 					c.Detail, c.Hint = "disabled: it was not started", "broker servers enable "+name
 					c.OK = true
@@ -58,6 +71,28 @@ func (e *examination) servers(ctx context.Context, s *session, names []string) {
 	}
 	wg.Wait()
 	e.seen.Servers = rows
+}
+
+// errStillStarting means that a server was not waited for any longer.
+var errStillStarting = errors.New("still starting")
+
+// patient asks a server for its tools. If they are known, it gives up after wait, with
+// errStillStarting as the error of each status; a wait of 0 has no end.
+func patient(ctx context.Context, wait time.Duration, known bool, refresh func(context.Context) []upstream.Status) []upstream.Status {
+	if !known || wait == 0 {
+		return refresh(ctx)
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, wait, errStillStarting)
+	defer stop()
+	list := refresh(ctx)
+	if context.Cause(ctx) == errStillStarting {
+		for i := range list {
+			if list[i].Err != nil || list[i].Took == 0 { // what is known from before took no time
+				list[i].Err = errStillStarting
+			}
+		}
+	}
+	return list
 }
 
 // print prints one check, unless it is to be JSON in the end; e.mu is held.

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // askDaemonTime bounds how long a command waits for the answer of a daemon.
@@ -221,13 +225,7 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 // printMissing prints the state of each server that the command is about whose tools
 // are not known, and a command to try next. It returns the number of these servers.
 func printMissing(w io.Writer, s *session, only, prefix string) int {
-	unlisted, missing := s.broker.Unlisted(), []upstream.Status{}
-	concerned := s.concerned(only)
-	for _, st := range s.broker.Status() {
-		if slices.Contains(unlisted, st.Name) && slices.Contains(concerned, st.Name) {
-			missing = append(missing, st)
-		}
-	}
+	missing := s.missing(only)
 	for _, st := range missing {
 		say(w, "%s%s: %s\n", prefix, st.Name, standing(st, time.Now()))
 	}
@@ -239,4 +237,45 @@ func printMissing(w io.Writer, s *session, only, prefix string) int {
 		sayln(w, "try them now, and wait for them: broker index")
 	}
 	return len(missing)
+}
+
+// missing are the servers that a command is about and whose tools are not known.
+func (s *session) missing(only string) []upstream.Status {
+	unlisted, concerned := s.broker.Unlisted(), s.concerned(only)
+	return slices.DeleteFunc(s.broker.Status(), func(st upstream.Status) bool {
+		return !slices.Contains(unlisted, st.Name) || !slices.Contains(concerned, st.Name)
+	})
+}
+
+// maxUnsearched is how many servers a search explains that its query does not name.
+const maxUnsearched = 2
+
+// printUnsearched says which servers a search left out. Where these are many, it explains
+// those that the query names, and lists the others on one line.
+func printUnsearched(w io.Writer, s *session, req broker.SearchRequest) {
+	missing := s.missing(req.Server)
+	if len(missing) <= maxUnsearched {
+		printMissing(w, s, req.Server, "not searched: ")
+		return
+	}
+	var others []string
+	for _, st := range missing {
+		if mentions(req.Query, st.Name) {
+			say(w, "not searched: %s: %s\n", st.Name, standing(st, time.Now()))
+		} else {
+			others = append(others, gate.Name(st.Name)+" ("+string(st.State)+")")
+		}
+	}
+	if len(others) > 0 {
+		say(w, "not searched: %s\n", strings.Join(others, ", "))
+	}
+	sayln(w, "broker servers list shows the causes; to try them now, and wait for them: broker index")
+}
+
+// mentions reports whether a query has a word of a server's name.
+func mentions(query, name string) bool {
+	words := func(text string) []string {
+		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	}
+	return slices.ContainsFunc(words(name), func(word string) bool { return len(word) > 1 && slices.Contains(words(query), word) })
 }

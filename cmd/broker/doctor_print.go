@@ -55,7 +55,7 @@ func (e *examination) servers(ctx context.Context, s *session, names []string) {
 				c := checkServer(ctx, s, st)
 				if errors.Is(st.Err, errStillStarting) {
 					c.OK, c.Log, c.Output = true, nil, nil
-					c.Detail = fmt.Sprintf("still starting after %s; its %s are known from before", spell(wait), counted(known, "tool"))
+					c.Detail = fmt.Sprintf("still starting after %s; it has listed %s before", spell(wait), counted(known, "tool"))
 					c.Hint = "broker doctor " + name + ", to wait for it"
 				}
 				if errors.Is(st.Err, upstream.ErrUnknownServer) {

@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -24,8 +25,10 @@ type judged struct {
 // A reviewed server. A tool that is not judged keeps the class from its name and its
 // server's annotations, which were right.
 type reviewedServer struct {
-	packages string // as in published, separated by spaces
-	judged   []judged
+	// names are packages as in published, and hosts of servers that the vendor runs,
+	// separated by spaces.
+	names  string
+	judged []judged
 }
 
 // Reasons that several servers share.
@@ -82,7 +85,7 @@ var reviews = []reviewedServer{
 		{write, "it postpones a reminder of the user", "snooze-calendar-event-reminder dismiss-calendar-event-reminder"},
 		{destructive, "it sends any requests, including deletions", "graph-batch"},
 	}},
-	{"firecrawl-mcp mcp/firecrawl", []judged{
+	{"firecrawl-mcp mcp/firecrawl mcp.firecrawl.dev", []judged{
 		{write, "it ends a browser session that a call has opened", "firecrawl_interact_stop"},
 	}},
 	{"@modelcontextprotocol/server-filesystem mcp/filesystem", []judged{
@@ -107,17 +110,17 @@ var reviews = []reviewedServer{
 	{"@modelcontextprotocol/server-google-maps mcp/google-maps", []judged{
 		{read, onlyAsks, "maps_place_details maps_distance_matrix maps_elevation maps_directions"},
 	}},
-	{"tavily-mcp mcp/tavily", []judged{
+	{"tavily-mcp mcp/tavily mcp.tavily.com", []judged{
 		{read, onlyAsks, "tavily_search tavily_extract tavily_map tavily_crawl tavily_research tavily-search tavily-extract tavily-map tavily-crawl"},
 	}},
 	{"@brave/brave-search-mcp-server @modelcontextprotocol/server-brave-search mcp/brave-search", []judged{
 		{read, onlyAsks, "brave_summarizer brave_llm_context"},
 	}},
-	{"exa-mcp-server", []judged{{read, onlyAsks, "web_search_exa web_fetch_exa"}}},
+	{"exa-mcp-server mcp.exa.ai", []judged{{read, onlyAsks, "web_search_exa web_fetch_exa"}}},
 	{"duckduckgo-mcp-server mcp/duckduckgo", []judged{{read, onlyAsks, "search fetch_content"}}},
 	{"mcp-server-fetch mcp/fetch", []judged{{read, "it fetches a page with GET", "fetch"}}},
 	{"mcp-server-time mcp/time", []judged{{read, "it reads the clock", "get_current_time convert_time"}}},
-	{"@upstash/context7-mcp mcp/context7", []judged{{read, onlyAsks, "resolve-library-id query-docs get-library-docs"}}},
+	{"@upstash/context7-mcp mcp/context7 mcp.context7.com", []judged{{read, onlyAsks, "resolve-library-id query-docs get-library-docs"}}},
 	{"@modelcontextprotocol/server-sequential-thinking mcp/sequentialthinking", []judged{{read, "it keeps a list of thoughts in its memory", "sequentialthinking"}}},
 	{"@modelcontextprotocol/server-memory mcp/memory", []judged{
 		{read, "it reads its own file", "open_nodes"},
@@ -127,7 +130,7 @@ var reviews = []reviewedServer{
 		{destructive, "changes that were not committed may be lost", "git_reset"},
 		{read, "it reads the repository", "git_status git_diff_unstaged git_diff_staged git_diff git_log git_show"},
 	}},
-	{"@modelcontextprotocol/server-github mcp/github", []judged{
+	{"@modelcontextprotocol/server-github mcp/github ghcr.io/github/github-mcp-server api.githubcopilot.com", []judged{
 		{write, "a commit overwrites the file, and the history keeps the old one", "create_or_update_file push_files"},
 	}},
 	{"@zereight/mcp-gitlab mcp/gitlab", []judged{
@@ -148,41 +151,80 @@ var reviews = []reviewedServer{
 		{destructive, "its action may be to delete or to roll back", "n8n_executions n8n_workflow_versions n8n_manage_datatable n8n_manage_folders n8n_manage_agents"},
 		{destructive, "it runs a workflow, which may do anything", "n8n_test_workflow n8n_evaluations"},
 	}},
-	{"@stripe/mcp mcp/stripe", []judged{
+	{"@stripe/mcp mcp/stripe mcp.stripe.com", []judged{
 		{destructive, "a cancelled subscription cannot be resumed", "cancel_subscription"},
 	}},
-	{"@sentry/mcp-server mcp/sentry", []judged{
+	{"@sentry/mcp-server mcp/sentry mcp.sentry.dev", []judged{
 		{write, "the issue keeps its history and can be restored", "update_issue"},
 	}},
+	{"mcp.notion.com", []judged{
+		{read, onlyAsks, "notion-search notion-fetch notion-get-comments notion-get-teams notion-get-users notion-get-self"},
+		{write, addsOnly, "notion-create-pages notion-create-database notion-create-comment notion-duplicate-page"},
+	}},
+	{"mcp.linear.app", []judged{
+		{read, onlyAsks, "list_issues get_issue list_comments list_projects get_project list_teams list_users list_documents get_document search_documentation"},
+		{write, addsOnly, "create_issue create_comment create_issue_label create_document create_attachment"},
+		{write, "the issue keeps its history and can be restored", "update_issue save_issue"},
+	}},
+	{"mcp.deepwiki.com", []judged{{read, onlyAsks, "read_wiki_structure read_wiki_contents ask_question"}}},
+	{"learn.microsoft.com", []judged{{read, onlyAsks, "microsoft_docs_search microsoft_docs_fetch microsoft_code_sample_search"}}},
 	{"@antv/mcp-server-chart", []judged{{read, "it draws a picture from its arguments", "generate_spreadsheet"}}},
 	{"figma-developer-mcp", []judged{{write, "it writes pictures into a folder", "download_figma_images"}}},
 	{"argocd-mcp", []judged{{destructive, "it deletes an application and its workloads", "delete_application"}}},
 }
 
-// reviewed are the reviews by package, then by tool.
+// reviewed are the reviews by package or host, then by tool.
 var reviewed = func() map[string]map[string]*discovery.Review {
-	byPackage := make(map[string]map[string]*discovery.Review)
+	byName := make(map[string]map[string]*discovery.Review)
 	for _, s := range reviews {
-		for name := range strings.FieldsSeq(s.packages) {
+		for name := range strings.FieldsSeq(s.names) {
 			tools := make(map[string]*discovery.Review)
 			for _, j := range s.judged {
 				for tool := range strings.FieldsSeq(j.tools) {
 					tools[tool] = &discovery.Review{Class: j.class, Why: j.why, Package: name}
 				}
 			}
-			byPackage[name] = tools
+			byName[name] = tools
 		}
 	}
-	return byPackage
+	return byName
 }()
 
 // Reviewed returns a copy of a listing with the reviews of its tools, if the command
-// line starts a published server.
+// line starts a published server, or mcp-remote for a server that its vendor runs.
 func Reviewed(command string, args []string, l discovery.Listing) discovery.Listing {
-	tools, _, ok := lookup(reviewed, command, args)
-	if !ok {
+	if tools, _, ok := lookup(reviewed, command, args); ok {
+		return withReviews(l, tools)
+	}
+	if _, _, ok := lookup(bridges, command, args); ok {
+		if i := slices.IndexFunc(args, func(arg string) bool { return strings.Contains(arg, "://") }); i >= 0 {
+			return ReviewedAt(args[i], l)
+		}
+	}
+	return l
+}
+
+// bridges are the programs that pass messages on to the server at an address among
+// their arguments.
+var bridges = map[string]bool{"mcp-remote": true}
+
+// ReviewedAt is Reviewed for a server at an address. Only the host of the vendor itself
+// counts, over https and at its usual port.
+func ReviewedAt(address string, l discovery.Listing) discovery.Listing {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Port() != "" && u.Port() != "443" {
 		return l
 	}
+	host := strings.ToLower(u.Hostname())
+	tools, ok := reviewed[host]
+	if !ok || !strings.Contains(host, ".") {
+		return l
+	}
+	return withReviews(l, tools)
+}
+
+// withReviews returns a copy of a listing with reviews of its tools.
+func withReviews(l discovery.Listing, tools map[string]*discovery.Review) discovery.Listing {
 	l.Tools = slices.Clone(l.Tools)
 	for i := range l.Tools {
 		l.Tools[i].Review = tools[l.Tools[i].Name]

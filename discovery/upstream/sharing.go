@@ -34,6 +34,9 @@ func (c Config) sharing(tools []discovery.ListedTool, asks bool) (s sharing.Kind
 // Reviewed returns the server's listing with the reviews of its tools, if it is a
 // published server.
 func (c Config) Reviewed(l discovery.Listing) discovery.Listing {
+	if c.Command == "" {
+		return sharing.ReviewedAt(c.URL, l)
+	}
 	return sharing.Reviewed(c.Command, c.Args, l)
 }
 

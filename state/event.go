@@ -32,7 +32,7 @@ const (
 	EventApproval    = "approval"        // a person decided about calls of the run Name, or a script of the skill Name
 	EventCancelled   = "cancelled"       // a person ended the execution Name, over HTTP
 	EventScriptSaved = "script_saved"    // a person saved the script Name in the console
-	EventServers     = "servers_changed" // a person added, enabled or disabled a server in the console
+	EventServers     = "servers_changed" // a person added, removed, enabled or disabled a server
 	EventPins        = "pins_changed"    // a person approved or blocked tools of a server
 	EventLogin       = "login"           // at a remote server, or to the console
 	EventToken       = "api_token"       // a token was made for the client Name, or revoked

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // A serverEdit is what the commands that change a server print with --json.
@@ -156,6 +158,7 @@ func (a *app) addServer(ctx context.Context, name string, n newServer) error {
 	if err != nil {
 		return err
 	}
+	a.recordEdit(path, name, "added")
 	_, err = a.thenIndex(ctx, n.noIndex || n.disabled, []string{name}, func(report *indexReport) error {
 		return a.printEdit(serverEdit{path, name, "added", clientOptions().SecretNotes(name, entry), report})
 	})
@@ -232,7 +235,15 @@ func (a *app) editServer(name, command, done string, change func([]byte, *config
 	if err != nil {
 		return err
 	}
+	a.recordEdit(path, name, done)
 	return a.printEdit(serverEdit{Config: path, Server: name, Action: done})
+}
+
+// recordEdit records that a person changed a server in the config at path.
+func (a *app) recordEdit(path, name, done string) {
+	if cfg, err := config.Load(path); err == nil {
+		a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: clientCLI, Detail: done})
+	}
 }
 
 // knownServer finds the server that a command names, or says which is nearest.

@@ -150,12 +150,16 @@ func (a *app) daemonSettings() (daemonSettings, error) {
 	if err != nil {
 		return daemonSettings{}, err
 	}
+	return a.daemonSettingsOf(path)
+}
+
+func (a *app) daemonSettingsOf(path string) (daemonSettings, error) {
 	state, err := a.stateOf(path)
 	if err != nil {
 		return daemonSettings{}, err
 	}
 	names, err := namedVariables(path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return daemonSettings{}, err
 	}
 	env := make(map[string]string)
@@ -196,7 +200,9 @@ func (a *app) build() (daemon.Build, error) {
 
 // askDaemon asks the daemon of this config something; nil means that none runs.
 func (a *app) askDaemon(op string) (*daemon.Welcome, string, error) {
-	path, err := config.Find(a.configPath)
+	// A daemon may outlive its config, and is then still to be stopped.
+	_, missing := config.Find(a.configPath)
+	path, _, err := config.Target(a.configPath)
 	if err != nil && a.stateDir == "" {
 		return nil, "", err
 	}
@@ -210,6 +216,9 @@ func (a *app) askDaemon(op string) (*daemon.Welcome, string, error) {
 	}
 	w, err := daemon.Ask(state, op, build)
 	if errors.Is(err, fs.ErrNotExist) {
+		if missing != nil && a.configPath != "" && a.stateDir == "" { // the path may be wrong
+			return nil, "", missing
+		}
 		return nil, state, nil
 	}
 	return &w, state, err
@@ -271,7 +280,7 @@ func (a *app) daemonRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p, err := a.servicePlan(serviceName); err == nil {
+	if p, err := a.servicePlan(serviceName, settings); err == nil {
 		if _, err := runManager(ctx, p.Status); err == nil {
 			if err := runAll(ctx, p.Restart); err != nil {
 				return err

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/service"
@@ -29,20 +30,24 @@ func (a *app) serviceCommand() *cobra.Command {
 			"config and the flags of this command, and with the PATH of this shell; it does not end when it has no clients.\n" +
 			"Where the service manager does not run, the file is written and the commands are printed.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withService(name, func(p service.Plan) error { return a.serviceInstall(cmd.Context(), p) })
+			settings, err := a.daemonSettings()
+			if err != nil {
+				return err
+			}
+			return a.withService(name, settings, func(p service.Plan) error { return a.serviceInstall(cmd.Context(), p) })
 		},
 	}
 	a.serveFlags(install)
 	uninstall := &cobra.Command{
 		Use: "uninstall", Short: "Stop the daemon, and do not start it when you log in", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withService(name, func(p service.Plan) error { return a.serviceUninstall(cmd.Context(), p) })
+			return a.withInstalled(name, func(p service.Plan) error { return a.serviceUninstall(cmd.Context(), p) })
 		},
 	}
 	status := &cobra.Command{
 		Use: "status", Short: "Show whether the service is installed and runs", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withService(name, func(p service.Plan) error { return a.serviceStatus(cmd.Context(), p) })
+			return a.withInstalled(name, func(p service.Plan) error { return a.serviceStatus(cmd.Context(), p) })
 		},
 	}
 	c := group("service", "Manage the service that runs the daemon", install, uninstall, status)
@@ -53,26 +58,35 @@ func (a *app) serviceCommand() *cobra.Command {
 // serviceName is that of the service unless another one is given.
 const serviceName = "mcpbroker"
 
-// withService calls do with the plan of the service for this config.
-func (a *app) withService(name string, do func(service.Plan) error) error {
+// withInstalled is withService for a service whose config may be gone.
+func (a *app) withInstalled(name string, do func(service.Plan) error) error {
+	path, _, err := config.Target(a.configPath)
+	if err != nil {
+		return err
+	}
+	settings, err := a.daemonSettingsOf(path)
+	if err != nil {
+		return err
+	}
+	return a.withService(name, settings, do)
+}
+
+// withService calls do with the plan of the service.
+func (a *app) withService(name string, settings daemonSettings, do func(service.Plan) error) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" || strings.HasPrefix(name, "-") {
 		return usage("%q cannot be the name of a service: use letters, digits, hyphens and dots", name)
 	}
 	if err := checkMode(a.mode); err != nil {
 		return err
 	}
-	p, err := a.servicePlan(name)
+	p, err := a.servicePlan(name, settings)
 	if err != nil {
 		return err
 	}
 	return do(p)
 }
 
-func (a *app) servicePlan(name string) (service.Plan, error) {
-	settings, err := a.daemonSettings()
-	if err != nil {
-		return service.Plan{}, err
-	}
+func (a *app) servicePlan(name string, settings daemonSettings) (service.Plan, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return service.Plan{}, err

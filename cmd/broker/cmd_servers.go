@@ -51,12 +51,14 @@ func (a *app) serversListCommand() *cobra.Command {
 			for _, name := range rows.Disabled {
 				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: statusDisabled, Held: "broker servers enable " + gate.Name(name)}})
 			}
+			width := widthOf(a.stdout)
 			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), oneLine(cmp.Or(standingOf(i), strings.Trim(i.Held+"; "+i.Update, "; "), i.Description), 100)}
+				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), serverNote(i, width)}
 			}}.print(a.stdout, shown)
 			if err != nil {
 				return err
 			}
+			say(a.stdout, "%s", lines(causesBelow(shown, width)))
 			for _, i := range rows.Servers {
 				if name != "" && i.RetryAt != nil {
 					say(a.stdout, "tried again %s; now: broker servers test %s\n", inTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
@@ -73,6 +75,30 @@ func (a *app) serversListCommand() *cobra.Command {
 	}
 	refreshFlag(c, &refresh)
 	return c
+}
+
+// maxNote is how many characters of a note are shown where a program reads it.
+const maxNote = 400
+
+// serverNote is the last column of a server. On a terminal, which would cut it, the
+// cause of a failure is below the table instead.
+func serverNote(i api.ServerRow, width int) string {
+	cause := standingOf(i)
+	if width > 0 && cause != "" {
+		return ""
+	}
+	return oneLine(cmp.Or(cause, strings.Trim(i.Held+"; "+i.Update, "; "), i.Description), maxNote)
+}
+
+// causesBelow says why servers do not work, in lines of a terminal's width.
+func causesBelow(rows []api.ServerRow, width int) string {
+	var b strings.Builder
+	for _, i := range rows {
+		if cause := standingOf(i); width > 0 && cause != "" {
+			b.WriteString(folded(gate.Name(i.Name)+": "+oneLine(cause, maxNote), width, "  ") + "\n")
+		}
+	}
+	return b.String()
 }
 
 // standingOf returns the reason a server has no tools or does not work.

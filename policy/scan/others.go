@@ -204,9 +204,16 @@ func sibling(a, b string) bool {
 
 var dashed = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace
 
+// clientSuffixes are the ends of names that a server gets when two clients have one of
+// this name, such as filesystem-cursor.
+var clientSuffixes = []string{"-claude-code", "-claude-desktop", "-cursor", "-vscode", "-codex", "-gemini", "-windsurf", "-zed", "-opencode"}
+
 // base is a server's name without a word that tells two of a kind apart.
 func base(s string) string {
 	s = dashed(s)
+	for _, suffix := range clientSuffixes {
+		s = strings.TrimSuffix(s, suffix)
+	}
 	parts := strings.Split(s, "-")
 	kept := parts[:0]
 	for _, p := range parts {

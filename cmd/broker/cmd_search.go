@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,16 +69,30 @@ func (a *app) searchCommand() *cobra.Command {
 // firstWait is the time for which a starting server delays searches.
 const firstWait = 10 * time.Second
 
+// knownWait is the time for which a search waits for servers if others have a match.
+const knownWait = 1500 * time.Millisecond
+
 // search waits for servers that were never listed, like a model's search, or until a
-// key is pressed.
+// key is pressed; for less time if a known tool matches.
 func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) (broker.SearchAnswer, error) {
 	a.beginLearning(ctx, s, req.Server)
 	// Earlier searches have waited for servers that a daemon has been starting for
 	// longer.
 	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
+	if req.NoWait {
+		return s.broker.Search(ctx, req)
+	}
 	goOn := make(chan struct{})
+	stopWaiting := sync.OnceFunc(func() { close(goOn) })
+	known := req
+	known.NoWait = true
+	if found, err := s.broker.Search(ctx, known); err != nil {
+		return found, err
+	} else if len(found.Tools) > 0 {
+		defer time.AfterFunc(knownWait, stopWaiting).Stop()
+	}
 	req.GoOn = goOn
-	done := a.goOnByKey(ctx, s, len(starting(s)), func() { close(goOn) })
+	done := a.goOnByKey(ctx, s, len(starting(s)), stopWaiting)
 	defer done()
 	return s.broker.Search(ctx, req)
 }

@@ -87,6 +87,24 @@ func TestADaemonIsAskedFirst(t *testing.T) {
 	}
 }
 
+// A search that finds something on servers that are known does not wait long for others.
+func TestKnownToolsAreShownSoon(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "servers.json")
+	slow := map[string]any{"command": "sh", "args": []string{"-c", "read -r line; read -r line; sleep 60"}}
+	shelf := map[string]any{"command": "shelf"}
+	common := []string{"--config", file, "--state-dir", filepath.Join(dir, "state")}
+	writeConfig(t, file, map[string]any{"mcpServers": map[string]any{"shelf": shelf}})
+	output(t, brokerCommand(t, append(common, "servers", "list", "--refresh")...))
+	writeConfig(t, file, map[string]any{"mcpServers": map[string]any{"shelf": shelf, "slow": slow}})
+	began := time.Now()
+	text, _ := brokerCommand(t, append(common, "search", "books")...).CombinedOutput() // its exit code may be that of servers that failed
+	if took := time.Since(began); took > 8*time.Second || !strings.Contains(string(text), "shelf__") || !strings.Contains(string(text), "not searched: slow: still starting after ") {
+		t.Errorf("after %s: %s", took, text)
+	}
+}
+
 // readText reads the output of a program to a terminal until it contains a text.
 func readText(t *testing.T, terminal *os.File, want string) string {
 	t.Helper()

@@ -15,9 +15,8 @@ type Launch struct {
 	// 130 s, which is longer than the broker lets a script run.
 	CallTimeout time.Duration
 
-	// variables are the variables that servers.json names, sorted; set are those of
-	// them that are set here.
-	variables, set []string
+	// variables are the variables that servers.json names, sorted.
+	variables []string
 }
 
 // startTimeout is far more than the broker needs, since it answers at once;
@@ -59,12 +58,13 @@ func codexEntry(l Launch) entryFields {
 }
 
 // geminiEntry names the variables that Gemini CLI must pass on: it omits those with
-// names or values that look like secrets. It would pass an unset one as "$NAME".
+// names or values that look like secrets. It passes an unset one as an empty text, or
+// in early versions as "$NAME"; the broker takes both for not set.
 func geminiEntry(l Launch) entryFields {
 	fields := append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
-	if len(l.set) > 0 {
+	if len(l.variables) > 0 {
 		env := config.Object{}
-		for _, name := range l.set {
+		for _, name := range l.variables {
 			env = append(env, config.Field{Key: name, Value: "$" + name})
 		}
 		fields = append(fields, config.Field{Key: "env", Value: env})

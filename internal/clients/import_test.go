@@ -435,32 +435,3 @@ func TestVariablesThatAreNotSet(t *testing.T) {
 		}
 	}
 }
-
-func TestServersOfOtherProjects(t *testing.T) {
-	e := testEnv(t, "linux", map[string]string{"a/.keep": "", "b/.keep": ""})
-	a, b := filepath.Join(e.Dir, "a"), filepath.Join(e.Dir, "b")
-	text, err := json.Marshal(map[string]any{"projects": map[string]any{
-		b: map[string]any{"mcpServers": map[string]any{"db": map[string]any{"command": "db"}}}, a: map[string]any{"mcpServers": map[string]any{"x": map[string]any{}}},
-		e.Dir:   map[string]any{"mcpServers": map[string]any{"here": map[string]any{}}},
-		"/gone": map[string]any{"mcpServers": map[string]any{"old": map[string]any{}}}, filepath.Join(e.Dir, "c"): "odd", e.Home: nil,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(e.Home, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for content, want := range map[string][]ProjectServers{
-		string(text): {{a, []string{"x"}}, {b, []string{"db"}}}, "": nil, "{": nil, `{"projects": []}`: nil, `{"projects": {"/": {"mcpServers": null}}}`: nil,
-	} {
-		if err := os.WriteFile(filepath.Join(e.Home, ".claude.json"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, OtherProjects(Lookup("claude-code"), e)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", content, diff)
-		}
-	}
-	if got := OtherProjects(Lookup("cursor"), e); got != nil {
-		t.Errorf("Cursor has %v", got)
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -30,6 +31,12 @@ type Request struct {
 	Launch Launch
 	Move   bool
 	Config string
+	// Only are the servers that Move takes; nil means all. Keep are servers, as Merge has
+	// named them, that it leaves in the file. Projects are folders whose servers in the
+	// user's file it takes, too.
+	Only     []string
+	Keep     []Outcome
+	Projects []string
 	// DryRun writes nothing.
 	DryRun bool
 	// Options tune how the other servers are read.
@@ -44,6 +51,8 @@ type InstallResult struct {
 	Client string `json:"client"`
 	Path   string `json:"path"`
 	Name   string `json:"name"`
+	// Program is the program that the entry starts.
+	Program string `json:"program"`
 	// Config is the servers.json of the broker.
 	Config string `json:"config"`
 	// Backup is where the file as it was is kept; empty if there was none.
@@ -85,7 +94,7 @@ func Install(r Request) (InstallResult, error) {
 	if err != nil {
 		return InstallResult{}, err
 	}
-	res := InstallResult{Client: r.Client.ID, Path: path, Name: r.Name, Config: r.Config}
+	res := InstallResult{Client: r.Client.ID, Path: path, Name: r.Name, Program: r.Launch.Command, Config: r.Config}
 	before, err := readAll(path)
 	res.Created = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !res.Created {
@@ -110,7 +119,7 @@ func Install(r Request) (InstallResult, error) {
 	}
 	var mv *move
 	if r.Move {
-		if mv, err = r.planMove(path, entries, &res); err != nil {
+		if mv, err = r.planMove(path, before, entries, &res); err != nil {
 			return res, err
 		}
 	}
@@ -152,29 +161,28 @@ func (r *Request) nameVariables(mv *move) {
 	} else if data, err := os.ReadFile(r.Config); err == nil { // otherwise the file does not exist yet
 		text = data
 	}
-	r.Launch.variables, r.Launch.set = config.Variables(text), nil
-	for _, name := range r.Launch.variables {
-		if r.Env.Getenv != nil && r.Env.Getenv(name) != "" {
-			r.Launch.set = append(r.Launch.set, name)
-		}
-	}
+	r.Launch.variables = config.Variables(text)
 }
 
 // edit returns text with the entry of the broker, without one that it had under
 // another name, and without the servers that are moved. Those go last, so that
 // the entry is written as its neighbours are.
 func (r Request) edit(text []byte, old *record, mv *move) ([]byte, error) {
-	var gone []string
+	gone := map[string][]string{} // by project; "" is the file's own root
 	if old != nil && old.Name != r.Name {
-		gone = append(gone, old.Name)
+		gone[""] = append(gone[""], old.Name)
 	}
 	if mv != nil {
-		gone = append(gone, mv.names...)
+		for dir, names := range mv.names {
+			gone[dir] = append(gone[dir], names...)
+		}
 	}
 	text, err := r.put(text)
-	for _, name := range gone {
-		if err == nil {
-			text, err = r.Client.format.remove(text, r.Client.root, name)
+	for _, dir := range slices.Sorted(maps.Keys(gone)) {
+		for _, name := range gone[dir] {
+			if err == nil {
+				text, err = r.Client.format.remove(text, r.Client.rootOf(dir), name)
+			}
 		}
 	}
 	return text, err
@@ -236,7 +244,7 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 	rec := record{Client: r.Client.ID, Path: res.Path, Name: r.Name, After: sum(text), Config: r.Config}
 	switch {
 	case old != nil:
-		rec.Backup, rec.Dirs, rec.Before, rec.Moved = old.Backup, old.Dirs, old.Before, old.Moved
+		rec.Backup, rec.Dirs, rec.Before, rec.Moved, rec.OfProjects = old.Backup, old.Dirs, old.Before, old.Moved, maps.Clone(old.OfProjects)
 		if sum(before) != old.After {
 			// Somebody has edited the file since: going back to the backup would
 			// undo that too, so uninstall must not find this state unchanged.
@@ -252,10 +260,8 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 		rec.Backup, rec.Before = backup, sum(before)
 	}
 	if mv != nil {
-		for _, name := range mv.names {
-			if !slices.Contains(rec.Moved, name) {
-				rec.Moved = append(rec.Moved, name)
-			}
+		for dir, names := range mv.names {
+			rec.addMoved(dir, names)
 		}
 	}
 	res.Backup = rec.Backup
@@ -263,50 +269,4 @@ func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, 
 		return res, err
 	}
 	return res, config.Replace(res.Path, before, text)
-}
-
-// A move takes servers over into servers.json.
-type move struct {
-	names         []string // of the servers that leave the client's file
-	path          string
-	before, after []byte
-	secrets       bool
-}
-
-func (m *move) write() error { return WriteConfig(m.path, m.before, m.after, m.secrets) }
-
-// WriteConfig writes a merged servers.json, in which before stood, unless there
-// is nothing new in it. One that has got secrets is for its owner's eyes alone.
-func WriteConfig(path string, before, after []byte, secrets bool) error {
-	if before != nil && bytes.Equal(before, after) {
-		return nil
-	}
-	if secrets && before != nil {
-		if err := os.Chmod(path, 0o600); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
-	}
-	return config.Replace(path, before, after)
-}
-
-// planMove decides which servers move.
-func (r Request) planMove(path string, entries []Entry, res *InstallResult) (*move, error) {
-	before, text, err := config.ReadText(r.Config)
-	if err != nil {
-		return nil, err
-	}
-	m := &move{path: r.Config, before: before}
-	entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Self })
-	after, outcomes, err := Merge(r.Config, text, []Source{{Client: r.Client.ID, Path: path, Servers: entries}}, false)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range outcomes {
-		if o.Action == Added || o.Action == Same {
-			m.names = append(m.names, o.Name)
-		}
-	}
-	m.after, res.Moved = after, outcomes
-	m.secrets = slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Secret })
-	return m, nil
 }

@@ -469,7 +469,7 @@ func TestMovedServersAreRenamed(t *testing.T) {
 func TestVariablesArePassedOn(t *testing.T) {
 	for id, want := range map[string]string{
 		"codex":       `env_vars = ["API_KEY", "UNSET"]`,
-		"gemini":      `"env": { "API_KEY": "$API_KEY" }`,
+		"gemini":      `"env": { "API_KEY": "$API_KEY", "UNSET": "$UNSET" }`,
 		"cursor":      "",
 		"claude-code": "",
 	} {

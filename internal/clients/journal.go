@@ -32,6 +32,8 @@ type record struct {
 	After  string `json:"after"`
 	// Moved are the servers that were taken out of the file.
 	Moved []string `json:"moved,omitempty"`
+	// OfProjects are those that the file had for single projects, by folder.
+	OfProjects map[string][]string `json:"of_projects,omitempty"`
 	// Config is the servers.json that the entry names.
 	Config string `json:"config"`
 }
@@ -43,6 +45,28 @@ func (rec *record) original() ([]byte, bool) {
 	}
 	backup, err := os.ReadFile(rec.Backup)
 	return backup, err == nil && sum(backup) == rec.Before
+}
+
+// addMoved adds names to those that were taken out of the file, of a project if dir is
+// not empty.
+func (rec *record) addMoved(dir string, names []string) {
+	list := rec.Moved
+	if dir != "" {
+		list = rec.OfProjects[dir]
+	}
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	if dir == "" {
+		rec.Moved = list
+		return
+	}
+	if rec.OfProjects == nil {
+		rec.OfProjects = map[string][]string{}
+	}
+	rec.OfProjects[dir] = list
 }
 
 // A journal is the file that says what was installed where.

@@ -3,8 +3,10 @@ package clients
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -26,12 +28,16 @@ const (
 type Outcome struct {
 	Name string `json:"name"`
 	// As is the server's name in servers.json, if it differs.
-	As     string   `json:"as,omitempty"`
-	From   string   `json:"from"`
+	As   string `json:"as,omitempty"`
+	From string `json:"from"`
+	// Dir is the project that it is for in From; empty means every project.
+	Dir    string   `json:"dir,omitempty"`
 	Action Action   `json:"action"`
 	Detail string   `json:"detail,omitempty"`
 	Notes  []string `json:"notes,omitempty"`
 	Needs  []string `json:"needs,omitempty"`
+	// Disabled means that it is disabled in servers.json though the client uses it.
+	Disabled bool `json:"disabled,omitempty"`
 	// Secret means that a secret was copied with it.
 	Secret bool `json:"secret,omitempty"`
 	// Secrets are those of the entry that belong into the keyring, by name.
@@ -44,9 +50,9 @@ func (o *Outcome) Server() string { return cmp.Or(o.As, o.Name) }
 // Merge adds the servers of sources to the text of the configuration at path, and
 // returns the outcome for each. It replaces existing servers only if force is set. If
 // the configuration has another server with the name of a client's server, the new one
-// is named after the client too, as in filesystem-cursor. Of two files that belong to
-// no client, the first one takes precedence. The error is a *config.Report if the
-// configuration itself is wrong.
+// is named after the client, or the project that it is for, too, as in filesystem-cursor.
+// Of two files that belong to no client, the first one takes precedence. The error is a
+// *config.Report if the configuration itself is wrong.
 func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Outcome, error) {
 	cfg, err := config.Parse(path, data)
 	if err != nil {
@@ -56,8 +62,8 @@ func Merge(path string, data []byte, sources []Source, force bool) ([]byte, []Ou
 	taken := map[string]claim{}
 	for _, s := range sources {
 		for _, e := range s.Servers {
-			o := Outcome{Name: e.Name, From: s.Path}
-			if o.decide(cfg, e, taken, s.Client, force) {
+			o := Outcome{Name: e.Name, From: s.Path, Dir: s.Dir}
+			if o.decide(cfg, e, taken, s, force) {
 				if data, err = config.AddServer(data, o.Server(), e.Config); err != nil {
 					return nil, nil, err
 				}
@@ -83,9 +89,8 @@ type claim struct {
 	written bool
 }
 
-// decide decides the outcome of e, an entry of client or, if that is empty, of a file.
-// It reports whether to write it.
-func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, client string, force bool) bool {
+// decide decides the outcome of e, an entry of s. It reports whether to write it.
+func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, s Source, force bool) bool {
 	old := cfg.Server(e.Name)
 	first, again := taken[e.Name]
 	switch {
@@ -99,9 +104,11 @@ func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, cl
 	case sameServer(*old, e):
 		o.Action = Same
 	case sameButDisabled(*old, e):
-		o.Action = Same
+		if o.Action, o.Disabled = Same, old.Disabled; o.Disabled {
+			o.Detail = "disabled in the config"
+		}
 		if first.written && !e.disabled() { // enabled in one client and disabled in another
-			o.Action = Replaced
+			o.Action, o.Disabled, o.Detail = Replaced, false, ""
 			return true
 		}
 	case e.disabled():
@@ -109,27 +116,42 @@ func (o *Outcome) decide(cfg *config.Config, e Entry, taken map[string]claim, cl
 	case force && !again:
 		o.Action = Replaced
 		return true
-	case again && first.Client == client: // of a client's files, the nearest one takes precedence
+	case again && first.Client == s.Client && s.Dir == "": // of a client's files, the nearest one takes precedence
 		o.Action, o.Detail = Conflict, fmt.Sprintf("another server of this name came from %s", first.Path)
-	case client != "":
-		return o.rename(cfg, e, client, first.Path)
+	case s.Client != "":
+		return o.rename(cfg, e, s.suffix(), first.Path)
 	default:
 		o.Action, o.Detail = Conflict, "the config has another server of this name, which stays; --force replaces it"
 	}
 	return false
 }
 
+// suffix returns what rename adds to the name of a server of s.
+func (s Source) suffix() string {
+	if s.Dir == "" {
+		return s.Client
+	}
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r < 0x80 && varPrefix("_"+string(r)) == 2 {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(filepath.Base(s.Dir)))
+	return cmp.Or(strings.Trim(name, "-"), s.Client)
+}
+
 // rename finds a name for a client's server if its own name is taken.
-func (o *Outcome) rename(cfg *config.Config, e Entry, client, first string) bool {
+func (o *Outcome) rename(cfg *config.Config, e Entry, suffix, first string) bool {
 	o.Action = Added
 	for n := 1; ; n++ {
-		o.As = e.Name + "-" + client
+		o.As = e.Name + "-" + suffix
 		if n > 1 {
 			o.As += fmt.Sprintf("-%d", n)
 		}
 		old := cfg.Server(o.As)
-		if old != nil && sameServer(*old, Entry{Name: o.As, Config: e.Config}) {
-			o.Action, o.Detail = Same, "as "+o.As
+		renamed := Entry{Name: o.As, Config: e.Config}
+		if old != nil && (sameServer(*old, renamed) || sameButDisabled(*old, renamed)) {
+			o.Action, o.Detail, o.Disabled = Same, "as "+o.As, old.Disabled && !e.disabled()
 			return false
 		}
 		if old != nil {

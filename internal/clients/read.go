@@ -25,6 +25,8 @@ type Source struct {
 	// Scope is "project", "user", "local" (of one user in one project), or
 	// "file" for a file that was named.
 	Scope string
+	// Dir is the project that they are for in a file that has servers for several.
+	Dir string
 	// Servers are its entries in the order of the file.
 	Servers []Entry
 	// Err is why the file could not be read.
@@ -164,6 +166,9 @@ func (r reader) read(path, scope string) []Source {
 	var out []Source
 	for _, p := range r.places(data, scope) {
 		s := Source{Path: path, Scope: p.scope}
+		if p.scope == "local" {
+			s.Dir = r.env.Dir
+		}
 		if scope != "file" {
 			s.Client = r.client.ID
 		}
@@ -364,46 +369,4 @@ func readAll(path string) ([]byte, error) {
 		err = fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
 	}
 	return data, err
-}
-
-// ProjectServers are the servers that Claude Code uses for one project of one user,
-// which is its default scope.
-type ProjectServers struct {
-	Dir     string   `json:"dir"`
-	Servers []string `json:"servers"`
-}
-
-// maxProjects bounds the projects that OtherProjects returns.
-const maxProjects = 50
-
-// OtherProjects returns the servers of a client for single projects, except the one of
-// e, sorted by folder. It leaves out folders that do not exist.
-func OtherProjects(c *Client, e Env) []ProjectServers {
-	if c.ID != "claude-code" {
-		return nil
-	}
-	r := reader{client: c, env: e}
-	own := r.projectKeys()
-	var list []ProjectServers
-	for _, path := range c.user(e) {
-		data, err := readAll(path)
-		if err != nil {
-			continue
-		}
-		v, ok, err := config.LookupKey(data, []string{"projects"})
-		if !ok || err != nil {
-			continue
-		}
-		for _, f := range object(config.Value(v)) {
-			var names []string
-			for _, s := range object(object(f.Value).Get("mcpServers")) {
-				names = append(names, s.Key)
-			}
-			if info, err := os.Stat(f.Key); len(names) > 0 && len(list) < maxProjects && !slices.Contains(own, f.Key) && err == nil && info.IsDir() {
-				list = append(list, ProjectServers{f.Key, names})
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b ProjectServers) int { return strings.Compare(a.Dir, b.Dir) })
-	return list
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -60,7 +61,7 @@ func Uninstall(r Request) (UninstallResult, error) {
 		return res, err
 	}
 	if rec != nil {
-		if len(rec.Moved) > 0 {
+		if len(rec.Moved)+len(rec.OfProjects) > 0 {
 			res.Config = rec.Config
 		}
 		if sum(now) == rec.After {
@@ -164,7 +165,7 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 // giveBack puts the servers that were moved back into text, as they stand in
 // the backup.
 func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *UninstallResult) []byte {
-	if len(rec.Moved) == 0 {
+	if len(rec.Moved)+len(rec.OfProjects) == 0 {
 		return text
 	}
 	backup, err := os.ReadFile(rec.Backup)
@@ -172,17 +173,27 @@ func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *
 		res.Notes = append(res.Notes, fmt.Sprintf("the backup is missing, so the servers that were moved stay in %s alone", rec.Config))
 		return text
 	}
-	for _, name := range rec.Moved {
-		if there[name] {
-			continue
-		}
-		restored, err := r.Client.format.restore(text, backup, r.Client.root, name)
+	restore := func(dir, name string) {
+		restored, err := r.Client.format.restore(text, backup, r.Client.rootOf(dir), name)
 		if err != nil {
 			res.Notes = append(res.Notes, fmt.Sprintf("%s did not return and stays in %s alone: %v", name, rec.Config, err))
-			continue
+			return
 		}
 		text = restored
 		res.Returned = append(res.Returned, name)
+	}
+	for _, name := range rec.Moved {
+		if !there[name] {
+			restore("", name)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(rec.OfProjects)) {
+		fields, err := r.Client.format.servers(text, r.Client.rootOf(dir))
+		for _, name := range rec.OfProjects[dir] {
+			if err == nil && !slices.ContainsFunc(fields, func(f config.Field) bool { return f.Key == name }) {
+				restore(dir, name)
+			}
+		}
 	}
 	return text
 }

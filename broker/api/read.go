@@ -100,6 +100,9 @@ type ServerRow struct {
 	// Package runs directly, without npx or uvx; empty if the command runs as it is
 	// written.
 	Package string `json:"package,omitempty"`
+	// Doing is the activity of a server that is starting, and Since the time it began.
+	Doing string     `json:"doing,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
 	// FailedAt is the time of Error, Failures the number of consecutive failures, and
 	// RetryAt the time of the next automatic attempt.
 	FailedAt *time.Time `json:"failed_at,omitempty"`
@@ -126,6 +129,10 @@ func (r *Reader) Servers(ctx context.Context, name string) Servers {
 	for _, i := range list.ServersAnswer.Servers {
 		st := byName[i.Name]
 		row := ServerRow{ServerInfo: i, Instances: st.Sharing, InstancesWhy: st.SharingWhy, MaxConcurrent: st.MaxConcurrent, Package: r.Broker.Package(ctx, i.Name), Update: r.Broker.HeldUpdate(i.Name)}
+		if st.State == upstream.StateStarting && !st.Since.IsZero() {
+			since := st.Since.UTC()
+			row.Doing, row.Since = string(st.Doing), &since
+		}
 		if !st.FailedAt.IsZero() {
 			at, again := st.FailedAt.UTC(), st.RetryAt.UTC()
 			row.FailedAt, row.Failures, row.RetryAt = &at, st.Failures, &again

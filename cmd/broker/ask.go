@@ -29,13 +29,15 @@ type terminal struct {
 	in  io.Reader
 	out io.Writer
 
-	asking sync.Mutex // one question at a time
-	start  sync.Once
-	lines  chan string // what is typed; closed at its end
+	asking  sync.Mutex // one question at a time
+	start   sync.Once
+	wanted  chan struct{} // asks for a line
+	pending bool          // one was asked for, and did not come yet
+	lines   chan string   // what is typed; closed at its end
 }
 
 func newTerminal(in io.Reader, out io.Writer) *terminal {
-	return &terminal{in: in, out: out, lines: make(chan string)}
+	return &terminal{in: in, out: out, wanted: make(chan struct{}, 1), lines: make(chan string)}
 }
 
 // person is the terminal of who runs the command, nil if nobody can be asked.
@@ -129,21 +131,31 @@ func (t *terminal) field(ctx context.Context, f formField) (any, error) {
 }
 
 // line returns the next line that is typed. What reads it cannot be
-// interrupted; it ends with the process.
+// interrupted; it ends with the process. Between questions nothing is read, so that keys
+// can be.
 func (t *terminal) line(ctx context.Context) (string, error) {
 	t.start.Do(func() {
 		go func() {
 			defer close(t.lines)
-			for s := bufio.NewScanner(t.in); s.Scan(); {
+			s := bufio.NewScanner(t.in)
+			for range t.wanted {
+				if !s.Scan() {
+					return
+				}
 				t.lines <- strings.TrimSpace(s.Text())
 			}
 		}()
 	})
+	if !t.pending {
+		t.wanted <- struct{}{}
+		t.pending = true
+	}
 	select {
 	case line, ok := <-t.lines:
 		if !ok {
-			return "", io.EOF
+			return "", io.EOF // and so it stays
 		}
+		t.pending = false
 		return line, nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

@@ -164,7 +164,7 @@ func (a *app) daemonSettingsOf(path string) (daemonSettings, error) {
 	}
 	env := make(map[string]string)
 	for _, name := range append(names, pathVariable) {
-		if value, ok := os.LookupEnv(name); ok {
+		if value, ok := lookupVariable(name); ok {
 			env[name] = value
 		}
 	}

@@ -176,6 +176,16 @@ func (p importPlan) added() []string {
 	return added
 }
 
+// present returns the enabled servers that the config had before.
+func (p importPlan) present() (names []string) {
+	for _, o := range p.outcomes {
+		if o.Action == clients.Same && !o.Disabled {
+			names = append(names, o.Server())
+		}
+	}
+	return names
+}
+
 // withheld returns the variables that are not passed to any of the added servers.
 func (p importPlan) withheld() []string {
 	cfg, err := config.Parse(p.path, p.after)
@@ -217,7 +227,7 @@ func unset(outcomes []clients.Outcome) []string {
 	names := []string{}
 	for _, o := range outcomes {
 		for _, n := range o.Needs {
-			if _, ok := os.LookupEnv(n); !ok && !slices.Contains(names, n) {
+			if _, ok := lookupVariable(n); !ok && !slices.Contains(names, n) {
 				names = append(names, n)
 			}
 		}
@@ -286,9 +296,13 @@ func printOutcomes(w io.Writer, outcomes []clients.Outcome) {
 	}
 	from := ""
 	for _, o := range outcomes {
-		if o.From != from {
-			from = o.From
-			sayln(w, homely(from))
+		heading := homely(o.From)
+		if o.Dir != "" && !strings.HasPrefix(o.From, o.Dir+string(filepath.Separator)) {
+			heading += ", for " + homely(o.Dir)
+		}
+		if heading != from {
+			from = heading
+			sayln(w, from)
 		}
 		line := fmt.Sprintf("  %-*s  %s", max(width, 8), o.Action, o.Name)
 		if o.Detail != "" {

@@ -33,6 +33,7 @@ type indexRow struct {
 	Tools    int      `json:"tools"`
 	Tokens   int      `json:"tokens"`
 	MS       int64    `json:"ms"`
+	Doing    string   `json:"doing,omitempty"` // of one that is starting
 	Error    string   `json:"error,omitempty"`
 	Hint     string   `json:"hint,omitempty"`
 	Problems []string `json:"problems,omitempty"`
@@ -116,7 +117,7 @@ func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, e
 	r := indexReport{Servers: []indexRow{}}
 	catalog := b.Catalog()
 	for _, st := range status {
-		row := indexRow{Name: st.Name, Status: string(st.State), MS: st.Took.Milliseconds(), Hint: st.Hint}
+		row := indexRow{Name: st.Name, Status: string(st.State), MS: st.Took.Milliseconds(), Doing: string(st.Doing), Hint: st.Hint}
 		if st.Err != nil {
 			row.Error = st.Err.Error()
 		}
@@ -142,7 +143,7 @@ func printIndex(w io.Writer, r indexReport) {
 		note := ""
 		switch {
 		case row.Error == "" && row.Status == string(upstream.StateStarting):
-			note = "not waited for"
+			note = strings.TrimPrefix(row.Doing+", not waited for", ", ")
 		case row.Error != "":
 			note = row.Status + ": " + oneLine(why(row.Error), 100)
 		case row.Status == statusDisabled:

@@ -7,18 +7,18 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // initFlags answer the questions of broker init beforehand.
 type initFlags struct {
 	yes, all, take, leave, console, noConsole, noIndex bool
+	projects, noProjects, moveFailed                   bool
 	clients                                            []string // "none" connects none
 	secrets                                            string
 }
@@ -29,9 +29,11 @@ func (a *app) initCommand() *cobra.Command {
 		Use: "init", Short: "Set up: take over the servers of your clients, and connect the clients",
 		Long: "Set up the broker. Find the clients, show their servers, offer to take these over into servers.json, index them, and\n" +
 			"say what that saves. Then connect the clients that you choose: each gets the broker as one entry, and the servers\n" +
-			"that were taken over leave its file. Nothing is written before it is shown; broker uninstall CLIENT restores a file,\n" +
-			"byte for byte. Each question has a flag; without a terminal, a question that no flag answers is an error, and nothing\n" +
-			"is written. Project files are left alone; for these see broker import and broker install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
+			"that were taken over leave its file. Servers that do not start, or not within 45 s, stay with their client, and what\n" +
+			"is left to do is listed at the end, with commands. Nothing is written before it is shown; broker uninstall CLIENT\n" +
+			"restores a file, byte for byte. Each question has a flag; without a terminal, it is an error if no flag says what to\n" +
+			"take over and connect, and nothing is written. Project files are left alone; for these see broker import and broker\n" +
+			"install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.initialize(cmd.Context(), f) },
 	}
@@ -39,6 +41,9 @@ func (a *app) initCommand() *cobra.Command {
 	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
 	flags.BoolVar(&f.take, "import", false, "take the servers over into servers.json")
 	flags.BoolVar(&f.leave, "no-import", false, "leave the servers with the clients")
+	flags.BoolVar(&f.projects, "projects", false, "take over the servers that Claude Code has for single projects, too")
+	flags.BoolVar(&f.noProjects, "no-projects", false, "leave the servers for single projects with Claude Code")
+	flags.BoolVar(&f.moveFailed, "move-failed", false, "move servers that do not start, or not soon, out of the clients' files, too")
 	flags.StringSliceVar(&f.clients, "client", nil, "take over the servers of these clients only, such as cursor,vscode, and connect them; none connects none")
 	flags.BoolVar(&f.all, "all", false, "connect all clients found")
 	flags.BoolVar(&f.console, "console", false, "open the console at the end without asking, on a terminal")
@@ -56,6 +61,9 @@ func (f *initFlags) check() error {
 	if f.console && f.noConsole {
 		return usage("--console and --no-console exclude each other")
 	}
+	if f.projects && f.noProjects {
+		return usage("--projects and --no-projects exclude each other")
+	}
 	if f.all && f.clients != nil {
 		return usage("--client and --all exclude each other")
 	}
@@ -69,6 +77,7 @@ func (f *initFlags) check() error {
 	}
 	f.take = f.take || f.yes && !f.leave
 	f.all = f.all || f.yes && f.clients == nil
+	f.projects = f.projects || f.yes && !f.noProjects
 	if f.secrets == "" && f.yes {
 		f.secrets = secretsKeep
 	}
@@ -83,24 +92,34 @@ type initRun struct {
 	env   clients.Env
 	found []*clients.Client
 	seen  initReport
-	todo  []string // for people
+
+	plan      importPlan
+	index     *indexReport
+	stuck     map[string]indexRow // servers that do not work yet, by name
+	kept      []clients.Outcome   // servers that stay with their clients
+	disabled  []string            // those that servers.json has, disabled
+	waited    time.Duration
+	ahead     bool // a daemon goes on with what was not waited for
+	connected map[string]*clients.Client
 }
 
 // An initReport is what "broker init --json" prints.
 type initReport struct {
 	Found []clientRow `json:"found"`
-	// Projects are folders for which Claude Code has servers that only it starts.
+	// Projects are folders for which Claude Code has servers.
 	Projects  []clients.ProjectServers `json:"projects,omitempty"`
 	Import    *importReport            `json:"import,omitempty"`
 	Installed []clients.InstallResult  `json:"installed"`
 	Undo      []string                 `json:"undo"`
+	Todo      []task                   `json:"todo"`
 }
 
 func (a *app) initialize(ctx context.Context, f initFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	i := initRun{initFlags: f, a: a, out: a.stdout, seen: initReport{Found: []clientRow{}, Installed: []clients.InstallResult{}, Undo: []string{}}}
+	i := initRun{initFlags: f, a: a, out: a.stdout, stuck: map[string]indexRow{}, connected: map[string]*clients.Client{},
+		seen: initReport{Found: []clientRow{}, Installed: []clients.InstallResult{}, Undo: []string{}}}
 	if a.json {
 		i.out = io.Discard
 	}
@@ -119,6 +138,7 @@ func (a *app) initialize(ctx context.Context, f initFlags) error {
 		return err
 	}
 	err = i.connect(ctx, took)
+	i.seen.Todo = i.tasks()
 	if a.json {
 		return errors.Join(a.printJSON(i.seen), err)
 	}
@@ -157,26 +177,20 @@ func (i *initRun) find() error {
 	if err := clientTable.print(i.out, i.seen.Found); err != nil {
 		return err
 	}
-	for _, c := range i.found {
-		i.seen.Projects = append(i.seen.Projects, clients.OtherProjects(c, i.env)...)
-	}
-	if len(i.seen.Projects) > 0 && !i.leave {
-		sayln(i.out, "Claude Code has servers for single projects; in such a folder, broker import claude-code takes them over:")
-	}
-	for _, p := range i.seen.Projects {
-		if !i.leave {
-			say(i.out, "  %s: %s\n", homely(p.Dir), oneLine(strings.Join(p.Servers, ", "), 100))
-		}
-	}
+	i.findProjects()
 	return nil
 }
 
 // sources are what a client of this user has, but for what belongs to the project: that
 // may be somebody else's.
 func (i *initRun) sources(c *clients.Client, keyring bool) []clients.Source {
+	return slices.DeleteFunc(clients.Read(c, i.env, i.options(keyring)), func(s clients.Source) bool { return s.Scope == "project" })
+}
+
+func (i *initRun) options(keyring bool) *clients.Options {
 	o := clientOptions()
 	o.Keyring = keyring
-	return slices.DeleteFunc(clients.Read(c, i.env, o), func(s clients.Source) bool { return s.Scope == "project" })
+	return o
 }
 
 // takeOver writes the servers into the config, and lists their tools.
@@ -184,14 +198,10 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 	if i.leave {
 		return false, nil
 	}
-	p, err := i.a.planImport(ctx, func(keyring bool) (all []clients.Source, _ error) {
-		for _, c := range i.found {
-			if len(i.clients) == 0 || slices.Contains(i.clients, c.ID) {
-				all = append(all, i.sources(c, keyring)...)
-			}
-		}
-		return all, nil
-	}, i.secrets, false, false)
+	if err := i.askProjects(ctx); err != nil {
+		return false, err
+	}
+	p, err := i.a.planImport(ctx, i.taken, i.secrets, false, false)
 	if err != nil {
 		return false, err
 	}
@@ -212,50 +222,42 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 			return false, err
 		}
 	}
-	i.seen.Import = &r
-	index, err := i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
+	i.seen.Import, i.plan = &r, p
+	start := time.Now()
+	i.index, err = i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
 		r.Index = report
 		say(i.out, "%s: %d added\n", homely(r.Config), len(added))
-		printNeeds(i.out, r.Needs)
 		for _, e := range r.Errors {
 			say(i.out, "not read: %s\n", e)
 		}
 		return nil
-	})
-	i.todo = todo(index, p.outcomes)
-	return true, err
+	}, p.present()...)
+	if err != nil {
+		return true, err
+	}
+	i.waited = time.Since(start)
+	return true, i.settle(ctx)
 }
 
-// todo returns what is left to do for the servers that were taken over, with the command
-// for each.
-func todo(index *indexReport, outcomes []clients.Outcome) []string {
-	var list []string
-	for _, o := range outcomes {
-		if o.Action != clients.Added && o.Action != clients.Replaced {
+// taken returns the servers of the clients that are to be taken over.
+func (i *initRun) taken(keyring bool) (all []clients.Source, _ error) {
+	for _, c := range i.found {
+		if !i.wants(c) {
 			continue
 		}
-		name := gate.Name(o.Server())
-		for _, variable := range unset([]clients.Outcome{o}) {
-			list = append(list, fmt.Sprintf("%s needs %s: set it in the environment of the broker; then broker servers test %s", name, variable, name))
+		all = append(all, i.sources(c, keyring)...)
+		if c.ID == claudeCode && i.projects {
+			for _, p := range clients.OtherProjects(c, i.env, i.options(keyring)) {
+				all = append(all, p.Sources...)
+			}
 		}
 	}
-	if index == nil {
-		return list
-	}
-	for _, row := range index.Servers {
-		name := gate.Name(row.Name)
-		switch {
-		case row.Status == string(upstream.StateNeedsSignIn):
-			list = append(list, fmt.Sprintf("%s needs a sign-in: broker auth login %s", name, name))
-		case row.Error != "":
-			list = append(list, fmt.Sprintf("%s does not work: %s; try it again: broker servers test %s", name, oneLine(why(row.Error), 100), name))
-		case row.Status == string(upstream.StateStarting):
-			list = append(list, fmt.Sprintf("%s was still starting: a client that starts the broker waits for it, or broker index", name))
-		case row.Held > 0:
-			list = append(list, fmt.Sprintf("%d tools of %s wait for you: broker pins diff %s", row.Held, name, name))
-		}
-	}
-	return list
+	return all, nil
+}
+
+// wants reports whether the servers of a client are to be taken over.
+func (i *initRun) wants(c *clients.Client) bool {
+	return len(i.clients) == 0 || slices.Contains(i.clients, c.ID)
 }
 
 // connect installs the broker in the clients that are chosen.
@@ -294,7 +296,7 @@ func (i *initRun) connect(ctx context.Context, took bool) error {
 // install shows what connecting a client would change, and does it unless the person
 // declines. What it returns is not Changed then.
 func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (clients.InstallResult, error) {
-	r := clients.Request{Name: "broker", Move: took}
+	r := clients.Request{Name: "broker", Move: took, Keep: i.kept, Projects: i.foldersOf(c)}
 	err := i.a.aim(&r, c.ID)
 	if err == nil {
 		err = i.a.prepare(&r)
@@ -308,14 +310,15 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 	case err != nil:
 		return res, err
 	case !res.Changed:
+		i.connected[res.Path] = c
 		say(i.out, "%s: %s has the broker already\n", c.ID, homely(res.Path))
 		return res, nil
 	}
 	say(i.out, "%s: %s will get the entry %q", c.ID, homely(res.Path), res.Name)
 	between := " in place of "
 	for _, o := range res.Moved {
-		if o.Action == clients.Same || o.Action == clients.Added {
-			say(i.out, "%s%s", between, o.Name)
+		if o.Action == clients.Same || o.Action == clients.Added || o.Action == clients.Replaced {
+			say(i.out, "%s%s", between, named(o))
 			between = ", "
 		}
 	}
@@ -329,30 +332,21 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 		}
 	}
 	r.DryRun = false
-	return clients.Install(r)
+	if res, err = clients.Install(r); err == nil {
+		i.connected[res.Path] = c
+	}
+	return res, err
 }
 
 // wayBack says what to do next, and how to undo it all.
 func (i *initRun) wayBack() {
 	if len(i.seen.Installed) == 0 {
-		sayln(i.out, "\nno client was connected; broker init does it later")
-		i.printTodo()
-		return
+		say(i.out, "\nno client was connected; broker init does it later\n")
+	} else {
+		say(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	}
-	say(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	for _, command := range i.seen.Undo {
 		sayln(i.out, "  "+command)
 	}
-	i.printTodo()
-}
-
-// printTodo prints what is left to do, server by server.
-func (i *initRun) printTodo() {
-	if len(i.todo) == 0 {
-		return
-	}
-	sayln(i.out, "what is left to do:")
-	for _, line := range i.todo {
-		sayln(i.out, "  "+line)
-	}
+	printTasks(i.out, i.seen.Todo)
 }

@@ -20,7 +20,7 @@ import (
 
 func (a *app) installCommand() *cobra.Command {
 	var r clients.Request
-	noIndex, link, all := false, false, false
+	noIndex, link, all, projects := false, false, false, false
 	var secrets string
 	c := &cobra.Command{
 		Use:   "install CLIENT|--all",
@@ -43,10 +43,16 @@ func (a *app) installCommand() *cobra.Command {
 			if err := checkSecrets(secrets); err != nil {
 				return err
 			}
+			if !r.Move && (r.Only != nil || projects) {
+				return usage("--server and --projects say what --move takes\nhint: add --move")
+			}
 			install := func(id string, noIndex bool) error {
 				r := r
 				if err := a.aim(&r, id); err != nil {
 					return err
+				}
+				if projects {
+					r.Projects = projectFolders(clients.OtherProjects(r.Client, r.Env, r.Options))
 				}
 				r.Options.Keyring, r.Store = secrets == secretsKeyring, storeSecret
 				return a.install(cmd.Context(), r, secrets, noIndex)
@@ -69,6 +75,8 @@ func (a *app) installCommand() *cobra.Command {
 	c.Flags().StringVar(&r.Name, "name", "broker", "the name of the entry")
 	c.Flags().BoolVar(&r.Project, "project", false, "the project's file instead of the user's")
 	c.Flags().BoolVar(&r.Move, "move", false, "move the other servers of the file into servers.json")
+	c.Flags().StringSliceVar(&r.Only, "server", nil, "with --move, these servers of the file only")
+	c.Flags().BoolVar(&projects, "projects", false, "with --move, the servers that Claude Code has for single projects, too")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "report what would change and write nothing")
 	c.Flags().BoolVar(&all, "all", false, "every client found")
 	c.Flags().BoolVar(&link, "link", false, "print links that install the broker when they are opened")
@@ -322,9 +330,10 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 	}
 	printOutcomes(w, res.Moved)
 	printEntry(w, r.DryRun, res)
+	printUnpassed(w, r.Client, res)
 	say(w, "the broker's servers: %s\n", homely(res.Config))
 	printNeeds(w, unset(res.Moved))
-	if len(res.Others) > 0 && !r.Move {
+	if len(res.Others) > 0 && (!r.Move || r.Only != nil) {
 		say(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
 	}
 	if r.DryRun {
@@ -338,12 +347,21 @@ func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 func printEntry(w io.Writer, dryRun bool, res clients.InstallResult) {
 	switch {
 	case dryRun:
-		say(w, "%s will get the entry %q\n", homely(res.Path), res.Name)
+		say(w, "%s will get the entry %q, which starts %s\n", homely(res.Path), res.Name, homely(res.Program))
 	case res.Created:
-		say(w, "%s was made, with the entry %q\n", homely(res.Path), res.Name)
+		say(w, "%s was made, with the entry %q, which starts %s\n", homely(res.Path), res.Name, homely(res.Program))
 	default:
-		say(w, "%s has the entry %q now; the file as it was: %s\n", homely(res.Path), res.Name, homely(res.Backup))
+		say(w, "%s has the entry %q now, which starts %s; the file as it was: %s\n", homely(res.Path), res.Name, homely(res.Program), homely(res.Backup))
 	}
+}
+
+// printUnpassed names the variables of the config that a client passes to no server.
+func printUnpassed(w io.Writer, c *clients.Client, res clients.InstallResult) {
+	if len(res.Unpassed) == 0 {
+		return
+	}
+	say(w, "%s passes no variables of yours on: %s will not be set there; put each into the keyring, and write ${keyring:NAME} in place of ${NAME}: broker auth set-secret NAME\n",
+		c.Title, strings.Join(res.Unpassed, ", "))
 }
 
 func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {

@@ -101,9 +101,12 @@ func causesBelow(rows []api.ServerRow, width int) string {
 	return b.String()
 }
 
-// standingOf returns the reason a server has no tools or does not work.
+// standingOf returns the reason a server has no tools or does not work, or how long it
+// has been starting.
 func standingOf(s api.ServerRow) string {
 	switch {
+	case s.Since != nil:
+		return strings.TrimPrefix(cmp.Or(s.Doing, s.Status)+", ", s.Status+", ") + "for " + spell(time.Since(*s.Since))
 	case s.FailedAt != nil:
 		return failedAgo(s.Status, *s.FailedAt, time.Now()) + why(s.Error)
 	case s.Error == "" && s.Status == string(upstream.StateIdle):

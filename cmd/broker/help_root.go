@@ -3,9 +3,11 @@ package main
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -80,4 +82,27 @@ func (a *app) rootHelp(root *cobra.Command, pages string) {
 		say(a.stdout, "%s", lines(pages))
 	}
 	say(a.stdout, "\n%s\n", lines(exitCodesHelp))
+}
+
+// printStarting says what the servers do that a daemon is starting.
+func (a *app) printStarting() {
+	path, exists, err := config.Target(a.configPath)
+	if err != nil || !exists {
+		return
+	}
+	state, err := config.StateDir(a.stateDir, path)
+	if err != nil {
+		return
+	}
+	printed := false
+	for _, e := range askDaemonAt(state) {
+		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
+			say(a.stdout, "%s: %s, %s\n", e.Name, orStarting(string(e.Doing)), spell(time.Since(e.Since)))
+			printed = true
+		}
+	}
+	if printed {
+		sayln(a.stdout, "broker servers list shows all servers")
+		sayln(a.stdout)
+	}
 }

@@ -25,8 +25,8 @@ const addedTime = 45 * time.Second
 // were never listed: it prints what the command did, connects to the servers, and says
 // what they cost without and with the broker. With --json the report is part of
 // what is printed.
-func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*indexReport) error) (*indexReport, error) {
-	if skip || added != nil && len(added) == 0 {
+func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*indexReport) error, known ...string) (*indexReport, error) {
+	if skip || added != nil && len(added)+len(known) == 0 {
 		return nil, print(nil)
 	}
 	if !a.json {
@@ -34,7 +34,7 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 			return nil, err
 		}
 	}
-	report, err := a.indexAdded(ctx, added)
+	report, err := a.indexAdded(ctx, added, known)
 	if err != nil { // the command has done what it was for
 		say(a.stderr, "not indexed: %v\n", err)
 	}
@@ -48,15 +48,17 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 	return report, nil
 }
 
-func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, error) {
+func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexReport, error) {
 	s, err := a.openAnyway(-1)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
+	unlisted := s.broker.Unlisted()
 	if added == nil {
-		added = s.broker.Unlisted()
+		added = unlisted
 	}
+	added = slices.Concat(added, slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !slices.Contains(unlisted, name) }))
 	var names []string // without those that are disabled
 	for _, st := range s.broker.Status() {
 		if slices.Contains(added, st.Name) {
@@ -69,7 +71,7 @@ func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, err
 	say(a.stderr, "connecting to %s; --no-index skips this\n", oneLine(strings.Join(names, ", "), 100))
 	waiting, cancel := context.WithTimeout(ctx, addedTime)
 	defer cancel()
-	status := a.refreshEach(waiting, s, names)
+	status := a.refreshEach(waiting, s, names, cancel)
 	if ctx.Err() != nil {
 		return nil, hinted("interrupted before every server was listed\nhint: broker index")
 	}
@@ -78,9 +80,9 @@ func (a *app) indexAdded(ctx context.Context, added []string) (*indexReport, err
 }
 
 // refreshEach lists the tools of these servers, and says on a terminal when each has
-// answered.
-func (a *app) refreshEach(ctx context.Context, s *session, names []string) []upstream.Status {
-	defer a.showProgress(s, len(names))()
+// answered. A key ends the wait by goOn.
+func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn func()) []upstream.Status {
+	defer a.goOnByKey(ctx, s, len(names), goOn)()
 	status := make([]upstream.Status, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {

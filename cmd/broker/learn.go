@@ -24,8 +24,11 @@ const askDaemonTime = time.Second
 
 // askDaemonServers returns the states of the servers in the daemon that runs for this
 // config, or nil if no daemon answers in time.
-func (s *session) askDaemonServers() []upstream.Elsewhere {
-	w, err := daemon.AskWithin(s.state, daemon.OpStatus, daemon.Build{}, askDaemonTime)
+func (s *session) askDaemonServers() []upstream.Elsewhere { return askDaemonAt(s.state) }
+
+// askDaemonAt is askDaemonServers for a state directory.
+func askDaemonAt(state string) []upstream.Elsewhere {
+	w, err := daemon.AskWithin(state, daemon.OpStatus, daemon.Build{}, askDaemonTime)
 	if err != nil || w.Status == nil {
 		return nil
 	}

@@ -239,6 +239,7 @@ func (a *app) root() *cobra.Command {
 			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.person() != nil {
 				return a.initialize(cmd.Context(), initFlags{})
 			}
+			a.printStarting()
 			return cmd.Help()
 		},
 	}

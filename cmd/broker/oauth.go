@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -24,7 +23,7 @@ func expand(s string) (string, error) { return sources().Expand(s) }
 
 func sources() config.Sources {
 	return config.Sources{
-		Env:     os.LookupEnv,
+		Env:     lookupVariable,
 		Keyring: func(name string) (string, error) { return oauth.Secret(keyring(), name) },
 		Program: programs.Get,
 	}

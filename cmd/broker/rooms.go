@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -329,7 +328,7 @@ func (a *app) clientEnv(named map[string]string, dir, state string) (map[string]
 	for _, s := range p.Enabled() {
 		variables, _ := s.Reads()
 		for _, name := range variables {
-			if value, ok := os.LookupEnv(name); ok {
+			if value, ok := lookupVariable(name); ok {
 				env[name] = value
 			}
 		}

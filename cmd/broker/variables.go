@@ -22,9 +22,23 @@ type variables struct {
 	adopted map[string]string
 }
 
+// lookupVariable is os.LookupEnv without what a client has passed although it does not have
+// it: its entry for the broker names a variable as "$NAME" or in a similar form, which
+// stays as it is written, or for Gemini CLI becomes an empty text.
+func lookupVariable(name string) (string, bool) {
+	value, ok := os.LookupEnv(name)
+	switch value {
+	case "$" + name, "${" + name + "}", "${env:" + name + "}":
+		return "", false
+	case "":
+		return "", ok && os.Getenv("GEMINI_CLI") != "1"
+	}
+	return value, ok
+}
+
 // lookup returns the value of a variable.
 func (v *variables) lookup(name string) (string, bool) {
-	if value, ok := os.LookupEnv(name); ok {
+	if value, ok := lookupVariable(name); ok {
 		return value, true
 	}
 	v.mu.Lock()

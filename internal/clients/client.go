@@ -104,6 +104,8 @@ type Client struct {
 	project, user func(Env) []string
 	// entry is how it wants to be told of the broker.
 	entry func(Launch) entryFields
+	// withholds means that it passes few variables on, and expands none.
+	withholds bool
 }
 
 // All are the clients that are known, in the order in which they are listed.
@@ -160,7 +162,7 @@ var all = []*Client{
 	}, {
 		ID: "claude-desktop", Title: "Claude Desktop", format: jsonFile{}, root: mcpServers, dialect: plainDialect,
 		user:  func(e Env) []string { return []string{e.appSupport("Claude", "claude_desktop_config.json")} },
-		entry: plainEntry,
+		entry: plainEntry, withholds: true,
 	}, {
 		ID: "cursor", Title: "Cursor", format: jsonFile{}, root: mcpServers, dialect: editorDialect,
 		project: func(e Env) []string { return []string{e.project(".cursor", "mcp.json")} },

@@ -61,6 +61,8 @@ type InstallResult struct {
 	Created bool `json:"created"`
 	// Changed is false when the file has it all already.
 	Changed bool `json:"changed"`
+	// Unpassed are the variables of Config that the client does not pass on.
+	Unpassed []string `json:"unpassed,omitempty"`
 	// Moved is what became of the other servers.
 	Moved []Outcome `json:"moved,omitempty"`
 	// Others are servers that the client keeps beside the broker in this file.
@@ -124,6 +126,9 @@ func Install(r Request) (InstallResult, error) {
 		}
 	}
 	r.nameVariables(mv)
+	if r.Client.withholds {
+		res.Unpassed = r.Launch.variables
+	}
 	text, err := r.edit(before, old, mv)
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", path, err)

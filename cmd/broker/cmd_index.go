@@ -142,7 +142,7 @@ func printIndex(w io.Writer, r indexReport) {
 	_ = table[indexRow]{"SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row indexRow) []any {
 		note := ""
 		switch {
-		case row.Error == "" && row.Status == string(upstream.StateStarting):
+		case row.Status == string(upstream.StateStarting):
 			note = strings.TrimPrefix(row.Doing+", not waited for", ", ")
 		case row.Error != "":
 			note = row.Status + ": " + oneLine(why(row.Error), 100)
@@ -162,13 +162,13 @@ func printIndex(w io.Writer, r indexReport) {
 	sayln(w)
 	var failed []string
 	for _, row := range r.Servers {
-		if row.Error != "" {
+		if row.Error != "" && row.Status != string(upstream.StateStarting) {
 			failed = append(failed, row.Name)
 		}
 	}
 	if len(failed) > 0 {
 		say(w, "failed, and not counted: %s; broker doctor says more\n", strings.Join(failed, ", "))
-	} else if r.TokensBefore < r.TokensAfter {
+	} else if r.TokensBefore < r.TokensAfter && r.Tools > 0 {
 		sayln(w, "that is more: with so few tools it is scripts that save tokens, not the search")
 	}
 }

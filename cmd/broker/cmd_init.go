@@ -340,9 +340,12 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 
 // wayBack says what to do next, and how to undo it all.
 func (i *initRun) wayBack() {
-	if len(i.seen.Installed) == 0 {
+	switch {
+	case len(i.seen.Installed) == 0 && len(i.connected) > 0:
+		say(i.out, "\nthe clients are as they were\n")
+	case len(i.seen.Installed) == 0:
 		say(i.out, "\nno client was connected; broker init does it later\n")
-	} else {
+	default:
 		say(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	}
 	for _, command := range i.seen.Undo {

@@ -80,14 +80,26 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 }
 
 // refreshEach lists the tools of these servers, and says on a terminal when each has
-// answered. A key ends the wait by goOn.
+// answered. A key ends the wait by goOn. A server that a daemon is starting is not started
+// here, too.
 func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn func()) []upstream.Status {
 	defer a.goOnByKey(ctx, s, len(names), goOn)()
 	status := make([]upstream.Status, len(names))
+	var elsewhere []upstream.Status
+	if s.observeDaemon() {
+		elsewhere = starting(s)
+		s.root.Upstream().Follow(ctx, s.askDaemonServers)
+	}
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			status[i] = s.broker.Refresh(ctx, name)[0]
+			if slices.ContainsFunc(elsewhere, func(st upstream.Status) bool { return st.Name == name }) {
+				s.broker.Learn(ctx, name) // if the daemon ends
+				s.broker.AwaitStarting(ctx, name)
+				status[i] = statusOf(s, name)
+			} else {
+				status[i] = s.broker.Refresh(ctx, name)[0]
+			}
 			switch st := status[i]; {
 			case !onTerminal(a.stderr):
 			case st.Err != nil:
@@ -99,4 +111,14 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn 
 	}
 	wg.Wait()
 	return status
+}
+
+// statusOf returns the state of one server of a session.
+func statusOf(s *session, name string) upstream.Status {
+	for _, st := range s.broker.Status() {
+		if st.Name == name {
+			return st
+		}
+	}
+	return upstream.Status{Name: name, State: upstream.StateFailed, Err: upstream.ErrUnknownServer}
 }

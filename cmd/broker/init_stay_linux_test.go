@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
 // readUntilAll reads what a terminal shows until every text was there.
@@ -79,7 +81,14 @@ func TestInitGoesOnInTheBackground(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &stdout)
 	}
-	defer output(t, brokerCommand(t, "daemon", "stop"))
+	var status struct{ Daemon struct{ PID int } }
+	if err := json.Unmarshal(output(t, brokerCommand(t, "daemon", "status", "--json")), &status); err != nil || status.Daemon.PID == 0 {
+		t.Fatalf("no daemon runs: %+v, %v", status, err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(status.Daemon.PID, syscall.SIGKILL) // its end would take until the server's
+		eventually.True(t, "the daemon has ended", func() bool { return syscall.Kill(status.Daemon.PID, 0) != nil })
+	})
 	for _, want := range []string{
 		"; this goes on in the background; until it is moved, Codex starts it\n      broker servers list\n      broker install codex --move --server sleeper\n",
 		"  needy: NEEDY_TOKEN is not set here; set it where the broker starts; until it is moved, VS Code starts it\n",

@@ -33,14 +33,12 @@ func TestTodo(t *testing.T) {
 			{Name: "pinned", Status: "ready", Held: 3}, {Name: "old fails", Status: string(upstream.StateFailed), Error: "gone"},
 		}}}
 	i.plan.path = path
-	for _, o := range []clients.Outcome{
+	i.plan.outcomes = []clients.Outcome{
 		{Name: "works", From: "/cursor", Action: clients.Added}, {Name: "fails", From: "/cursor", Action: clients.Added, Needs: []string{"PATH", "NOT_SET_1", "NOT_SET_2"}},
 		{Name: "slow", From: "/cursor", Action: clients.Added}, {Name: "fails", From: "/codex", Action: clients.Same, Needs: []string{"NOT_SET_1"}},
 		{Name: "mine", As: "slow", From: "/codex", Action: clients.Same}, {Name: "signs", From: "/declined", Action: clients.Added},
 		{Name: "pinned", From: "/cursor", Action: clients.Added}, {Name: "old fails", From: "/cursor", Dir: "/p", Action: clients.Same},
 		{Name: "other", From: "/codex", Action: clients.Conflict}, {Name: "off", From: "/codex", Action: clients.Same, Disabled: true},
-	} {
-		i.plan.outcomes = append(i.plan.outcomes, o)
 	}
 	if err := i.settle(t.Context()); err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func TestWhatTheDefaultAsksAbout(t *testing.T) {
 	} else if old != strings.TrimSuffix(table.String(), "\n") {
 		t.Errorf("%s lists something else than the default asks about:\n%s", file, table.String())
 	}
-	if summary := fmt.Sprintf("%d of %d tools are asked about, where %d were", now, all, before); !*update && !strings.Contains(string(page), summary) {
+	if summary := fmt.Sprintf("asks about %d of %d; if every `\"destructiveHint\": true` counted, it would ask about %d", now, all, before); !*update && !strings.Contains(string(page), summary) {
 		t.Errorf("%s does not say that %s", file, summary)
 	}
 }

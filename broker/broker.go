@@ -45,7 +45,7 @@ type Broker struct {
 	ending     sync.Mutex // guards closed, and background against Go during Wait
 	closed     bool
 
-	of      *Broker   // whose View it is; nil for none
+	of      *Broker   // nil unless this is a view
 	narrow  narrowing // of a view
 	viewing sync.Mutex
 	views   map[string]*Broker // by the keys of their narrowings
@@ -108,17 +108,17 @@ func (b *Broker) join() {
 	b.surface = surface.New(b.opts.Load().surface(), b.log, b.run, b.find, b.skill)
 }
 
-// Start connects, in the background, to the servers whose tools are not known
-// yet, and builds the search index from those that are. It returns at once.
+// Start connects, in the background, to the servers with unknown tools, and builds the
+// search index from the known tools. It returns at once.
 func (b *Broker) Start(ctx context.Context) {
 	b.used.Store(true)
 	b.catalog.Start(ctx)
 	b.prepare(ctx)
 }
 
-// StartLazily is Start for a program that ends after one execution: a server
-// whose tools are not known is connected when a script names it, and all of them
-// when one searches.
+// StartLazily is Start for a program that ends after one execution: it connects to a
+// server with unknown tools when a script names it, and to all of them when a script
+// searches.
 func (b *Broker) StartLazily(ctx context.Context) {
 	b.used.Store(true)
 	b.catalog.StartLazily()
@@ -174,7 +174,7 @@ func (b *Broker) changed() {
 	})
 }
 
-// warn says what of the configuration has no effect on what is known by now.
+// warn logs parts of the configuration that have no effect on the known tools.
 func (b *Broker) warn() {
 	tell := b.opts.Load().Warn
 	if tell == nil || b.of != nil {

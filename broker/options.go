@@ -31,7 +31,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Options says what a Broker is made of. Servers and Runner are required.
+// Options are the parts and settings of a Broker. Servers and Runner are required.
 type Options struct {
 	// Servers are the upstream servers, in config order; disabled ones are
 	// left out.
@@ -39,9 +39,10 @@ type Options struct {
 	// Disabled are the names of configured servers that are not used. They still count
 	// when ids, folders and namespaces are made distinct.
 	Disabled []string
-	// Base is a broker whose servers this one uses where they are configured the same,
-	// but for those that Apart reports, and whose Runner and ScriptSandbox it has,
-	// which it does not close then. It must be closed after this one. Nil is none.
+	// Base is a broker that shares its connections with this one: for servers with the
+	// same configuration, except those that Apart reports. It also shares its Runner
+	// and ScriptSandbox, which this broker then does not close. Close this broker
+	// before Base. It may be nil.
 	Base  *Broker
 	Apart func(upstream.Config) bool
 	// Runner executes the scripts. The broker closes it.
@@ -56,10 +57,10 @@ type Options struct {
 	Results state.Results
 	// Values keeps the values that scripts store; nil keeps nothing.
 	Values state.Values
-	// Learned learns what tools that declare no output schema answer; nil
-	// learns nothing. The broker does not close it.
+	// Learned learns the results of tools that declare no output schema; nil learns
+	// nothing. The broker does not close it.
 	Learned *learned.Store
-	// Unlearned are the servers whose results nothing is learned from.
+	// Unlearned are the servers that are excluded from learning.
 	Unlearned map[string]bool
 	// UnnotedReads turns off that reads of properties are noted which no type
 	// of a result has.
@@ -67,17 +68,18 @@ type Options struct {
 	// Always adds a rule to the policy that allows tools, by their ids, when a person
 	// says so; nil does not offer that.
 	Always func(tools []string) error
-	// Pins hold back tools that nobody has approved as they are; nil holds none.
+	// Pins hold back tools that are not approved in their present form; nil holds none.
 	Pins catalog.Pins
-	// Fixed are tools that no server stands behind: they can be searched but
-	// not called. It is for measuring the search.
+	// Fixed are tools without a server: they can be searched but not called. It is for
+	// measuring the search.
 	Fixed []discovery.Listing
 	// Vectors improves the search, see index.Options; may be nil.
 	Vectors *index.Vectors
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
-	// Listings keeps tool lists for several brokers, and Lists says whether this one
-	// connects to servers for them, as upstream.Options says; nil for one alone.
+	// Listings shares tool lists among several brokers, and Lists reports whether this
+	// one connects to servers for them, as in upstream.Options; nil for a single
+	// broker.
 	Listings upstream.Listings
 	Lists    func() bool
 	// IndexDir keeps search indexes, see index.Options; "" keeps them in memory.
@@ -89,8 +91,8 @@ type Options struct {
 	// Environ returns the environment from which servers inherit a few variables, such
 	// as PATH; nil means os.Environ.
 	Environ func() []string
-	// Folder is what ${workspaceFolder} stands for where no client says it, as
-	// upstream.Options says.
+	// Folder returns the value of ${workspaceFolder} for clients that do not announce
+	// one, as in upstream.Options.
 	Folder func() string
 	// OAuth signs requests to remote servers, as upstream.Options says; nil
 	// signs none.
@@ -102,8 +104,8 @@ type Options struct {
 	// Guard is that of upstream.Options: a process that outlives a killed broker
 	// for a moment. The program's main must let it in.
 	Guard bool
-	// Observer sees what executions do, and Observe wraps the requests of
-	// clients, for traces and metrics; nil for none.
+	// Observer observes executions, and Observe wraps the requests of clients, for
+	// traces and metrics; they may be nil.
 	Observer run.Observer
 	Observe  mcp.Middleware
 	// Logger receives what happens; nil discards it.
@@ -120,10 +122,9 @@ type Options struct {
 	// SavedScripts is the folder of scripts that people have saved, for scripts to
 	// call; "" has none.
 	SavedScripts string
-	// Documents keeps, by kinds, what all brokers of a fleet have to know of a
-	// conversation whose next request may go to any of them: saved scripts, sessions of
-	// workflows and which skills were activated. Nil keeps them in the folders that are
-	// named here, or in memory.
+	// Documents returns the store of a kind of data that all brokers of a fleet need
+	// for conversations: saved scripts, sessions of workflows and activated skills. Nil
+	// stores them in the folders that are named here, or in memory.
 	Documents func(kind string) state.Documents
 	// Requests keep for an hour what requests with an idempotency key were answered;
 	// nil takes no notice of keys.
@@ -169,16 +170,16 @@ type Options struct {
 	// Otherwise the absence or the failure of a compiler stops nothing.
 	TypecheckStrict bool
 
-	// SearchWait is how long a search waits for servers that were never listed;
-	// zero means 10 s, less that it waits for none.
+	// SearchWait bounds the wait of a search for servers that were never listed; zero
+	// means 10 s, and a negative value no wait.
 	SearchWait time.Duration
 
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope, see policy.ReadOnly.
 	ReadOnly bool
-	// Policy decides about calls, after what the fields above deny; nil has nothing
-	// against any. What it denies whatever the arguments is not there at all; where
-	// it asks, the person at the client is asked if the client can show forms.
+	// Policy decides about calls that the fields above allow; nil allows all. A tool
+	// that every call would be denied for is hidden. If it asks, the person at the
+	// client is asked, provided that the client can show forms.
 	Policy *policy.Rules
 	// Tools allow and deny tools of servers; nil allows all.
 	Tools policy.ToolLists
@@ -191,8 +192,8 @@ type Options struct {
 	// Quota counts calls and executions; nil counts none. It is not closed with the
 	// broker.
 	Quota *quota.Limiter
-	// Refuse says why a call of a class cannot be made at this moment, or no execution
-	// begin, whose class is 0, because what is kept cannot be reached; nil refuses
+	// Refuse returns the reason a call of a class cannot be made now, because storage
+	// cannot be reached, or, for class 0, that no execution can begin; nil refuses
 	// nothing.
 	Refuse func(ctx context.Context, class policy.Class) error
 	// Profiles are those that View knows, by name.
@@ -203,15 +204,15 @@ type Options struct {
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
-	// NotHere says of languages why they are not among Languages, and what to do
-	// about it, for who asks for one.
+	// NotHere maps languages outside Languages to the reason they cannot run, with a
+	// hint.
 	NotHere map[sandbox.Language]string
 	// Isolations are those that a script may ask for; fewer than two mean that it
 	// has no choice, and is shown none.
 	Isolations []sandbox.Isolation
 	// Language of code that names none; empty means TypeScript.
 	Language sandbox.Language
-	// Timeout of an execution that asks for none; zero means 30 s.
+	// Timeout is the default timeout of an execution; zero means 30 s.
 	Timeout time.Duration
 	// MaxTimeout that an execution may ask for; zero means 120 s.
 	MaxTimeout time.Duration

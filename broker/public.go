@@ -26,13 +26,13 @@ import (
 
 // What embedders need of the parts.
 type (
-	// A Mode says what clients are shown.
+	// A Mode selects the tools that clients are shown.
 	Mode = surface.Mode
 	// A Surface is all that a client loads of the broker before the first call.
 	Surface = surface.Description
-	// HTTPOptions say who may use the HTTP endpoint.
+	// HTTPOptions configure the HTTP endpoint and its access.
 	HTTPOptions = surface.HTTPOptions
-	// SignIn says whose access tokens are good at the endpoint.
+	// SignIn configures the access tokens that the endpoint accepts.
 	SignIn = surface.SignIn
 	// Bearer is whom an access token names.
 	Bearer = surface.Bearer
@@ -54,15 +54,15 @@ type (
 	SearchRequest = find.SearchRequest
 	// A SearchAnswer is what search_tools answers.
 	SearchAnswer = find.SearchAnswer
-	// An Explained is why one thing of it stands where it does.
+	// An Explained describes the rank of one hit.
 	Explained = find.Explained
 	// A SearchHit is one thing of a SearchAnswer.
 	SearchHit = find.SearchHit
-	// A SkillPassage is what a file of a skill says about a query.
+	// A SkillPassage is a part of a skill's file that matches a query.
 	SkillPassage = find.Passage
 	// A BrowsedServer is one row of what there is to browse.
 	BrowsedServer = find.BrowsedServer
-	// A Detail says how much search_tools tells of each hit.
+	// A Detail is the level of detail of search_tools.
 	Detail = find.Detail
 	// An UnlistedError means that the tools of a server are not known.
 	UnlistedError = catalog.UnlistedError
@@ -112,8 +112,8 @@ func Denied(c state.RunCall, reason string) json.RawMessage { return run.Denied(
 // Surface returns what tools/list and initialize cost a client.
 func (b *Broker) Surface() Surface { return b.surface.Describe() }
 
-// Server returns an MCP server with the broker's tools, for any number of
-// sessions of one client, whose name goes into the audit log.
+// Server returns an MCP server with the broker's tools, for any number of sessions of
+// one client. The record contains the client's name.
 func (b *Broker) Server(client string) *mcp.Server { return b.surface.Server(client) }
 
 // ServeStdio answers one client over stdin and stdout until stdin ends or ctx
@@ -174,7 +174,7 @@ func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, e
 	return b.find.Search(ctx, req)
 }
 
-// Explain says why Search puts its best hits where they are.
+// Explain returns the scores of the best hits of Search.
 func (b *Broker) Explain(ctx context.Context, req SearchRequest) ([]Explained, error) {
 	return b.find.Explain(ctx, req)
 }
@@ -190,9 +190,9 @@ func (b *Broker) Describe(ctx context.Context, name string) (ToolDescription, er
 // was never listed is an *UnlistedError.
 func (b *Broker) Known(name string) (ToolDescription, error) { return b.catalog.Known(name) }
 
-// ListServers says which servers are configured and how each is. With a
-// server's name it says only that one, with the ids of its tools; a name that
-// is not known lists all, with a note of the nearest.
+// ListServers returns the states of the configured servers. With a server's name it
+// returns only that one, with the ids of its tools; for an unknown name it returns all,
+// with a note of the nearest name.
 func (b *Broker) ListServers(server string) ServersAnswer { return b.find.ListServers(server) }
 
 // SetNotice makes text a note in the answers of list_servers, such as that the
@@ -212,8 +212,8 @@ func (b *Broker) Catalog() *discovery.Catalog { return b.catalog.Scope() }
 // what an editor needs beside them, in path order.
 func (b *Broker) CodeFiles() iter.Seq[codegen.File] { return b.catalog.Types().Files(b.Catalog()) }
 
-// Problems says what of the configuration has no effect on what the servers are
-// known to list, one line each, with the nearest name.
+// Problems returns the parts of the configuration that have no effect on the known
+// tools, one line each, with the nearest name.
 func (b *Broker) Problems() []string {
 	r := b.root()
 	return slices.Concat(r.catalog.Problems(), r.profileProblems(), r.policyProblems())
@@ -222,11 +222,11 @@ func (b *Broker) Problems() []string {
 // Listings are what the servers list, tools that are held back included.
 func (b *Broker) Listings() []discovery.Listing { return b.catalog.Pool.Listings() }
 
-// Unlisted returns the servers whose tools are not known, in config order.
+// Unlisted returns the servers with unknown tools, in config order.
 func (b *Broker) Unlisted() []string { return b.catalog.UnlistedNames() }
 
-// Refresh connects to the named servers, or to all of them, in parallel, lists
-// their tools anew and says how each went.
+// Refresh connects to the named servers, or to all of them, in parallel, lists their
+// tools anew and returns their states.
 func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status {
 	if b.of != nil {
 		return b.refreshView(ctx, names)
@@ -235,8 +235,8 @@ func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status
 }
 
 // Learn is Start for a short-lived program. It connects, in the background, the servers
-// whose tools are not known, or the named ones of them, except those that failed
-// recently. Search waits for them.
+// with unknown tools, or the named ones of them, except those that failed recently.
+// Search waits for them.
 func (b *Broker) Learn(ctx context.Context, servers ...string) { b.catalog.Learn(ctx, servers...) }
 
 // AwaitStarting waits until the servers that Learn connects are listed or have failed:
@@ -249,7 +249,7 @@ func (b *Broker) AwaitStarting(ctx context.Context, server string) {
 // show.
 func (b *Broker) Upstream() *upstream.Pool { return b.catalog.Pool }
 
-// Status says how each server is, in config order.
+// Status returns the states of the servers, in config order.
 func (b *Broker) Status() []upstream.Status { return b.catalog.Status() }
 
 // Package is the package that runs for a server in place of its command, see

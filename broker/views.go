@@ -47,8 +47,8 @@ func (n narrowing) unnamed() json.RawMessage {
 
 func (n narrowing) key() string { return string(gate.Compact([]any{n.names, n.more})) }
 
-// profiles are those of a narrowing as they are configured now. One that is not
-// there any more has nothing.
+// profiles returns the profiles of a narrowing as configured now. A profile that no
+// longer exists contains nothing.
 func (n narrowing) profiles(o *Options) (list []policy.Profile, gone string) {
 	for _, name := range n.names {
 		p, ok := o.Profiles[name]
@@ -121,7 +121,7 @@ func (b *Broker) allViews() []*Broker {
 	return slices.Collect(maps.Values(b.views))
 }
 
-// newView makes a view of b, which is no view.
+// newView returns a view of b, which must not be a view.
 func (b *Broker) newView(n narrowing) *Broker {
 	v := &Broker{log: b.log, of: b, narrow: n}
 	o := v.optionsOf(b.opts.Load())
@@ -156,7 +156,7 @@ func (v *Broker) optionsOf(o *Options) Options {
 	}
 	own.profile = strings.Join(v.narrow.names, "+")
 	own.narrowed = v.narrow.unnamed()
-	// Its sessions are its own: they may hold what other tools have answered.
+	// It has its own sessions, which may contain answers of other tools.
 	own.room = "profile-" + cmp.Or(own.profile, "project")
 	return own
 }
@@ -199,7 +199,7 @@ func (v *Broker) refreshView(ctx context.Context, names []string) []upstream.Sta
 	return append(v.catalog.Pool.Refresh(ctx, known...), unknown...)
 }
 
-// profileProblems says which patterns of the profiles match nothing that is
+// profileProblems returns the patterns of the profiles that match nothing that is
 // configured.
 func (b *Broker) profileProblems() []string {
 	var list []string

@@ -1,13 +1,13 @@
-// Package api reads and changes what a broker manages and has recorded: a Reader
-// for commands with --json, and the same over HTTP, below /api/, for programs and
-// for the console. openapi.json describes the part about skills and plugins, and is
-// served at /api/openapi.json; docs/console.md lists the rest.
+// Package api reads and changes what a broker manages and has recorded: a Reader serves
+// commands with --json, and an HTTP handler serves programs and the console below
+// /api/. openapi.json describes the part about skills and plugins, and is served at
+// /api/openapi.json; docs/console.md lists the rest.
 //
-// Reads of skills and plugins need one of the tokens that MCP clients have, if
-// there are any; changes need the admin token, and are refused where none is
-// configured. What all clients did is shown to the console and to the admin token. Errors are
-// problem details (RFC 9457) with a code and a sentence that says what to do. No
-// answer holds a path of this host outside of a skill.
+// Reads of skills and plugins need one of the tokens of MCP clients, if there are any;
+// changes need the admin token, and are refused if none is configured. The activity of
+// all clients is shown only to the console and to the admin token. Errors are problem
+// details (RFC 9457) with a code and a sentence that says what to do. Answers contain
+// no paths of this host outside of skills.
 package api
 
 import (
@@ -27,56 +27,58 @@ import (
 
 // Options are what the interface is made of. Library and Owner are required.
 type Options struct {
-	// Library returns what is managed, as it is configured now.
+	// Library returns the library of skills and plugins as configured now.
 	Library func() *library.Library
 	// Tools returns the tools of a skill that can be called; nil means those that
 	// the skill has by itself.
 	Tools func(*skills.Skill) []skills.Tool
-	// Tokens are those of clients by name, who may read. Without any, everybody
-	// may who can connect.
+	// Tokens are the tokens of clients that may read, by client name. Without any,
+	// every client that can connect may read.
 	Tokens map[string]string
-	// Issued is the client of a token that is not among Tokens, "" for none; nil knows
-	// none.
+	// Issued returns the client of a token that Tokens does not contain, or ""; nil
+	// issues none.
 	Issued func(token string) (client string)
-	// TokensOnly lets nobody read without one of them, even if there are none.
+	// TokensOnly reports whether reading requires a token even if Tokens is empty.
 	TokensOnly func() bool
-	// AdminToken is that of who may change things, and read; empty means that
-	// nobody may change anything.
+	// AdminToken allows its bearer to change things and read; if empty, no client may
+	// change anything.
 	AdminToken string
-	// Owner is the name of whose token one is, "" if it is nobody's, in a time that
-	// says nothing about the tokens.
+	// Owner returns the client in tokens that owns token, or "". It takes constant
+	// time.
 	Owner func(tokens map[string]string, token string) string
 	// Reader answers what the console shows; nil serves skills and plugins only.
 	Reader *Reader
-	// Session is that of the console which a request comes from; nil knows none. An
-	// error means that nobody can say now.
+	// Session returns the console session of a request; nil means that there are no
+	// sessions. An error means that it cannot be determined now.
 	Session func(r *http.Request) (Session, error)
-	// Enter says what to do to get a session; empty is to run broker console.
+	// Enter says how to get a session; empty means to run broker console.
 	Enter string
 	// Always writes a rule that allows tools into the policy of the config; nil
 	// cannot.
 	Always func(tools []string) error
-	// SaveScript saves a script for people and other scripts to run; nil cannot. It
-	// returns what the commands print of it. An error says what is wrong with it.
+	// SaveScript saves a script for people and other scripts, and returns the output of
+	// the corresponding command. An error describes what is wrong with the script. If
+	// nil, scripts cannot be saved.
 	SaveScript func(name, description, code string) (any, error)
 	// Servers changes the servers in the config; if nil, they cannot be changed.
 	Servers ServerConfig
-	// Settings are the values of the config in force, without secrets; nil has none.
+	// Settings returns the values of the config in force, without secrets; it may be
+	// nil.
 	Settings func() (any, error)
 	// Cancel ends an execution, whichever broker it runs at; nil ends those of this
 	// process alone.
 	Cancel func(ctx context.Context, id string) error
 	// Note records what a person decided; nil is fine.
 	Note func(state.Event)
-	// Private asks for a session also where there are no tokens.
+	// Private requires a session even if there are no tokens.
 	Private bool
 	// Changed is called after each change, also one that fails, before it is
 	// answered; nil is fine.
 	Changed func()
-	// FileRead is told who read a file of a skill, or why that failed; nil is fine.
+	// FileRead is called after a read of a skill's file, with the error, if any; it may
+	// be nil.
 	FileRead func(k *skills.Skill, client, path string, err error)
-	// Logger receives the errors that are nobody's fault who asked; nil discards
-	// them.
+	// Logger receives errors that the client did not cause; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -84,13 +86,13 @@ type Options struct {
 type Session struct {
 	In      bool
 	Changes bool // it may change things
-	// Person is who has signed in; nil is whoever has opened the console with a token
-	// that was printed, on the broker's machine.
+	// Person is the person who has signed in; nil means a session that was opened with
+	// a printed token, on the broker's machine.
 	Person *upstream.Person
 	Denied string // why the person may do nothing here any more
 }
 
-// The names of clients that have no token of their own.
+// Names of clients without a token.
 const (
 	clientHTTP    = "http"
 	clientAdmin   = "admin"
@@ -129,8 +131,8 @@ var routes = []route{
 	{http.MethodGet, "/api/plugins/{name}/commands", false, (*server).listCommands},
 }
 
-// New returns the handler of everything below /api/. It does not look where
-// requests come from: whoever mounts it keeps web pages of others out.
+// New returns the handler of everything below /api/. It does not check the origin of
+// requests: the caller must refuse requests of foreign web pages.
 func New(o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -193,7 +195,7 @@ func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.R
 	writeJSON(w, status, "application/json", answer)
 }
 
-// admit says who asks, or why the request is refused.
+// admit returns the session of a request, or the reason it is refused.
 func (s *server) admit(req *http.Request, who Session, changes, private bool) (client string, refusal *Problem) {
 	switch {
 	case who.In && (who.Changes || !changes):
@@ -254,7 +256,7 @@ func (s *server) session(req *http.Request) (who Session, refusal *Problem) {
 	return who, nil
 }
 
-// library is what is managed, for whoever asks.
+// library returns the library for the client of a request.
 func (s *server) library(r *http.Request) *library.Library { return s.o.Library().For(clientOf(r)) }
 
 // unknown answers what no route is for.

@@ -23,10 +23,10 @@ type Plugin struct {
 	OverriddenServers []string         `json:"overridden_servers"`
 	Skills            []string         `json:"skills"`
 	Commands          []plugin.Command `json:"commands"`
-	// Source is the commit that it came from; null if it came from a file. Of a
-	// repository of this host, only the last name of its path is told.
+	// Source is the commit of its repository; null if it came from a file. A repository
+	// of this host is named by the last element of its path.
 	Source *repo.Source `json:"source"`
-	// Approved is what was allowed of its servers as they are now; null means that
+	// Approved is the approval of its servers in their present state; null means that
 	// they do not start.
 	Approved *library.Approval `json:"approved"`
 	Problems []Remark          `json:"problems"`
@@ -127,8 +127,8 @@ type InstalledPlugin struct {
 	Notes  []string `json:"notes"`
 }
 
-// approves answers for whoever installs a plugin with what was sent: it has to
-// name the servers as they are. Without that, the answer is what has to be approved.
+// approves returns the Ask for a request that installs a plugin. The request must name
+// the servers exactly; otherwise the answer lists what has to be approved.
 func approves(sent *library.Approval, hide func(string) string) library.Ask {
 	return func(r library.Request) ([]string, error) {
 		if sent != nil && sent.Digest == r.Digest && slices.Equal(slices.Sorted(slices.Values(sent.Servers)), slices.Sorted(slices.Values(r.Names()))) {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
 
-// A Problem is an answer that says what is wrong (RFC 9457).
+// A Problem is an error answer (RFC 9457).
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -37,12 +37,12 @@ func (p *Problem) write(w http.ResponseWriter) {
 	writeJSON(w, p.Status, "application/problem+json", p)
 }
 
-// Refuse answers a request that is not let in, for whoever mounts the interface.
+// Refuse answers a request that the caller of New refuses.
 func Refuse(w http.ResponseWriter, status int, detail string) {
 	newProblem(status, "refused", "%s", detail).write(w)
 }
 
-// raw is JSON that is written as it is.
+// raw is JSON that is written unchanged.
 type raw []byte
 
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
@@ -58,7 +58,7 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	_, _ = w.Write(data) // a client that is gone needs none
 }
 
-// statuses are those of codes that are no 422.
+// statuses are the HTTP statuses of codes other than 422.
 var statuses = map[string]int{
 	"skill_not_found": http.StatusNotFound, "plugin_not_found": http.StatusNotFound, "marketplace_not_found": http.StatusNotFound, "not_found": http.StatusNotFound,
 	"already_exists": http.StatusConflict, "not_installed": http.StatusConflict,
@@ -66,7 +66,7 @@ var statuses = map[string]int{
 	"bad_switches": http.StatusInternalServerError,
 }
 
-// problem is what an error says to who asked. What is not his to mend is only
+// problem returns the problem for an error. Errors that the client cannot fix are only
 // logged.
 func (s *server) problem(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
@@ -96,7 +96,7 @@ type clientKey struct{}
 
 type asker struct {
 	client string
-	person *upstream.Person // nil if nobody has signed in
+	person *upstream.Person // nil if no person has signed in
 }
 
 func withClient(ctx context.Context, client string, p *upstream.Person) context.Context {

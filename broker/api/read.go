@@ -90,15 +90,15 @@ type List[T any] []T
 // MarshalJSON writes the list.
 func (l List[T]) MarshalJSON() ([]byte, error) { return json.Marshal(append([]T{}, l...)) }
 
-// A ServerRow is a server as people see it: what models see of it, who shares an instance,
-// and what runs.
+// A ServerRow is a server as shown to people: the information for models, the sharing
+// of its instances, and its package.
 type ServerRow struct {
 	broker.ServerInfo
 	Instances     sharing.Kind `json:"instances,omitempty"`
 	InstancesWhy  string       `json:"instances_why,omitempty"`
 	MaxConcurrent int          `json:"max_concurrent,omitempty"`
-	// Package runs directly, without npx or uvx; empty if the command runs as it is
-	// written.
+	// Package is the package that runs directly, without npx or uvx; empty if the
+	// command runs unchanged.
 	Package string `json:"package,omitempty"`
 	// Doing is the activity of a server that is starting, and Since the time it began.
 	Doing string     `json:"doing,omitempty"`
@@ -118,8 +118,8 @@ type Servers struct {
 	broker.ServersAnswer
 }
 
-// Servers says how the configured servers are; with a name only that one, with the
-// ids of its tools. It waits for none of them.
+// Servers returns the states of the configured servers, without waiting for them. With
+// a name it returns only that server, with the ids of its tools.
 func (r *Reader) Servers(ctx context.Context, name string) Servers {
 	list := Servers{ServersAnswer: r.Broker.ListServers(name), Servers: []ServerRow{}}
 	byName := make(map[string]upstream.Status)
@@ -158,7 +158,7 @@ type ServerDetail struct {
 // usePeriod is how far back the use of a server is summed up.
 const usePeriod = 7 * 24 * time.Hour
 
-// Server says all of one server; ok is false if there is none of this name.
+// Server returns everything about one server; ok is false if the name is unknown.
 func (r *Reader) Server(ctx context.Context, name string) (d ServerDetail, ok bool, err error) {
 	list, rows := r.Broker.Status(), r.Servers(ctx, name).Servers
 	i := slices.IndexFunc(list, func(st upstream.Status) bool { return st.Name == name })
@@ -232,9 +232,9 @@ type SavedTokens struct {
 // BytesPerToken is the estimate for texts that are not there any more to be counted.
 const BytesPerToken = 4
 
-// Saved is what the model was spared: with the tokens of all definitions and of the
-// broker's own, and the bytes of results that executions kept. It is what the ledger
-// says, and docs/how-it-works.md.
+// Saved returns the tokens and bytes that a model did not have to read: the definitions
+// of all tools without the broker's own, and the results that executions kept. The
+// ledger and docs/how-it-works.md use it.
 func Saved(definitions, own int, bytesKept int64) SavedTokens {
 	return SavedTokens{Definitions: definitions - own, Results: bytesKept / BytesPerToken}
 }
@@ -301,8 +301,8 @@ func JSONTokens(v any) (int, error) {
 	return tokens.Count(strings.TrimSpace(b.String()))
 }
 
-// A Pin is one thing that a server offers, as it is compared with what was approved.
-// Seen identifies what it is now, so that nobody approves what he was not shown.
+// A Pin is an offer of a server, compared with its approved form. Seen identifies its
+// present form, so that a person approves only a form that was shown.
 type Pin struct {
 	pins.Row
 	Title string `json:"title"`

@@ -100,9 +100,9 @@ func (r *Reader) Waiting(ctx context.Context) (Runs, error) {
 // ErrNothingWaits means that a run has no such call that waits for a decision.
 var ErrNothingWaits = errors.New("no such call waits for a decision")
 
-// Decide applies a verdict to the calls of a run that wait, of which may has been
-// shown exactly those that are decided about: its error, and a call that changes
-// meanwhile, leave everything as it is. It returns them.
+// Decide applies a verdict to the waiting calls of a run, and returns them. may is
+// called with exactly these calls. If it returns an error, or if a call changes in the
+// meantime, nothing is changed.
 func (r *Reader) Decide(ctx context.Context, id string, v state.Verdict, may func(state.Run, []state.RunCall) error) ([]state.RunCall, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
 	if err != nil {

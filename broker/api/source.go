@@ -101,8 +101,7 @@ func (s source) check(plugin bool) error {
 	return nil
 }
 
-// keep writes an archive to a file, whose name has the ending that its first
-// bytes ask for.
+// keep writes an archive to a file with the extension that matches its first bytes.
 func keep(body io.Reader, dir string) (path string, err error) {
 	head := make([]byte, 4)
 	n, err := io.ReadFull(body, head)

@@ -63,7 +63,7 @@ type follower struct {
 	w       http.ResponseWriter
 	flush   *http.ResponseController
 	at      state.Position
-	lost    bool              // nobody knows where the page was
+	lost    bool              // position of the page unknown
 	sent    map[string]string // the status of each execution that was sent
 	servers string
 	wrote   time.Time
@@ -128,7 +128,7 @@ func (f *follower) write(text string) error {
 	return f.flush.Flush()
 }
 
-// fresh leaves out executions that were sent as they are.
+// fresh omits executions that were already sent unchanged.
 func (f *follower) fresh(list []state.Execution) (news []state.Execution) {
 	if len(f.sent) > state.MaxNews {
 		clear(f.sent)

@@ -56,7 +56,7 @@ type query struct {
 	err error
 }
 
-// number reads one of 1 to most; 0 if there is none.
+// number reads a number from 1 to most, or 0.
 func (q *query) number(name string, most int64) int64 {
 	text := q.Get(name)
 	if text == "" {
@@ -84,7 +84,7 @@ func (q *query) time(name string) time.Time {
 
 func queryOf(r *http.Request) *query { return &query{Values: r.URL.Query()} }
 
-// answered is what a handler returns that either has an answer or an error.
+// answered converts an answer or an error to the results of a handler.
 func answered(v any, err error) (int, any, error) { return http.StatusOK, v, err }
 
 func notFound(what, name, hint string) error {
@@ -202,7 +202,7 @@ func (s *server) listWaiting(r *http.Request) (int, any, error) {
 	return answered(s.o.Reader.Waiting(r.Context()))
 }
 
-// runProblem says that a run is not there, or not any more.
+// runProblem returns the problem for a run that does not exist.
 func runProblem(err error, id string) error {
 	if errors.Is(err, state.ErrNotFound) {
 		return notFound("run", id, "; runs are kept for a week")
@@ -304,7 +304,7 @@ func (s *server) execute(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	req := broker.ExecuteRequest{Code: body.Code, Language: body.Language, Timeout: time.Duration(body.Timeout) * time.Second, Plan: body.Plan, Owner: state.Local}
-	if p := askerOf(r).person; p != nil { // whose agents have these values and accounts too
+	if p := askerOf(r).person; p != nil { // a person's agents use the same values and accounts
 		req.Owner, r = p.Name, r.WithContext(upstream.WithPerson(r.Context(), p))
 	}
 	return s.run(r, req)

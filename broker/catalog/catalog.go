@@ -30,8 +30,7 @@ type Options struct {
 	// Disabled are the names of configured servers that are not used. They still count
 	// when names of servers are made distinct.
 	Disabled []string
-	// Fixed are tools that no server stands behind: they can be searched but
-	// not called.
+	// Fixed are tools without a server: they can be searched but not called.
 	Fixed []discovery.Listing
 	// Tools allow and deny tools: what they deny is not there.
 	Tools policy.ToolLists
@@ -43,7 +42,7 @@ type Options struct {
 	// Scope denies, whatever the call, the tools that are not in scope; nil denies
 	// none.
 	Scope policy.List
-	// Pins hold back tools that nobody has approved as they are; nil holds none.
+	// Pins hold back tools that are not approved in their present form; nil holds none.
 	Pins Pins
 	// Learned knows the types of results that tools do not declare, but those of
 	// the servers in Unlearned; it may be nil.
@@ -51,7 +50,7 @@ type Options struct {
 	Unlearned map[string]bool
 }
 
-// Pins hold back what nobody has approved as it is.
+// Pins hold back offers that are not approved in their present form.
 type Pins interface {
 	// Filter returns listings without what is held, which they name.
 	Filter([]discovery.Listing) []discovery.Listing
@@ -69,7 +68,7 @@ type Catalog struct {
 	opts   atomic.Pointer[Options] // see options
 	offers atomic.Pointer[offerTools]
 
-	of              *Catalog // whose view it is; nil for none
+	of              *Catalog // nil unless this is a view
 	profiles        atomic.Pointer[[]policy.Profile]
 	ofFull, ofScope *discovery.Catalog // those that full and scope were made of
 
@@ -77,7 +76,7 @@ type Catalog struct {
 	dirty  bool
 	learnt uint64 // of the pool, when the catalogues were made
 	pins   string // their version, then
-	notify func() // that what is listed has changed
+	notify func() // called when listings have changed
 	full   *discovery.Catalog
 	scope  *discovery.Catalog
 	// What servers list, without what is held.
@@ -85,16 +84,15 @@ type Catalog struct {
 
 	serving    atomic.Bool // Start was called, or is about to be
 	learning   atomic.Bool // Learn was called
-	lazy       atomic.Bool // StartLazily was called, and nobody needed more
+	lazy       atomic.Bool // StartLazily was called, and all servers were not needed yet
 	cancelSoon context.CancelFunc
 	starting   sync.WaitGroup // what goes on in the background
 	beginning  sync.Mutex
 	ended      bool // nothing begins any more; guarded by beginning
 }
 
-// New returns a catalogue of the servers of o, which the pool connects to. changed
-// is called when what a server lists has changed, but not before New returns. No
-// server is started.
+// New returns a catalogue of the servers of o, which the pool connects to. changed is
+// called when a listing has changed, but not before New returns. New starts no server.
 func New(o Options, pool *upstream.Options, changed func()) *Catalog {
 	c := &Catalog{dirty: true, notify: changed}
 	c.opts.Store(&o)
@@ -129,8 +127,8 @@ func (c *Catalog) Changed() {
 // seconds that servers take.
 const startDelay = 200 * time.Millisecond
 
-// Start connects, in the background, to the servers whose tools are not known
-// yet. It returns at once.
+// Start connects, in the background, to the servers with unknown tools. It returns at
+// once.
 func (c *Catalog) Start(ctx context.Context) {
 	c = c.root()
 	c.serving.Store(true)
@@ -160,9 +158,8 @@ func (c *Catalog) StartSoon(ctx context.Context, started func()) {
 	})
 }
 
-// StartLazily is Start for a program that ends after one execution: a server
-// whose tools are not known is connected when a script names it, and all of them
-// by Hurry.
+// StartLazily is Start for a program that ends after one execution: it connects to a
+// server with unknown tools when a script names it, and to all of them in Hurry.
 func (c *Catalog) StartLazily() { c.root().lazy.Store(true) }
 
 // Lazy reports whether servers are left alone until somebody needs them.
@@ -200,7 +197,7 @@ func (c *Catalog) AwaitStarting(ctx context.Context, server string) {
 
 // Connect connects a server in the background.
 func (c *Catalog) Connect(ctx context.Context, server string) {
-	c.root().begin(func() { _ = c.Pool.Wait(ctx, server) }) // who calls it learns why not
+	c.root().begin(func() { _ = c.Pool.Wait(ctx, server) }) // a call of it reports the error
 }
 
 // Serving reports whether servers are connected without anybody naming them.
@@ -329,7 +326,7 @@ func (c *Catalog) Writes(t *discovery.Tool) bool {
 	return policy.ClassOf(t) != policy.Read
 }
 
-// Problems says what of the overrides has no effect on the tools that are known.
+// Problems returns the overrides that have no effect on the known tools.
 func (c *Catalog) Problems() []string {
 	var list []string
 	for _, l := range c.Pool.Listings() {
@@ -349,7 +346,7 @@ func (c *Catalog) ServerNames() []string {
 	return names
 }
 
-// UnlistedNames are the servers whose tools are not known, in config order.
+// UnlistedNames returns the servers with unknown tools, in config order.
 func (c *Catalog) UnlistedNames() []string {
 	return slices.DeleteFunc(c.ServerNames(), func(name string) bool { return !c.Unlisted(name) })
 }
@@ -407,8 +404,8 @@ func (c *Catalog) Hidden(name string) (t *discovery.Tool, hidden bool) {
 	return nil, false
 }
 
-// Learns reports whether the results of t are learned from: it says too little
-// of them itself, and nobody forbade it.
+// Learns reports whether types are learned from the results of t: its schema describes
+// them insufficiently, and learning is enabled for its server.
 func (c *Catalog) Learns(t *discovery.Tool) bool {
 	o := c.options()
 	return o.Learned != nil && !o.Unlearned[t.Server] && !learned.HasUse(t.OutputSchema)

@@ -10,9 +10,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
-// What follows the server's prefix in the ids by which scripts read them. Such
-// an id is no tool of the catalogue: it is not listed, counted or wrapped, and a
-// tool of that name has it.
+// Suffixes of the ids by which scripts read prompts and resources. Such an id is not in
+// the catalogue: it is not listed, counted or wrapped, and a tool with the same id
+// takes precedence.
 const (
 	readResource = "read_resource"
 	getPrompt    = "get_prompt"
@@ -52,8 +52,8 @@ func (c *Catalog) offerTool(scope *discovery.Catalog, name string) (*discovery.T
 	return t, ok
 }
 
-// ToolsOfOffers are the tools that read the prompts and resources of one server;
-// none for what it does not have.
+// ToolsOfOffers returns the tools that read the prompts and resources of one server, if
+// it has any.
 func ToolsOfOffers(scope *discovery.Catalog, s *discovery.Server) []*discovery.Tool {
 	readOnly := true
 	add := func(list []*discovery.Tool, name, method, description, schema string) []*discovery.Tool {

@@ -64,8 +64,8 @@ func (c *Catalog) Find(name string) (*discovery.Tool, bool) {
 	return c.offerTool(scope, name)
 }
 
-// held is the failure of a call to a tool that is held back; nil if it is none.
-// It says nothing of what the tool says.
+// held returns the error of a call to a tool that is held back, or nil. It contains no
+// text of the tool.
 func held(full *discovery.Catalog, name string) *bridge.Error {
 	s, ok := full.ServerOf(name)
 	if !ok {
@@ -224,7 +224,7 @@ func (c *Catalog) describe(t *discovery.Tool) Description {
 		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Text: TextOf(types, t),
 	}
-	if t.Func == "" { // what reads prompts and resources has no wrapper
+	if t.Func == "" { // tools that read prompts and resources have no wrapper
 		for _, text := range []*string{&d.Signature, &d.Declaration} {
 			*text = strings.Replace(*text, s.Namespace+".(", "callMCPTool('"+t.ID+"', ", 1)
 		}

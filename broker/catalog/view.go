@@ -12,9 +12,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// View returns a catalogue of what all of the profiles have. What else there is is
-// unknown to it, as if it did not exist; names stay. It shares the servers and
-// settings of c, and is not to be closed or configured.
+// View returns a catalogue of the tools that all of the profiles contain, under
+// unchanged names. Other tools do not exist in it. It shares the servers and settings
+// of c, and must not be closed or configured.
 func (c *Catalog) View(profiles []policy.Profile) *Catalog {
 	v := &Catalog{Pool: c.Pool, of: c.root()}
 	v.Narrow(profiles)
@@ -74,7 +74,7 @@ func (c *Catalog) ScopeNote() string {
 	return fmt.Sprintf("only servers and tools that are in all of the profiles %s can be used here", strings.Join(names, ", "))
 }
 
-// Status says how each server is that can be known here, in config order.
+// Status returns the states of the visible servers, in config order.
 func (c *Catalog) Status() []upstream.Status {
 	return slices.DeleteFunc(c.Pool.Status(), func(s upstream.Status) bool { return !c.Has(s.Name) })
 }

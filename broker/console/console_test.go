@@ -157,7 +157,7 @@ func TestUnknownAddresses(t *testing.T) {
 		"/console/nowhere": 404, "/console/servers/x": 404, "/console/docs/none": 404, "/console/docs/policy.md": 404, "/console/%3Cb%3E": 404, "/console/../x": 404} {
 		w := httptest.NewRecorder()
 		c.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		says := strings.Contains(w.Body.String(), "There is no such page") && strings.Contains(w.Body.String(), `href="/console/"`)
+		says := strings.Contains(w.Body.String(), "Page not found") && strings.Contains(w.Body.String(), `href="/console/"`)
 		if w.Code != want || says != (want == 404) || strings.Contains(w.Body.String(), "<b>") {
 			t.Errorf("%s: %d, says so: %v; want %d", path, w.Code, says, want)
 		}

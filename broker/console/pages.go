@@ -40,12 +40,12 @@ const unknown = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>No such page · broker</title>
+<title>Page not found · broker</title>
 <link rel="icon" href="/console/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/console/app.css">
 </head>
 <body><div id="app"><main class="alone">
-<h1>There is no such page</h1>
+<h1>Page not found</h1>
 <p>The console has nothing at <code>%s</code>.</p>
 <p><a href="/console/">The console</a>, <a href="/console/docs/">its documentation</a></p>
 </main></div></body>

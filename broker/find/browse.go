@@ -101,7 +101,7 @@ func (s *search) showTools(ctx context.Context, tools []*discovery.Tool) {
 	s.show(ctx, results)
 }
 
-// inThisMode says what else may be why there are no tools.
+// inThisMode returns another possible reason for missing tools.
 func (f *Finder) inThisMode() string {
 	if f.opts.Load().ReadOnly {
 		return " that are marked read-only, and this broker runs read-only"

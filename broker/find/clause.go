@@ -16,9 +16,8 @@ const (
 	markedMax = 48
 )
 
-// clause is the beginning of a description, as much as a reader needs to choose
-// among tools: the first sentence, and of a long one as many parts as fit.
-// "…" says that it was cut within a part.
+// clause returns the beginning of a description that is enough to choose among tools:
+// the first sentence, or as many of its parts as fit. "…" marks a cut within a part.
 func clause(description string, most int) string {
 	text := codegen.FirstSentence(description, 4*clauseMax)
 	for _, opening := range openings {
@@ -75,7 +74,7 @@ func withoutName(description, name string) string {
 	return rest
 }
 
-// openings are what descriptions begin with and say nothing by.
+// openings are uninformative beginnings of descriptions.
 var openings = []string{"this tool ", "this function ", "use this tool to ", "use this to ", "tool to ", "tool for ", "a tool to ", "a tool for ",
 	"allows you to ", "used to "}
 
@@ -128,8 +127,8 @@ func beginsPart(rest string, first rune) bool {
 
 const writeMark, askMark = " [write]", " [asks]"
 
-// A marker says what is marked of a tool: that it may change something, and that
-// a person is asked before each call.
+// A marker marks tools that may change something, and tools whose calls a person must
+// approve.
 type marker interface {
 	Writes(*discovery.Tool) bool
 	Asks(*discovery.Tool) bool

@@ -9,14 +9,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/index"
 )
 
-// An Entry is something that is no tool and that search_tools finds all the
-// same: a prompt, a resource, a skill.
+// An Entry is a search result other than a tool: a prompt, a resource, a skill.
 type Entry struct {
 	index.Entry
-	// Origin says where a skill comes from that no server has.
+	// Origin is the origin of a skill that does not belong to a server.
 	Origin string
-	// Use says how to use it, in one line. Instead, it may be a call of the tool
-	// Call with Args.
+	// Use says how to use it, in one line. Instead, it may be a call of the tool Call
+	// with Args.
 	Use  string
 	Call string
 	Args map[string]any

@@ -22,8 +22,8 @@ const (
 	maxOddWords = 8
 )
 
-// unsearched names the servers whose tools are not known, and why. The whole
-// reason is worth its length only when nothing was found.
+// unsearched names the servers with unknown tools, and the reasons. whole adds the full
+// reason, which is worth its length only if nothing was found.
 func (s *search) unsearched(whole bool) []string {
 	var names []string
 	left := 0
@@ -80,7 +80,7 @@ func enumerate(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// explainNothing says what an empty answer means and what is near.
+// explainNothing adds the reason for an empty answer, and near names.
 func (s *search) explainNothing(ctx context.Context) error {
 	if s.server != "" {
 		elsewhere, err := s.f.index.Search(ctx, index.Query{Text: s.text, Limit: 3})
@@ -122,8 +122,8 @@ func nearServers(c *discovery.Catalog, name string) []string {
 	return nearest.Names(name, names, 3)
 }
 
-// suggestions are the servers and tool ids whose names are near the text or
-// one of its words.
+// suggestions returns the servers and tool ids with names near the text or one of its
+// words.
 func suggestions(scope *discovery.Catalog, text, server string) []string {
 	var names []string
 	byName := make(map[string][]string)

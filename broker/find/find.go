@@ -20,21 +20,19 @@ import (
 // Options are the settings of a Finder.
 type Options struct {
 	Mode surface.Mode
-	// SearchWait is how long a search waits for servers that were never listed;
-	// zero or less waits for none.
+	// SearchWait bounds the wait of a search for servers that were never listed; zero
+	// or less waits for none.
 	SearchWait time.Duration
-	// ReadOnly says that tools may be missing because they are not marked
-	// read-only.
+	// ReadOnly means that tools may be hidden because they are not marked read-only.
 	ReadOnly bool
 }
 
 // A Library has texts that are searched beside tools.
 type Library interface {
-	// Passages are the entries of KindSkill whose files hold most words of a query,
-	// best first, and the words that no file holds.
+	// Passages returns the entries of KindSkill with files that contain most words of a
+	// query, best first, and the words that no file contains.
 	Passages(ctx context.Context, query string, limit int) (list []Passage, unmatched []string, err error)
-	// Count says how many there are: those of servers by server, the others by
-	// origin.
+	// Count returns the numbers of entries: of servers by server, of others by origin.
 	Count() (ofServer, others map[string]int)
 }
 

@@ -12,14 +12,14 @@ import (
 
 // A SearchHit is one thing of a SearchAnswer; what is in it depends on Detail.
 type SearchHit struct {
-	// Kind says what it is when it is no tool, such as "prompt".
+	// Kind is the kind of a hit that is not a tool, such as "prompt".
 	Kind   string `json:"kind,omitempty"`
 	Name   string `json:"name"`
 	Server string `json:"server,omitempty"`
-	// Origin says where a skill comes from, such as "local:user", unless that is a
+	// Origin is the origin of a skill, such as "local:user", unless it belongs to a
 	// server.
 	Origin string `json:"origin,omitempty"`
-	// Use says how to use what is no tool.
+	// Use says how to use a hit that is not a tool.
 	Use       string `json:"use,omitempty"`
 	Signature string `json:"signature,omitempty"`
 	// Description ends in "[write]" unless the tool only reads, and in "[asks]" if a
@@ -31,10 +31,10 @@ type SearchHit struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 	// Text is set at DetailFull if the tool's text results contain data.
 	Text *catalog.TextData `json:"text,omitempty"`
-	// Passage is there when a skill was found by what a file of it says.
+	// Passage is set if a skill was found by the text of one of its files.
 	*Passage
-	// WrapperPath is where everything of the tool stands: below the folder of
-	// "broker types", and as the resource broker://code/PATH.
+	// WrapperPath is the path of the complete wrapper of the tool: below the folder of
+	// "broker types", and in the resource broker://code/PATH.
 	WrapperPath string `json:"wrapper_path,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 	return h
 }
 
-// other renders what is no tool.
+// other renders an entry.
 func (w renderer) other(e *Entry) SearchHit {
 	h := SearchHit{Kind: e.Kind, Name: e.called(), Server: e.Server}
 	use := e.howTo(w.callsOnly)

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// The kinds of search hits that are no tools of servers.
+// Kinds of search hits that are not tools of servers.
 const (
 	KindSkill     = "skill"
 	KindSkillTool = "skill_tool" // of a skill defined in Go
@@ -123,7 +123,7 @@ func offersIn(results []result) int {
 	return n
 }
 
-// callUse says how to call a tool that search found something for.
+// callUse says how to call a tool that reads an entry.
 func callUse(id string, args map[string]any, callsOnly bool) string {
 	if callsOnly {
 		return "call_tool " + string(gate.Compact(map[string]any{"tool": id, "arguments": args}))

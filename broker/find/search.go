@@ -15,7 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A Detail says how much search_tools tells of each hit.
+// A Detail is the level of detail of search_tools.
 type Detail string
 
 // The details, from least to most.
@@ -31,8 +31,8 @@ type SearchRequest struct {
 	// answer is for browsing: the servers with their first tools, or a
 	// server's tools in its own order.
 	Query string
-	// Server restricts the search to one server; a name that is no server's
-	// counts as part of the query.
+	// Server restricts the search to one server; an unknown name counts as part of the
+	// query.
 	Server string
 	// Detail is empty for DetailDesc, or DetailName when browsing.
 	Detail Detail
@@ -48,7 +48,7 @@ type SearchRequest struct {
 	GoOn   <-chan struct{}
 }
 
-// An Explained is why one thing of a SearchAnswer stands where it does.
+// An Explained describes the rank of one hit of a SearchAnswer.
 type Explained struct {
 	Name string `json:"name"`
 	Kind string `json:"kind,omitempty"`
@@ -58,9 +58,8 @@ type Explained struct {
 	Words []index.Match `json:"words"`
 }
 
-// Explain says how the best hits of a request were scored, in the order of the
-// index: equal tools are not side by side yet, and what is found beside tools has
-// its own place.
+// Explain returns the scores of the best hits of a request, in the order of the index:
+// before equal tools are grouped and other entries are inserted.
 func (f *Finder) Explain(ctx context.Context, req SearchRequest) ([]Explained, error) {
 	if err := cmp.Or(req.check(), f.Sync()); err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ type SearchAnswer struct {
 	Servers []BrowsedServer `json:"servers,omitempty"`
 	// Suggestions are near names, when nothing was found.
 	Suggestions []string `json:"suggestions,omitempty"`
-	// Unsearched are the servers whose tools are not known, each with why.
+	// Unsearched are the servers with unknown tools, each with the reason.
 	Unsearched []string `json:"unsearched,omitempty"`
 	// Note says in words what the rest does not.
 	Note string `json:"note,omitempty"`
@@ -95,8 +94,7 @@ const (
 	defaultHits = 8
 	maxHits     = 50
 	maxOffset   = 1_000_000
-	// maxQuery is how many characters of a query are searched for: nobody
-	// means the rest of 100 kB.
+	// maxQuery bounds the searched part of a query, in characters.
 	maxQuery = 1000
 )
 
@@ -178,9 +176,9 @@ func joinNotes(a, b string) string {
 	return a + "; " + b
 }
 
-// readQuery decides what is searched for, and where. A server that does not
-// exist is a guess of a model at who might have the tool: its name is as good
-// as a word of the query, and an empty answer would help nobody.
+// readQuery determines the text and the server of the search. The name of an unknown
+// server is a model's guess, so it becomes a word of the query instead of an empty
+// answer.
 func (s *search) readQuery() {
 	s.text = s.words(s.req.Query)
 	name := strings.TrimSpace(s.req.Server)
@@ -203,7 +201,7 @@ func (s *search) readQuery() {
 	s.note("%s; it was searched for as words", note)
 }
 
-// words is a query as it is searched for: printable, and not endless.
+// words returns the query without control characters, cut to its bound.
 func (s *search) words(query string) string {
 	query = cleanWords(query)
 	if r := []rune(query); len(r) > maxQuery {
@@ -219,7 +217,7 @@ func (s *search) words(query string) string {
 	return query
 }
 
-// cleanWords makes control characters, and what is no text at all, blanks.
+// cleanWords replaces control characters and invalid UTF-8 by blanks.
 func cleanWords(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -353,16 +351,15 @@ const (
 	passagesAt  = 5
 )
 
-// A Passage is what a file of a skill says about a query.
+// A Passage is a part of a skill's file that matches a query.
 type Passage struct {
 	Skill    string `json:"-"` // its Ref
 	File     string `json:"file"`
 	Fragment string `json:"fragment"`
 }
 
-// withPassages adds the skills whose files hold what is searched for, behind the
-// best of the other hits. What a file holds is not among the words of found that
-// nothing holds.
+// withPassages adds the skills with files that match the query, after the best of the
+// other hits. Words that these files contain are not reported as unmatched.
 func (s *search) withPassages(ctx context.Context, results []result, found *index.Hits) ([]result, error) {
 	if s.server != "" || s.f.library == nil {
 		return results, nil

@@ -21,7 +21,7 @@ type ServerInfo struct {
 	Status      string `json:"status"`
 	ToolCount   int    `json:"tool_count"`
 	Error       string `json:"error,omitempty"`
-	// Held says how many tools are held back, and what shows why.
+	// Held is the number of tools that are held back, with the command that shows why.
 	Held  string   `json:"held,omitempty"`
 	Tools []string `json:"tools,omitempty"`
 	// Skills is how many it serves that models may activate.
@@ -42,9 +42,9 @@ type ServersAnswer struct {
 // slowStart is how long a server may be starting before that is worth a word.
 const slowStart = 2 * time.Second
 
-// ListServers says which servers are configured and how each is. With a
-// server's name it says only that one, with the ids of its tools; a name that
-// is not known lists all, with a note of the nearest.
+// ListServers returns the states of the configured servers. With a server's name it
+// returns only that one, with the ids of its tools; for an unknown name it returns all,
+// with a note of the nearest name.
 func (f *Finder) ListServers(server string) ServersAnswer {
 	scope := f.catalog.Scope()
 	status := make(map[string]upstream.Status)
@@ -109,8 +109,8 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 // maxNamedTools is about how many bytes of ids one server's row has.
 const maxNamedTools = 8_000
 
-// nameTools names the tools of a server as far as there is room, and says how
-// the others are found.
+// nameTools adds the names of a server's tools as far as there is room, and a note
+// about how to find the others.
 func (i *ServerInfo) nameTools(tools []*discovery.Tool) (note string) {
 	size := 0
 	for n, t := range tools {

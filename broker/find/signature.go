@@ -17,13 +17,13 @@ func withMore(signature string) string {
 	return signature[:end] + ": detail full" + signature[end:]
 }
 
-// signature is how the tool is called, on one line:
+// signature returns the call of the tool, on one line:
 //
 //	listIssues({owner:string;repo:string;page?}): Promise<{id:number}[]>
 //
-// Every hit of every answer pays for it, so what the name and the server of the
-// hit say already is left out: the namespace, unless it is another than the
-// server's name suggests, and for one who calls tools by id the function.
+// It is part of every hit, so it omits what the name and the server of the hit already
+// contain: the namespace, unless it differs from the server's name, and, if tools are
+// called by id, the function.
 func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
 	line := w.line(s, t)
 	call := "(" + line.Input + ")"

@@ -158,7 +158,7 @@ func (f *Finder) isToolName(server, query string) bool {
 	})
 }
 
-// startingNote says which servers are still starting, and what to do.
+// startingNote names the servers that are still starting, and says what to do.
 func startingNote(list []upstream.Starting) string {
 	if len(list) == 0 {
 		return ""

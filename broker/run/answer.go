@@ -81,8 +81,8 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
 	a.Result = res.Value
 	if !x.Request.Whole {
-		// What upstream servers sent may be in all of it. What is kept is for
-		// scripts, and stays as it is.
+		// All of it may contain text of upstream servers. Stored data is for scripts
+		// and stays unchanged.
 		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.keep.put(state.JSON, res.Value) })
 	}
 	var ref string
@@ -113,7 +113,7 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 			hints = append(hints, text)
 		}
 	}
-	if !x.Request.Whole { // who is shown all has read them among the diagnostics
+	if !x.Request.Whole { // the diagnostics contain it
 		hints = append(hints, res.Reads...)
 	}
 	if cutRes {
@@ -146,8 +146,8 @@ func diagnostics(res sandbox.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// stderrText is what the script printed there and then ours. What is ours is
-// kept when both are too long: it says what to do.
+// stderrText returns the script's stderr and then our notes. If both are too long, our
+// notes are kept, since they say what to do.
 func (x *Execution) stderrText(ours string) (string, bool) {
 	cutOurs := false
 	if r := []rune(ours); len(r) > maxStderrChars*3/4 {

@@ -25,8 +25,8 @@ import (
 type CallRequest struct {
 	// Tool names the tool, in any of the forms that a script may use.
 	Tool string
-	// Arguments is a JSON object; nil for none. An object in a string, or one
-	// that is wrapped in another as "arguments", is taken out.
+	// Arguments is a JSON object, or nil. An object in a string, or one that is wrapped
+	// in another as "arguments", is unwrapped.
 	Arguments json.RawMessage
 	// Client and what follows are as in Request.
 	Client, ClientInfo string
@@ -68,12 +68,12 @@ func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, ClientInfo: req.ClientInfo, Owner: req.Owner, Team: req.Team, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	})
 	x.begin(languageCall)
-	x.bridge = x.newBridge(ctx, nil) // what is no text goes to the client
+	x.bridge = x.newBridge(ctx, nil) // other content goes to the client
 	return x
 }
 
-// Begin begins the record of an execution without a script, for whoever makes its
-// calls; Commit ends it. The code of req says what it is about.
+// Begin begins the record of an execution without a script, for a caller that makes its
+// calls; Commit ends it. The code of req describes it.
 func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 	x := e.newExecution(req)
 	x.begin(languageCall)
@@ -119,14 +119,13 @@ func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallTool
 	return x.callResult(t, raw, value), nil
 }
 
-// maxFailureChars is how much of a failure is looked at before it is cut to what
-// an answer may have.
+// maxFailureChars bounds an error message before it is cut for an answer.
 const maxFailureChars = 100_000
 
-// languageCall is what the record says where a script's language stands.
+// languageCall is the language of such an execution in the record.
 const languageCall sandbox.Language = "call"
 
-// ExitOf is the exit code of a script whose only call failed so.
+// ExitOf returns the exit code of a script whose only call failed with err.
 func ExitOf(err error) int {
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
 		switch e.Code {
@@ -213,8 +212,7 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 	return res
 }
 
-// plainText is a text for a model; one that is JSON is cleaned as JSON, as it is
-// when a script returns it.
+// plainText returns a text for a model; JSON is cleaned as in the result of a script.
 func plainText(text string) (plain string, isJSON bool) {
 	if t := strings.TrimSpace(text); (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) && json.Valid([]byte(t)) {
 		return gate.EncodeRaw(json.RawMessage(text)).String(), true
@@ -222,7 +220,8 @@ func plainText(text string) (plain string, isJSON bool) {
 	return text, false
 }
 
-// tooMuchMedia stands for an image or a sound that the answer does not carry.
+// tooMuchMedia returns the text that replaces an image or a sound that does not fit
+// into the answer.
 func tooMuchMedia(kind string, size int) string {
 	if size > maxMediaBytes {
 		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, maxMediaBytes)
@@ -267,9 +266,8 @@ func (x *Execution) fit(text string, keep bool) (shown, ref, options string, cut
 	return shown, ref, "{ offset, limit }", cut
 }
 
-// unwrapArguments takes the arguments of a tool out of a string, and out of an
-// object that has nothing but them. What has no such wrapper stays as it is;
-// so does what the tool itself has a parameter for.
+// unwrapArguments unwraps the arguments of a tool from a string, or from an object that
+// contains nothing else. It does not unwrap a parameter of the tool itself.
 func (e *Executor) unwrapArguments(ctx context.Context, tool string, args json.RawMessage) json.RawMessage {
 	const maxWrappers = 4
 	var t *discovery.Tool

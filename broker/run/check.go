@@ -112,9 +112,8 @@ func literalOf(l sandbox.Literal) bridge.Literal {
 	return b
 }
 
-// undefined says where a name can be had that nothing declares. A message
-// means that the script cannot go on without it, a hint alone what to say if
-// it fails for it.
+// undefined says where an undefined name is available. With a message, the script
+// cannot run; a hint alone is for the error that the name may cause.
 func undefined(scope *discovery.Catalog, n sandbox.FreeName) (message, hint string) {
 	if s, ok := scope.FindServer(n.Name); ok && n.Called && s.Namespace != n.Name {
 		return fmt.Sprintf("%s is not defined: the server %s is %s in scripts", n.Name, s.Listing.Server, s.Namespace), ""

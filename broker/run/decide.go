@@ -67,8 +67,8 @@ type reply struct {
 
 func (r reply) approves() bool { return r.answer == approveOnce || r.answer == approveRun }
 
-// ask asks the person at the client about calls. An error means that nobody could be
-// asked, and says why. x.asking is held.
+// ask asks the person at the client about calls. An error means that no person could be
+// asked. x.asking must be held.
 func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, err error) {
 	if x.Request.Talker == nil || !x.Request.Talker.Capabilities().Form {
 		return r, errors.New("this client cannot show a question")
@@ -247,8 +247,8 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	return true, nil
 }
 
-// verdicts are what the person at the client says about all calls, in as many
-// questions as these need; none if one of them has no answer. x.asking is held.
+// verdicts returns the person's decisions about all calls, asked in as many forms as
+// necessary, or none if one of the forms was not answered. x.asking must be held.
 func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list []state.Verdict, stopped bool) {
 	// Calls that cannot be approved here come first: unless they are denied, the run
 	// waits.
@@ -274,7 +274,7 @@ func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list [
 	return list, stopped
 }
 
-// verdict is what a reply from the client says, about no call in particular.
+// verdict converts a reply from the client.
 func (x *Execution) verdict(r reply) state.Verdict {
 	return state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: r.approves(), ForRun: r.answer == approveRun}
 }

@@ -69,7 +69,7 @@ type Execution struct {
 	drifts                   drifts
 	habits                   habits
 	partials                 partials
-	journal                  *journaling        // nil for none
+	journal                  *journaling        // nil if the run has none
 	repeat                   []sandbox.Recorded // of the runs before
 	changed                  bool               // the script is another one than theirs
 
@@ -211,10 +211,10 @@ func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandb
 
 var errEnded = errors.New("a person who manages the broker has cancelled the execution")
 
-// cancellable lets Cancel end x.
+// cancellable makes x cancellable by Cancel.
 func (x *Execution) cancellable(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	if x.id == "" { // nobody could name it
+	if x.id == "" { // it has no name
 		return ctx, func() { cancel(nil) }
 	}
 	live := &x.e.root().live
@@ -234,9 +234,9 @@ func (e *Executor) Cancel(id string) bool {
 // minRound is the least time that a script has after a person has decided.
 const minRound = 2 * time.Second
 
-// newBridge returns the bridge of x. What is no text goes to keep, as in
-// bridge.Options. The calls of an execution that another one has begun, by a
-// handler of a skill, count against that.
+// newBridge returns the bridge of x. keep stores content other than text, as in
+// bridge.Options. If a skill's handler has begun x, its calls count against the
+// execution that called the skill.
 func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bridge {
 	limits := x.o.Limits.WithDefaults()
 	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)
@@ -272,8 +272,8 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 
 type executionKey struct{}
 
-// executionOf is the execution of e, or of a view of the same tools, that what ctx is for belongs to; nil for
-// none.
+// executionOf returns the execution of e, or of a view with the same tools, that ctx
+// belongs to, or nil.
 func (e *Executor) executionOf(ctx context.Context) *Execution {
 	if x, ok := ctx.Value(executionKey{}).(*Execution); ok && x.e.root() == e.root() {
 		return x

@@ -66,8 +66,8 @@ func (g *journaling) sandbox(calls []sandbox.Recorded, lenient bool) *sandbox.Jo
 	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient || g.run.Plan != "", Made: g.made, Replayed: g.goOn}
 }
 
-// effects are the host functions that are more than a read: true says that to
-// repeat one does no harm.
+// effects are the host functions that are not reads; the value reports whether they can
+// be repeated safely.
 var effects = map[string]bool{"store.set": true, "store.delete": true, "skills.call": false}
 
 // made is sandbox.Journal.Made.
@@ -97,7 +97,7 @@ func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
 	return row
 }
 
-// put keeps a call as it is now, and logs that it cannot; g.mu is held.
+// put stores a call, and logs an error; g.mu must be held.
 func (g *journaling) put(row state.RunCall, wait bool) error {
 	err := g.j.Record(row, wait)
 	if err != nil && !errors.Is(err, state.ErrNotApproved) {
@@ -108,15 +108,14 @@ func (g *journaling) put(row state.RunCall, wait bool) error {
 
 type placeKey struct{}
 
-// A place is where a call stands in the journal.
+// A place is the position of a call in the journal.
 type place struct {
 	row *state.RunCall
 	seq int // as the runner numbers it; 0 if it does not
 }
 
-// enter finds the place of a call that the host is to make, and makes one for a
-// runner that does not number its calls; then the caller says what it is answered
-// with.
+// enter finds the journal's entry for a host call, and creates one for a runner that
+// does not number its calls; the caller then records the answer.
 func (g *journaling) enter(ctx context.Context, c sandbox.Call) (context.Context, *state.RunCall, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -240,8 +239,8 @@ func (g *journaling) cut(n int) {
 	slices.SortFunc(g.receipts, func(a, b state.RunCall) int { return b.Ordinal - a.Ordinal }) // the first made first
 }
 
-// placed is the place of the call of a tool that ctx is for. What a skill calls
-// while it is called itself has none.
+// placed returns the place of the tool call that ctx belongs to. Calls of a skill that
+// is itself being called have none.
 func placed(ctx context.Context) (p place, ok bool) {
 	p, ok = ctx.Value(placeKey{}).(place)
 	return p, ok && callsTool(p.row.Func)
@@ -346,7 +345,7 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 
 func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
 
-// pinOf is the digest of all that a tool says of itself.
+// pinOf returns the digest of a tool's definition.
 func pinOf(t *discovery.Tool) string {
 	text, _ := json.Marshal(t.ListedTool) // texts, booleans and JSON that was read: no error
 	sum := sha256.Sum256(append([]byte(t.ID+"\x00"), text...))

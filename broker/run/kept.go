@@ -74,7 +74,7 @@ func (k *keeper) write(parts ...[]byte) {
 	}
 }
 
-// commit returns the reference of what was written; "" if there is none.
+// commit returns the reference of the stored data, or "".
 func (k *keeper) commit() string {
 	if k == nil || k.w == nil {
 		return ""
@@ -103,7 +103,7 @@ func (k *keeper) restart() {
 	}
 }
 
-// readRest says how the next script reads what was cut.
+// readRest says how the next script reads the rest.
 func readRest(ref, options string) string {
 	if ref == "" {
 		return ""

@@ -27,7 +27,7 @@ const (
 	maxMediaBytes = 5 << 20
 )
 
-// mediaRef is how a kept result stands in the value of a script.
+// mediaRef matches a reference to stored media in the value of a script.
 var mediaRef = lazyregexp.New(`"ref"\s*:\s*"(r_[a-z2-7]{26})"`)
 
 // media are the images and sounds that value refers to, each once.

@@ -17,14 +17,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// modules returns the modules that a script may use, which are those of the
-// servers that it imports or whose namespace occurs in it, with no more functions
-// than it names where it names them: the cost of a run does not grow with the
-// servers and tools that it does not use. names are all that could
-// be imported. Servers that the script uses and that are still starting are
-// waited for, all at the same time and at most until ctx is done; one that it
-// imports and that cannot be reached is an error, because the import would only
-// say that there is no such module.
+// modules returns the modules of the servers that a script imports or names, with only
+// the functions that it names if possible, so that the cost of a run does not grow with
+// unused servers and tools. names are the names of all modules. It waits for starting
+// servers that the script uses, all at the same time and at most until ctx is done. An
+// unreachable server that the script imports is an error, since the import alone would
+// only report a missing module.
 func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code string) (modules []sandbox.Module, names []string, err error) {
 	if lang == sandbox.Python {
 		return e.pythonModules(ctx, code)
@@ -52,8 +50,8 @@ func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code stri
 	return modules, names, nil
 }
 
-// withheld says why the module of s lacks the functions that are among words, of
-// tools that are not in scope, in the words that a call of one by its id gets.
+// withheld returns the reason the module of s lacks functions in words that are not in
+// scope, worded like the error of a call by id.
 func (e *Executor) withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[string]bool) map[string]string {
 	if full == scope {
 		return nil
@@ -112,9 +110,8 @@ func usesPython(code, name string) bool {
 	return hasWord(code, name, nil) || hasWord(code, "servers."+name, nil)
 }
 
-// awaitUsed waits for the servers that a script uses and that were never
-// listed. uses says of a server whether the script imports it,
-// and whether it uses it at all.
+// awaitUsed waits for the servers that a script uses and that were never listed. uses
+// reports whether the script imports a server, and whether it uses it at all.
 func (e *Executor) awaitUsed(ctx context.Context, uses func(*discovery.Server) (imported, used bool)) error {
 	_, scope := e.catalog.Both()
 	var wg sync.WaitGroup

@@ -8,10 +8,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// namedTools are the functions of s whose names are among the words of a script,
-// if it can have no others of the module of s. It is nil if the script may want
-// any of them, or names one that is not there, which an error says with the names
-// of those that are.
+// namedTools returns the functions of s with names among the words of a script, if it
+// cannot use other functions of the module of s. It returns nil if the script may use
+// any of them, or names one that does not exist, since the error lists the existing
+// ones.
 func namedTools(code string, words map[string]bool, s *discovery.Server) map[string]bool {
 	tools := make(map[string]bool)
 	for _, t := range s.Tools {
@@ -51,8 +51,8 @@ var importClause = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bimport\s*\{([^{}]*)\}\s*from\s*["'](?:\./|@/|/)?servers/([^"'/.]+)["']`)
 })
 
-// memberOf is the member that what follows a word takes of it, if any. text says
-// that it cannot follow a value: the word is part of a text, or of a path.
+// memberOf returns the member that follows a word in code, if any. text reports that
+// the word is part of a string or a path.
 func memberOf(rest string) (member string, text bool) {
 	switch {
 	case strings.HasPrefix(rest, "'"), strings.HasPrefix(rest, `"`):
@@ -79,7 +79,7 @@ func firstWord(text string) string {
 	return text
 }
 
-// wordsOf are all that stands in code as words do.
+// wordsOf returns the words of code.
 func wordsOf(code string) map[string]bool {
 	words := make(map[string]bool)
 	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return !partOfName(r) }) {

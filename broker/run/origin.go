@@ -26,7 +26,7 @@ type origin struct {
 	Tool   string `json:"tool"`
 }
 
-// past is what the runs of a principal have read.
+// past returns what the runs of a principal have read.
 func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.of(owner) }
 
 // personal are the texts about persons in a result.
@@ -74,8 +74,8 @@ func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
 	return nil
 }
 
-// keepOriginsOf is keepOrigin for results: one whose origin cannot be kept is not
-// kept either.
+// keepOriginsOf is keepOrigin for results; it drops a result if its origin cannot be
+// stored.
 func (x *Execution) keepOriginsOf(refs ...string) {
 	for _, ref := range refs {
 		if err := x.keepOrigin(context.Background(), "results", ref); err != nil {
@@ -84,7 +84,7 @@ func (x *Execution) keepOriginsOf(refs ...string) {
 	}
 }
 
-// sweepOrigins forgets the origins of what is no longer kept.
+// sweepOrigins removes the origins of data that is no longer stored.
 func (x *Execution) sweepOrigins(ctx context.Context) error {
 	var live []string
 	keys, err := x.o.Values.Keys(ctx, x.owner())
@@ -110,7 +110,7 @@ func (x *Execution) sweepOrigins(ctx context.Context) error {
 	return err
 }
 
-// readOrigin lets the policy know that the run has read a kept value.
+// readOrigin records for the policy that the run has read stored data.
 func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.RawMessage) error {
 	if !x.tracks() {
 		return nil

@@ -27,7 +27,7 @@ type capture struct {
 	again int64 // bytes that tee has from an earlier run
 }
 
-// restart forgets what a run has written that is repeated now.
+// restart discards the output of calls that are repeated.
 func (c *capture) restart() {
 	c.whole.restart()
 	*c = capture{limit: c.limit, tee: c.tee, whole: c.whole, again: max(c.again, c.bytes)}
@@ -90,8 +90,8 @@ func (c *capture) text(limit int) (text, ref string, truncated bool) {
 // budgetName names the limit that stdout and the result share.
 const budgetName = " (config: maxOutputChars)"
 
-// cut joins the two ends of a text around a note that says what is missing,
-// and, if it was kept, how to read it.
+// cut joins both ends of a text around a note with the length of the gap and, if the
+// text was stored, how to read it.
 func cut(head, tail string, missing, all int64, ref string) string {
 	if ref != "" {
 		ref = "; results.get('" + ref + "')"

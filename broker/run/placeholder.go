@@ -13,14 +13,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A plan is what stands for the results of its calls, by their numbers, and the
-// results that there are.
+// A plan maps the numbers of calls to their placeholders, and to their results once
+// known.
 type plan struct {
 	marks map[int][]mark
 	got   map[int]json.RawMessage
 }
 
-// A mark is a text or number in the placeholder of a call that stands for what is
+// A mark is a string or number in the placeholder of a call that represents the value
 // at that path of its result.
 type mark struct {
 	text string
@@ -28,10 +28,10 @@ type mark struct {
 }
 
 const (
-	// firstNumber is the first number that stands for one, and marksPerCall how
-	// many there are for a call.
+	// firstNumber is the first number that is a mark, and marksPerCall the number of
+	// marks of a call.
 	firstNumber, marksPerCall = 900_000_000, 1000
-	// addressStart is how an address begins that stands for one.
+	// addressStart begins addresses that are marks.
 	addressStart  = "https://plan.invalid/"
 	maxStandDepth = 8
 	// maxSketch is how many values a placeholder has: a schema may refer to itself
@@ -39,7 +39,7 @@ const (
 	maxSketch = 5000
 )
 
-// dependsOn is the last call of the plan with a placeholder in args; 0 for none.
+// dependsOn returns the last call of the plan with a placeholder in args, or 0.
 func (p *plan) dependsOn(args json.RawMessage) (last int) {
 	for n, marks := range p.marks {
 		if n > last && slices.ContainsFunc(marks, func(s mark) bool { return bytes.Contains(args, []byte(s.text)) }) {
@@ -74,7 +74,7 @@ func (p *plan) fill(c state.RunCall) json.RawMessage {
 func decode(text json.RawMessage) (v any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	_ = d.Decode(&v) // what is no JSON is nil
+	_ = d.Decode(&v) // invalid JSON is nil
 	return v
 }
 
@@ -127,8 +127,8 @@ func replace(v any, text string, is any) any {
 	return v
 }
 
-// marksOf are the marks in the placeholder of call n. What a schema says by itself, such
-// as a constant, stands for nothing, whatever it looks like.
+// marksOf returns the marks in the placeholder of call n. Values from a schema, such as
+// constants, are not marks.
 func marksOf(placeholder json.RawMessage, n int) (list []mark) {
 	own := func(text, begin string) bool {
 		rest, ok := strings.CutPrefix(text, begin+strconv.Itoa(n))
@@ -160,8 +160,8 @@ func marksOf(placeholder json.RawMessage, n int) (list []mark) {
 	return list
 }
 
-// placeholder is a value of the type of what a script gets of a tool, which stands for
-// the result of call n. Where nothing is known of that it is a text.
+// placeholder returns a value of the type of a tool's result, which represents the
+// result of call n. It is a string if the type is unknown.
 func placeholder(schema json.RawMessage, wrapped bool, n int) json.RawMessage {
 	root := decode(schema)
 	s := &sketch{root: root, call: n}
@@ -248,7 +248,7 @@ func typeOf(o map[string]any) string {
 	return ""
 }
 
-// pointed is what a reference within the schema refers to; nil for none.
+// pointed returns the target of a reference within the schema, or nil.
 func (s *sketch) pointed(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {

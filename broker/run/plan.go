@@ -23,7 +23,7 @@ import (
 
 const noPlan = "a plan is made of JavaScript and TypeScript in a worker, not in containers: run it without plan"
 
-// whyPlanned says of a class why a call of it is in a plan.
+// whyPlanned maps a class to the reason its calls are in a plan.
 var whyPlanned = map[policy.Class]string{policy.Write: "writes", policy.Destructive: "is destructive", policy.Unknown: "may write"}
 
 // planning reports whether the plan of the run is being made.
@@ -61,7 +61,7 @@ func (g *journaling) planned(p place, a bridge.Attempt) error {
 	return &bridge.Known{Value: row.Placeholder}
 }
 
-// placeholder stands for the result of a call of t.
+// placeholder returns the placeholder for the result of a call of t.
 func (x *Execution) placeholder(t *discovery.Tool, n int) json.RawMessage {
 	if learned := x.e.catalog.Types().Output(t); learned != nil {
 		return placeholder(learned.Schema, false, n)
@@ -91,8 +91,8 @@ func (g *journaling) skipped(row *state.RunCall) bool {
 	return true
 }
 
-// permitted reports whether a call that is more than a read may be made: it is
-// approved, or in the plan as it is; g.mu is held.
+// permitted reports whether a call that is not a read may be made: it is approved, or
+// unchanged in the plan; g.mu must be held.
 func (g *journaling) permitted(row *state.RunCall, pin string) bool {
 	if row.State == state.RunMade {
 		if slices.Contains(g.run.Granted, row.Tool) {

@@ -60,8 +60,8 @@ func (x *Execution) shown(c state.RunCall) (head, args string) {
 	return fmt.Sprintf("\n%d. %s (it %s)", p.N, p.Tool, why), exactLine(p.Args)
 }
 
-// longQuestion returns the question about one call whose arguments need several forms,
-// or more than maxParts.
+// longQuestion returns the question about one call with arguments that need several
+// forms, or more than maxParts.
 func longQuestion(head, args string) question {
 	q := question{shown: 1}
 	parts := slices.Collect(slices.Chunk([]rune(args), maxAskedArguments))

@@ -40,7 +40,7 @@ func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Cla
 	}
 }
 
-// takeExecution refuses an execution, or counts it if it is no resumed one.
+// takeExecution counts an execution, unless it is resumed, or refuses it.
 func (x *Execution) takeExecution(ctx context.Context) error {
 	if x.o.Refuse != nil {
 		if err := x.o.Refuse(ctx, 0); err != nil {
@@ -75,7 +75,7 @@ func (x *Execution) take(ctx context.Context, c quota.Call) (undo func(), err er
 	return undo, err
 }
 
-// quotaWords are what a model, and the record, are told of a refusal.
+// quotaWords returns the texts of a refusal for a model and for the record.
 func quotaWords(what string, err error) (message, hint, decision string) {
 	spent, ok := errors.AsType[*quota.Spent](err)
 	if !ok {

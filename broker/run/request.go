@@ -20,8 +20,8 @@ type Request struct {
 	// ID is that of the execution; empty for a new one.
 	ID   string
 	Code string
-	// Resume is the id of a run to go on with: with its own code, if Code is empty
-	// or the same, else with Code, which finds made what the run has written.
+	// Resume is the id of a run to resume: with its own code if Code is empty or the
+	// same, and otherwise with Code, which reuses the writes of the run.
 	Resume string
 	// Plan lists what the script would write, instead of writing it; a person approves
 	// the list.
@@ -29,25 +29,25 @@ type Request struct {
 	// Language is "typescript" (also "ts"), "javascript" ("js") or "python"
 	// ("py"); empty means the broker's default.
 	Language string
-	// Isolation is "worker" or "container"; empty means what is usual for the
-	// language. AnyIsolation lets it be another one than Options.Isolations
-	// offer: it is the user who asks.
+	// Isolation is "worker" or "container"; empty means the default of the language.
+	// AnyIsolation allows values outside Options.Isolations, for the user.
 	Isolation    string
 	AnyIsolation bool
 	// Timeout is what the caller asks for; zero means the default. It is
 	// clamped to the maximum.
 	Timeout time.Duration
-	// Client is who asks, and ClientInfo what it calls itself, for the audit log.
+	// Client is the client's name, and ClientInfo its description of itself, for the
+	// record.
 	Client, ClientInfo string
-	// Owner is whose values and results the script reads and writes: the name
-	// of the token that the client has, or state.Local.
+	// Owner owns the values and results that the script reads and writes: the name of
+	// the client's token, or state.Local.
 	Owner string
 	// Profile replaces the user's profile when the user resumes a run: it is the
 	// profile of that run.
 	Profile string
 	// Narrowed are the further profiles of that run, as in state.Run.
 	Narrowed json.RawMessage
-	// Team is whose quota is used up; empty for that of nobody.
+	// Team is the team whose quota counts; empty for none.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart; skills that a user has picked belong to one.
@@ -64,14 +64,14 @@ type Request struct {
 	Stdout, Stderr io.Writer
 	// Whole leaves the answer's result uncut.
 	Whole bool
-	// Shell says that who reads the answer types commands.
+	// Shell means that the reader of the answer types commands.
 	Shell bool
 	// File is the name of the script in messages; empty means agent.ts.
 	File string
 }
 
-// Sharer is who has a share of what all clients use: whose token it is, else one
-// of the sessions without one.
+// Sharer returns the name that gets a fair share of common resources: the token's
+// owner, or the session if there is no token.
 func (r *Request) Sharer() string {
 	if r.Owner != "" && r.Owner != state.Local {
 		return r.Owner
@@ -99,7 +99,7 @@ func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, erro
 	if err != nil {
 		return "", "", err
 	}
-	// Where a language usually runs does not matter to who asks for another place.
+	// With a chosen isolation, the default of the language does not matter.
 	if why := o.refusal(lang); why != "" && (isolation == "" || lang == sandbox.Python) {
 		return "", "", fmt.Errorf("%s does not run here: %s", lang, why)
 	}
@@ -115,7 +115,7 @@ func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, erro
 	return lang, isolation, nil
 }
 
-// refusal says why a language does not run, and what to do; nothing if it does.
+// refusal returns the reason a language does not run, and what to do, or "".
 func (o *Options) refusal(lang sandbox.Language) string {
 	others := slices.DeleteFunc(slices.Clone(o.Languages), func(l sandbox.Language) bool { return o.NotHere[l] != "" })
 	switch why := o.NotHere[lang]; {

@@ -26,7 +26,7 @@ type Pending struct {
 	Args  json.RawMessage `json:"args,omitempty"`
 	Why   string          `json:"why"`
 	State string          `json:"state,omitempty"`
-	// DependsOn is the last call of a plan of whose result Args has a part.
+	// DependsOn is the last call of a plan with a result that is part of Args.
 	DependsOn int `json:"depends_on,omitempty"`
 	// Bytes is the size of the arguments if Args has only their beginning: such a call
 	// cannot be approved. It is 0 if Args is complete.
@@ -63,7 +63,7 @@ func (p Pending) Cut() Pending {
 func PendingOf(c state.RunCall) Pending {
 	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
-		p.Args = gate.Spell(redact.JSON(c.Args, maxPendingArgs)) // what is approved has them too
+		p.Args = gate.Spell(redact.JSON(c.Args, maxPendingArgs)) // also in approved arguments
 	}
 	if c.Lost() {
 		p.State, p.Why = state.RunUnknown, "was sent, and its answer was lost: nobody knows whether it was done"
@@ -136,8 +136,8 @@ func (x *Execution) resume(ctx context.Context) Answer {
 	return x.start(ctx)
 }
 
-// resumable makes the calls to repeat of those of a run, or the answer that says why
-// it cannot go on.
+// resumable prepares the calls of a run to repeat, or returns the answer with the
+// reason it cannot be resumed.
 func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state.RunCall) (*Answer, []sandbox.Recorded) {
 	refuse := func(format string, args ...any) (*Answer, []sandbox.Recorded) {
 		a := x.refuse(fmt.Sprintf(format, args...) + "\n0 tools called")
@@ -220,7 +220,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 	return nil, list
 }
 
-// recall lets the policy know what the run has done before.
+// recall records the earlier calls of the run for the policy.
 func (x *Execution) recall(ctx context.Context) {
 	for _, c := range x.repeat {
 		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
@@ -241,7 +241,7 @@ func (x *Execution) recall(ctx context.Context) {
 	}
 }
 
-// Summary says what a run has written, and what not.
+// Summary lists the writes of a run that were made, and those that were not.
 func Summary(calls []state.RunCall) string {
 	var done, not []string
 	for _, c := range calls {
@@ -330,7 +330,7 @@ func (g *journaling) giveBack() error {
 	return err
 }
 
-// hint says how to go on after a failure without repeating what was written.
+// hint says how to continue after a failure without repeating writes.
 func (g *journaling) hint() string {
 	n := 0
 	for _, row := range g.rows {

@@ -29,9 +29,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Options are the settings of an Executor. Where they have no comment, they are
-// those of the same names of broker.Options, which says what they mean; none has a
-// default here.
+// Options are the settings of an Executor. Fields without a comment are documented in
+// broker.Options; there are no defaults here.
 type Options struct {
 	Runner  sandbox.Runner
 	Audit   state.Journal
@@ -39,7 +38,7 @@ type Options struct {
 	Results state.Results
 	Values  state.Values
 	Learned *learned.Store
-	// Observer sees what executions do; nil for none.
+	// Observer observes executions; it may be nil.
 	Observer Observer
 
 	// Policy decides about every call; Rules are those of it that a user has
@@ -47,22 +46,22 @@ type Options struct {
 	Policy policy.List
 	Rules  *policy.Rules
 
-	// Always adds a rule to the policy that allows tools, for a person who has
-	// approved them; nil cannot.
+	// Always adds a rule to the policy that allows tools, after a person has approved
+	// that; if nil, tools cannot be allowed always.
 	Always func(tools []string) error
 
 	// Quota counts calls and executions; nil counts none.
 	Quota *quota.Limiter
-	// Refuse says why a call of a class cannot be made at this moment, or no execution
-	// begin, whose class is 0; nil refuses nothing.
+	// Refuse returns the reason a call of a class cannot be made now or, for class 0,
+	// that no execution can begin; nil refuses nothing.
 	Refuse func(ctx context.Context, class policy.Class) error
 
-	// Vault has what the tokens stand for that scripts hand to tools; nil for none.
+	// Vault has the values of the tokens that scripts pass to tools; it may be nil.
 	Vault *vault.Vault
-	// Redact says which tools may have the values of all tokens.
+	// Redact selects the tools that may receive the values of all tokens.
 	Redact vault.Settings
 
-	// Profile is the name of that which all callers have; empty for none.
+	// Profile is the name of the profile of all callers, or empty.
 	Profile string
 	// Narrowed are further, unnamed profiles of all callers, as JSON; empty if there
 	// are none. Stored data belongs to Profile and these.
@@ -93,9 +92,8 @@ type Observer interface {
 	// Run begins an execution; the function ends it, with its exit code and how many
 	// calls were repeated from its journal.
 	Run(ctx context.Context, id, client string) (context.Context, func(code, replayed int))
-	// Call begins a call of a server, which gets meta with it. The function ends it;
-	// kind is of the error, and empty if there is a result. Unsure means that nobody
-	// knows whether it ran.
+	// Call observes a call of a server, which is sent with meta. end is called with the
+	// kind of the error, or "". unsure means that the call may have run.
 	Call(ctx context.Context, server, tool string) (called context.Context, meta map[string]any, end func(result json.RawMessage, kind string, unsure bool))
 	// Recorded is called when a call has ended, also one that was not sent.
 	Recorded(server, class, status, decision string, took time.Duration)
@@ -118,11 +116,11 @@ func (e *Executor) Skill(ctx context.Context, step, name, script string) (contex
 // a *bridge.Error as a ToolError with its fields. It ends with its context.
 type HostFunc struct {
 	Do func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error)
-	// Large says that its arguments hold a value of the script, which
-	// sandbox.Limits and what is done with it bound. Otherwise they are options.
+	// Large means that its arguments contain a value of the script, bounded by
+	// sandbox.Limits. Otherwise they are options.
 	Large bool
-	// Disk says that it works on what Options.Results keeps on disk, and waits for
-	// nobody else: only a few do at one time.
+	// Disk means that it reads or writes Options.Results on disk without waiting for
+	// anything else; only a few run at a time.
 	Disk bool
 }
 
@@ -136,7 +134,8 @@ type Library interface {
 	// Modules are those that the script of x imports, and the names of all that
 	// it could.
 	Modules(x *Execution, lang sandbox.Language) (modules []sandbox.Module, names []string)
-	// Files are for a runner that gives its scripts a file system; nil for none.
+	// Files returns the files for a runner that gives its scripts a file system; it may
+	// be nil.
 	Files(x *Execution) *sandbox.Files
 }
 
@@ -151,7 +150,7 @@ type Executor struct {
 	libraries []Library
 	pasts     pasts     // shared by all views
 	live      sync.Map  // context.CancelCauseFunc by the id of the execution, of the root
-	of        *Executor // whose View it is; nil for none
+	of        *Executor // nil unless this is a view
 }
 
 // New returns an Executor for the tools of c.

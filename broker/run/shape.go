@@ -16,9 +16,9 @@ const (
 	shapeMax   = 400 // characters
 )
 
-// shape describes a JSON value by its structure alone, so that a model knows
-// what it did not see: {items: 1240 × {id: number, title: string}}. The first
-// element stands for the others of an array.
+// shape describes the structure of a JSON value, so that a model knows what was cut:
+// {items: 1240 × {id: number, title: string}}. The first element of an array describes
+// all of them.
 func shape(value json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()

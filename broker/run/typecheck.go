@@ -27,10 +27,10 @@ func (x checker) typechecks(ctx context.Context, lang sandbox.Language, modules 
 		return false
 	}
 	_, err := x.o.Typecheck.Compiler(ctx)
-	return err == nil || x.o.Typecheck.Named() // who named one is told that it is none
+	return err == nil || x.o.Typecheck.Named() // an explicitly configured compiler reports its failure
 }
 
-// maxTypeErrors is how many errors of a compiler are told.
+// maxTypeErrors bounds the reported errors of a compiler.
 const maxTypeErrors = 10
 
 // checkTypes adds to v what a compiler finds in a script. One that is not there
@@ -67,8 +67,8 @@ func namespaces(scope *discovery.Catalog) []string {
 	return names
 }
 
-// ours is what the runtime gives scripts besides the tools. Declarations of it
-// are made by hand and may lack something, which is no reason to refuse.
+// ours matches names that the runtime provides besides tools. Their declarations are
+// written by hand and may be incomplete, so errors about them do not refuse a script.
 var ours = lazyregexp.New(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
 
 // notFound matches errors about names that nothing declares.
@@ -86,8 +86,8 @@ var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']
 // structured content.
 var besideContent = lazyregexp.New(`^Property 'content_?' does not exist on type`)
 
-// certain reports whether an error holds in this runtime too, whose own names
-// and members the compiler knows only from declarations.
+// certain reports whether an error also holds in this runtime. The compiler knows the
+// runtime's own names only from declarations.
 func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 	if m := notFound.FindStringSubmatch(d.Message); m != nil {
 		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
@@ -101,10 +101,9 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 	return !nullForNone.MatchString(d.Message) && !largeInteger.MatchString(d.Message)
 }
 
-// typeTree are the files that the types of a script are made of: the wrappers
-// of the tools that its text may mean, and what they stand on. Of results it
-// has only what tools declare: what was learned from calls is what has been, and
-// a script may well ask for what has not.
+// typeTree returns the files with the types of a script: the wrappers of the tools that
+// it may use, and their dependencies. Results have only declared types: learned types
+// describe earlier results, and the script may ask for others.
 func (x checker) typeTree(scope *discovery.Catalog) map[string][]byte {
 	used := make(map[string]bool)
 	for _, s := range scope.Servers() {
@@ -128,9 +127,10 @@ func (x checker) typeTree(scope *discovery.Catalog) map[string][]byte {
 	}
 	for _, m := range x.extra {
 		if m.Unusable != "" {
-			continue // the import says why
+			continue // the import reports the reason
 		}
-		// Their types count, not what is wrong in them: nobody here wrote them.
+		// Check only the uses of their types, since the script's author did not write
+		// them.
 		files[m.Path+".ts"] = []byte("// @ts-nocheck\n" + m.Source)
 	}
 	return files

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// call sends one call of the script. What its server asks goes to the client
-// that sent the script, and the script's clock stands still meanwhile.
+// call sends one call of the script. Questions of its server go to the client of the
+// script, and the script's time limit pauses meanwhile.
 func (x *Execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	o := &upstream.CallOptions{
 		Talker: x.Request.Talker,
@@ -51,7 +51,7 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 	return raw, err
 }
 
-// maxProgressChars is how much of a server's remark is passed on.
+// maxProgressChars bounds a server's progress message that is passed on.
 const maxProgressChars = 500
 
 // progressText is "server.tool: 3/7 message".
@@ -90,7 +90,7 @@ func failure(err error) *bridge.Error {
 		return &bridge.Error{Code: bridge.CodeProtocol, Message: reply.Error(), MayHaveRun: true}
 	}
 	if conn, ok := errors.AsType[*upstream.ConnectError](err); ok {
-		if conn.State == upstream.StateNeedsSignIn { // no script can mend that
+		if conn.State == upstream.StateNeedsSignIn { // a script cannot fix that
 			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Hint: conn.Hint}
 		}
 		if conn.Sent {

@@ -75,7 +75,7 @@ func (a Arguments) Text(name string) string {
 	return string(raw)
 }
 
-// Number is a number, also one that is written as a string; 0 if there is none.
+// Number returns a number, which may be written as a string, or 0.
 func (a Arguments) Number(name string) (float64, error) {
 	text := strings.TrimSpace(a.Text(name))
 	if text == "" || text == "null" {

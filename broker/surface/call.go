@@ -14,17 +14,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A Caller is who asks.
+// A Caller is the client of a request.
 type Caller struct {
 	// Client is the name of the server that the client is connected to, for the
 	// audit log.
 	Client string
 	// ClientInfo is what it called itself; it may be empty.
 	ClientInfo string
-	// Owner is whose results and values a request is about: the name of the token
-	// that it came with, or "" for the user of the state directory.
+	// Owner owns the results and values of a request: the name of its token, or "" for
+	// the user of the state directory.
 	Owner string
-	// Team is whose quota is used up, as the token says it; empty for that of nobody.
+	// Team is the team whose quota counts, from the token; empty for none.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart.
@@ -57,8 +57,8 @@ type Call struct {
 	Execution string
 	// Talker answers what servers ask meanwhile.
 	Talker upstream.Talker
-	// Progress is told what happens; nil if the client wants to hear of nothing. It
-	// does not block. The number is how many calls were made so far.
+	// Progress reports progress; nil if the client did not ask for it. It does not
+	// block. calls is the number of calls so far.
 	Progress func(calls int, message string)
 }
 

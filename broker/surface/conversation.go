@@ -94,7 +94,7 @@ func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, cal
 	return &c.Conversation
 }
 
-// rootsChanged is called when a client says that its roots are others.
+// rootsChanged is called when a client says that its roots have changed.
 func (s *Surface) rootsChanged(ctx context.Context, req *mcp.RootsListChangedRequest) {
 	s.talks.mu.Lock()
 	c := s.talks.by[req.Session]
@@ -123,8 +123,8 @@ func (s *Surface) reportRoots(ctx context.Context, session *mcp.ServerSession) {
 	})
 }
 
-// listFolders returns the folders of the client's roots, or where it works if it
-// has none. A client that does not answer is not asked again.
+// listFolders returns the folders of the client's roots, or its working folder. A
+// client that does not answer is not asked again.
 func (c *conversation) listFolders(ctx context.Context) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,8 +21,8 @@ type doors struct {
 	open map[*Surface]http.Handler // by profile; kept until the broker stops
 }
 
-// ServeHTTP answers who asks for a profile that there is not, or that is not for
-// its token, as if there were no such address.
+// ServeHTTP answers 404 for a profile that does not exist or does not belong to the
+// token.
 func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("profile")
 	named := name != ""
@@ -73,7 +73,7 @@ func (d *doors) behind(s *Surface) http.Handler {
 	return h
 }
 
-// endpoint answers the clients of s, each with a server of its own.
+// endpoint answers the clients of s, with one server for each.
 func (s *Surface) endpoint(o HTTPOptions, all *httpSessions) http.Handler {
 	if o.Replicas != nil {
 		return s.requests.track(s.replicated(o, all))

@@ -11,7 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A face is one MCP server that Server returned, with what its clients have seen.
+// A face is one MCP server that Server returned, with the definitions that its clients
+// have seen.
 type face struct {
 	surface *Surface
 	client  string
@@ -33,8 +34,8 @@ type offer struct {
 	templates []Template
 }
 
-// show gives f's clients what is new or defined anew, and takes what is gone, which
-// tells them that the lists changed. The rest stays as it is. s.mu is held.
+// show adds new and changed definitions to f and removes missing ones, which notifies
+// clients of changed lists. s.mu must be held.
 func (f *face) show(o offer) {
 	next := make(map[string]mark)
 	for _, t := range o.tools {
@@ -69,7 +70,7 @@ func (f *face) show(o offer) {
 	f.templates = next
 }
 
-// remove takes away what old has and next has not.
+// remove removes the entries of old that next does not contain.
 func remove(old, next map[string]mark, take func(names ...string)) {
 	gone := maps.Clone(old)
 	maps.DeleteFunc(gone, func(name string, _ mark) bool { _, ok := next[name]; return ok })
@@ -90,7 +91,7 @@ func (f *face) addTool(t Tool) (err error) {
 	return nil
 }
 
-// getPrompt answers prompts/get with the prompts as they are now.
+// getPrompt answers prompts/get with the current prompts.
 func (f *face) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	for _, p := range f.surface.offer().prompts {
 		if p.Name != req.Params.Name {

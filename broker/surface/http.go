@@ -22,7 +22,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// HTTPOptions says who may use the HTTP endpoint.
+// HTTPOptions configure the HTTP endpoint and its access.
 type HTTPOptions struct {
 	// Addr is where the endpoint listens, as "host:port". An address that
 	// is not loopback needs tokens.
@@ -32,16 +32,16 @@ type HTTPOptions struct {
 	Tokens map[string]string
 	// Limits are those of the tokens that have some, by the client's name.
 	Limits map[string]TokenLimits
-	// Issued are more tokens, which come and go; nil has none.
+	// Issued are further tokens, which may change; it may be nil.
 	Issued Issued
 	// SignIn accepts tokens of an authorization server too; nil accepts none.
 	SignIn *SignIn
-	// Profile finds the surface that is at /mcp/NAME; nil has none.
+	// Profile finds the surface at /mcp/NAME; nil means that there is none.
 	Profile func(name string) (s *Surface, ok bool)
-	// Default is the profile that is also at /mcp; empty for none.
+	// Default is the profile that is also at /mcp, or empty.
 	Default string
-	// API answers what is below /api/; nil has nothing there. It looks after its
-	// tokens itself, and refuses for the endpoint with RefuseAPI.
+	// API answers requests below /api/; nil answers 404. It checks its tokens itself,
+	// and refuses requests with RefuseAPI on behalf of the endpoint.
 	API       http.Handler
 	RefuseAPI func(w http.ResponseWriter, status int, detail string)
 	// Console answers what is below /console. Unless people sign in to it, it is for
@@ -49,14 +49,14 @@ type HTTPOptions struct {
 	// nothing there.
 	Console       http.Handler
 	ConsoleSignIn bool
-	// Connect answers what is below /connect, where people connect their accounts of
-	// servers. It looks itself after who may; nil has nothing there.
+	// Connect answers requests below /connect, where people connect their accounts of
+	// servers; nil answers 404. It checks access itself.
 	Connect http.Handler
 	// ConnectLink answers who posts to /connect with a token.
 	ConnectLink func(w http.ResponseWriter, r *http.Request, p *upstream.Person)
-	// Ready says what /readyz answers; nil is always ready.
+	// Ready reports whether /readyz answers 200; nil means always.
 	Ready func() bool
-	// Replicas are the brokers that share their state with this one; nil for none.
+	// Replicas are the brokers that share their state with this one; it may be nil.
 	Replicas Replicas
 	// Busy is called when a script begins to wait for a client that may come back
 	// through another replica, and what it returns when that is over; nil for nothing.
@@ -70,7 +70,7 @@ type HTTPOptions struct {
 type TokenLimits struct {
 	// Profile is the only one that it can use; empty for any.
 	Profile string
-	// Team is whose quota is used up; empty for that of nobody.
+	// Team is the team whose quota counts; empty for none.
 	Team string
 	// Expires is when it ends; zero is never.
 	Expires time.Time
@@ -89,8 +89,8 @@ type Issued interface {
 	Any() bool
 }
 
-// owner is the client of a token, "" if it is nobody's, and what it is good for. Names
-// of the config come first.
+// owner returns the client that owns a token, or "", and the token's limits. Names of
+// the config take precedence.
 func (o *HTTPOptions) owner(token string) (client string, l TokenLimits) {
 	if client = TokenOwner(o.Tokens, token); client != "" {
 		return client, o.Limits[client]
@@ -109,7 +109,7 @@ func (o *HTTPOptions) named(client string) bool {
 	return ok || o.Issued != nil && o.Issued.Has(client)
 }
 
-// closed reports whether nobody may use the endpoint without a token.
+// closed reports whether the endpoint requires a token.
 func (o *HTTPOptions) closed() bool {
 	return len(o.Tokens) > 0 || o.SignIn != nil || o.Issued != nil && o.Issued.Any()
 }
@@ -120,10 +120,9 @@ const sessionTimeout = 30 * time.Minute
 // StatelessSince is the first protocol version without sessions.
 const StatelessSince = "2026-07-28"
 
-// Handler returns the Streamable HTTP endpoint at /mcp. It serves clients of
-// both protocol eras: those with sessions and, by the version that each
-// request names, those without. /healthz answers 200 always, and /readyz what
-// Ready says.
+// Handler returns the Streamable HTTP endpoint at /mcp. It serves clients of both
+// protocol eras: those with sessions, and those that name the version in each request.
+// /healthz always answers 200, and /readyz depends on Ready.
 func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 	loopback := isLoopback(o.Addr)
 	if !loopback && !o.closed() {
@@ -164,7 +163,7 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		mux.Handle("/connect", o.Connect)
 		mux.Handle("/connect/", o.Connect)
 	}
-	// Whoever watches the process has no token, and learns nothing but this.
+	// Monitoring has no token and learns nothing else.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
 	mux.HandleFunc("/", noEndpoint)
@@ -195,11 +194,11 @@ func sayHealth(w http.ResponseWriter, ok bool) {
 		status, text = http.StatusServiceUnavailable, "not ready\n"
 	}
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // whoever asked may be gone
+	_, _ = io.WriteString(w, text) // the client may be gone
 }
 
-// checked refuses what a web page in the user's browser could send, and who
-// does not know a token.
+// checked refuses requests that a web page in the user's browser could send, unless the
+// client proves that it knows a token.
 func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 	if protected := withToken(next, o); o.closed() {
 		next = protected
@@ -248,9 +247,9 @@ func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWrite
 	})
 }
 
-// withToken lets only those in who bear one of the tokens. The client's name
-// goes with the request as its user, to whom the SDK binds a session: another
-// client's token does not open it.
+// withToken refuses requests without a valid token. It sets the client's name as the
+// user of the request, to whom the SDK binds a session: another client's token cannot
+// use it.
 func withToken(next http.Handler, o HTTPOptions) http.Handler {
 	needed := &auth.RequireBearerTokenOptions{AllowMissingExpiration: true}
 	if o.SignIn != nil {
@@ -280,8 +279,7 @@ func withToken(next http.Handler, o HTTPOptions) http.Handler {
 	})
 }
 
-// TokenOwner is the name of whose token one is, "" if it is nobody's. The time
-// that it takes says nothing about the tokens.
+// TokenOwner returns the client that owns token, or "". It takes constant time.
 func TokenOwner(tokens map[string]string, token string) (name string) {
 	got := sha256.Sum256([]byte(token))
 	for n, t := range tokens {
@@ -293,7 +291,7 @@ func TokenOwner(tokens map[string]string, token string) (name string) {
 	return name
 }
 
-// clientOf returns the name of the client whose token the request bears; "" if
+// clientOf returns the name of the client that owns the token of a request, or "" if
 // there are no tokens.
 func clientOf(r *http.Request) string {
 	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
@@ -302,10 +300,10 @@ func clientOf(r *http.Request) string {
 	return ""
 }
 
-// httpRequests are the HTTP requests that are being answered. In the protocol
-// with sessions the SDK lets a call go on when its request is gone, so that the
-// client can ask for the answer again. There is no such asking here: a script
-// whose client is gone is killed.
+// httpRequests are the HTTP requests in progress. In the protocol with sessions the SDK
+// continues a call after its request is gone, so that the client can ask for the answer
+// again. This endpoint does not support that: it kills the script of a client that is
+// gone.
 type httpRequests struct {
 	mu   sync.Mutex
 	last uint64

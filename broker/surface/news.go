@@ -13,9 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// sendNews tells a client of an older protocol, whose session is nowhere, what it
-// would hear in its session: that what it was shown has changed. It may ask any
-// replica to, again and again: what changes is what all of them see.
+// sendNews sends a client of an older protocol without a session the notifications that
+// a session would receive: that lists have changed. Any replica can answer, and
+// repeatedly, since all of them have the same lists.
 func (s *Surface) sendNews(w http.ResponseWriter, r *http.Request, server *mcp.Server) {
 	if accept := r.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") && !strings.Contains(accept, "*/*") {
 		http.Error(w, "Accept must contain text/event-stream", http.StatusBadRequest)
@@ -49,7 +49,7 @@ func (s *Surface) sendNews(w http.ResponseWriter, r *http.Request, server *mcp.S
 	}
 }
 
-// news is a stream of what a server says by itself. It implements mcp.Transport and
+// news is a stream of notifications from the server. It implements mcp.Transport and
 // mcp.Connection.
 type news struct {
 	mu   sync.Mutex // guards w, and closes

@@ -15,11 +15,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A client, or a balancer, that sends a request again because it got no answer gives
-// both the same key: then what the request asks for is done at most once. The second
-// one waits for the answer of the first, or gets it if it is there. If the broker of
-// the first ended before it answered, it is not done again: nobody knows how far it
-// came. (The header is that of draft-ietf-httpapi-idempotency-key-header.)
+// A client or balancer that repeats a request without an answer sends it with the same
+// key; the request is then carried out at most once. The repetition waits for the
+// answer of the first one, or gets it from the store. If the broker of the first one
+// ended before it answered, the request is not carried out again, since its progress is
+// unknown. (The header is that of draft-ietf-httpapi-idempotency-key-header.)
 
 const (
 	// KeyHeader and KeyMeta are where a request has its key: a header over HTTP, or a
@@ -40,10 +40,10 @@ type requested struct {
 	// that the request begins.
 	Digest    string          `json:"digest"`
 	Execution string          `json:"execution"`
-	Answer    json.RawMessage `json:"answer,omitempty"` // nil as long as there is none
+	Answer    json.RawMessage `json:"answer,omitempty"` // nil until it is known
 }
 
-// keyOf is the key of a request; empty if it has none.
+// keyOf returns the key of a request, or "".
 func keyOf(req *mcp.CallToolRequest) (string, error) {
 	key, _ := req.Params.GetMeta()[KeyMeta].(string)
 	if key == "" && req.Extra != nil {

@@ -22,8 +22,8 @@ import (
 const (
 	// maxErrorChars is how much of an error or a question a client is sent.
 	maxErrorChars = 4_000
-	// maxMessageBytes bounds all texts of one message together. What comes near
-	// it was cut before: it is there for what nobody thought of.
+	// maxMessageBytes bounds the total of all texts of a message. It is a safeguard:
+	// every text is cut earlier.
 	maxMessageBytes = 32 << 20
 )
 
@@ -67,11 +67,11 @@ func (s *Surface) gated(server *mcp.Server) *mcp.Server {
 	return server
 }
 
-// ownerKey is for whose request something leaves.
+// ownerKey is the context key of the owner of a request.
 type ownerKey struct{}
 
-// nobody is whose request it is where that is not known: no caller has that name,
-// so that what is hidden stays so.
+// nobody is the owner if it is unknown: no caller has this name, so hidden data stays
+// hidden.
 const nobody = "\x00"
 
 // hiding is what replaces what may not leave for the owner of ctx; nil replaces
@@ -88,7 +88,8 @@ func (s *Surface) hiding(ctx context.Context) func(string) string {
 	return func(text string) string { return hide(owner, text) }
 }
 
-// outgoing is a result or the parameters of a message as they are sent.
+// outgoing returns a result or the parameters of a message in the form in which they
+// are sent.
 func outgoing[T any](method string, v T, hide func(string) string) (T, error) {
 	var none T
 	clean, bytes, err := gate.Message(v, hide)
@@ -103,7 +104,7 @@ func outgoing[T any](method string, v T, hide func(string) string) (T, error) {
 	return clean.(T), nil
 }
 
-// outgoingError is an error of a request as it is sent.
+// outgoingError returns an error of a request in the form in which it is sent.
 func outgoingError(err error, hide func(string) string) error {
 	if hide == nil {
 		hide = func(s string) string { return s }
@@ -147,7 +148,7 @@ func promptResult(description, text gate.Text) *mcp.GetPromptResult {
 	}
 }
 
-// mimeTypes are the types of media that are sent as they are.
+// mimeTypes matches media types that are sent unchanged.
 var mimeTypes = lazyregexp.New(`^[A-Za-z0-9.+-]{1,40}/[A-Za-z0-9.+-]{1,80}$`)
 
 // MediaBlock is an image or a sound.

@@ -26,8 +26,8 @@ Example:
     call_tool {"tool": "github__list_issues", "arguments": {"owner": "o", "repo": "r", "state": "OPEN"}}
 `
 
-// promptCode is a section for a system prompt that tells a model how to work with
-// the broker, for clients whose models do not find out by themselves.
+// promptCode is a section for a system prompt that explains the broker, for clients
+// with models that need it.
 const promptCode = `## Tools behind the broker
 
 The MCP server "broker" stands in front of all other MCP servers. Their tools are not in your tool list; find and use them so:

@@ -30,10 +30,10 @@ import (
 type Replicas interface {
 	// Name is that of this one.
 	Name() string
-	// Pass passes a request on to the replica of a name. It is false, and nothing has
-	// been read or written, if there is no such replica, or none any more.
+	// Pass passes a request on to the named replica. It returns false, without reading
+	// or writing anything, if the replica does not exist.
 	Pass(w http.ResponseWriter, r *http.Request, name string) bool
-	// Serve lets h answer what others pass on.
+	// Serve sets the handler for requests from other replicas.
 	Serve(h http.Handler)
 }
 
@@ -45,8 +45,8 @@ const (
 	maxRequestBytes = mcp.DefaultMaxRequestBodyBytes
 )
 
-// newID makes the id of something that the replica of a name keeps; one that names
-// nobody where there are no others.
+// newID returns an id for data of the named replica; without other replicas, the id
+// contains no name.
 func newID(replica string) string {
 	if replica == "" {
 		return rand.Text()
@@ -54,7 +54,7 @@ func newID(replica string) string {
 	return replica + "-" + rand.Text()
 }
 
-// replicaIn is the name of the replica in an id; empty for none.
+// replicaIn returns the name of the replica in an id, or "".
 func replicaIn(id string) string {
 	i := strings.LastIndexByte(id, '-')
 	return id[:max(i, 0)]
@@ -69,9 +69,9 @@ func newSession(client string) string {
 // maxSessionID is longer than what newSession makes.
 const maxSessionID = 512
 
-// readSession reports whether id is like those of newSession, and reads it. Who
-// sends one that nobody has made gains nothing: all that hangs on it is what the
-// client is called, and which of its own conversations it is.
+// readSession reads an id made by newSession, or returns false. A forged id is
+// harmless: it only determines the client's name and which of its own conversations it
+// uses.
 func readSession(id string) (client string, ok bool) {
 	rest, ok := strings.CutPrefix(id, anywhere+"-")
 	if !ok || len(id) > maxSessionID {
@@ -99,7 +99,7 @@ func passed(next http.Handler) http.Handler {
 	})
 }
 
-// ServeHTTP finds out who has what a request is about.
+// ServeHTTP finds the replica with the data of a request.
 func (e *replicated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(sessionHeader)
 	_, everywhere := readSession(id)
@@ -113,7 +113,7 @@ func (e *replicated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case id == "":
 		e.begin(w, r)
 	case !e.pass(w, r, id):
-		e.sessions.ServeHTTP(w, r) // which has it, or says that there is none
+		e.sessions.ServeHTTP(w, r) // has it, or answers that it does not exist
 	}
 }
 
@@ -187,7 +187,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, true
 }
 
-// setBody lets the body of a request, which was read to its end, be read again.
+// setBody makes the body of a request readable again after it was read.
 func setBody(r *http.Request, body []byte) {
 	_ = r.Body.Close()
 	r.Body = io.NopCloser(bytes.NewReader(body))

@@ -19,9 +19,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
-// A SignIn says whose access tokens are good at the endpoint, which is a resource
-// server of OAuth 2.1. Its clients find the authorization server by the metadata of
-// RFC 9728.
+// A SignIn configures the access tokens that the endpoint, a resource server of OAuth
+// 2.1, accepts. Clients find the authorization server by the metadata of RFC 9728.
 type SignIn struct {
 	Issuer   string   // the authorization server
 	Resource string   // what clients call the endpoint, and the audience of tokens
@@ -39,13 +38,13 @@ type Bearer struct {
 	Scopes   []string
 	Limited  bool     // whether Profiles are all that the person may use
 	Profiles []string // sorted
-	Team     string   // whose quota is used up; empty for that of nobody
+	Team     string   // team whose quota counts; empty for none
 }
 
 // ErrToken is wrapped by errors of Verify that are about the token.
 var ErrToken = errors.New("the token is refused")
 
-// unnamed are the clients that have no name of their own. Nobody gets what is theirs.
+// unnamed are the names of clients without a token, which no token may have.
 var unnamed = []string{"http", "stdio", "exec", "admin", "console"}
 
 // maxName bounds the name of a person in bytes.
@@ -65,7 +64,7 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 // to.
 const profilesKey = "profiles"
 
-// personKey holds whose token it is.
+// personKey is the context key of the person who owns the token.
 const personKey = "person"
 
 // teamKey holds, there too, the team.
@@ -79,7 +78,7 @@ func ofToken(client string, l TokenLimits) map[string]any {
 	return extra
 }
 
-// forPerson lets what a request does be done for the person whose token it bears.
+// forPerson carries out a request for the person who owns its token.
 func forPerson(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -91,7 +90,7 @@ func forPerson(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// forBearer answers a request for the person whose token it bears.
+// forBearer answers a request for the person who owns its token.
 func forBearer(answer func(w http.ResponseWriter, r *http.Request, p *upstream.Person)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := auth.TokenInfoFromContext(r.Context())
@@ -109,8 +108,8 @@ func forBearer(answer func(w http.ResponseWriter, r *http.Request, p *upstream.P
 	})
 }
 
-// info is what the SDK keeps of a token. A person who is called as the client of a
-// token of the config would have its sessions and runs.
+// info returns the SDK's information about a token. It refuses a person with the name
+// of a client of the config, who would get its sessions and runs.
 func (s *SignIn) info(ctx context.Context, token string, named func(string) bool) (*auth.TokenInfo, error) {
 	b, err := s.Verify(ctx, token)
 	switch {

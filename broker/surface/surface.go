@@ -1,10 +1,9 @@
-// Package surface is the MCP edge of the broker: the one place that knows what a
-// client sees, how it is connected, and how anything leaves for it.
+// Package surface is the MCP edge of the broker: it decides what a client sees and how
+// it is connected, and passes everything that is sent to it.
 //
-// Features register what they have: tools, and perhaps prompts, resources and
-// methods of their own. A Surface makes MCP servers of these, over stdio and HTTP,
-// and tells clients when what they were shown has changed. It knows nothing of
-// what the tools do.
+// Features register tools, and perhaps prompts, resources and methods. A Surface serves
+// them as MCP servers over stdio and HTTP, and notifies clients of changes. It does not
+// know what the tools do.
 package surface
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Mode says what clients are shown.
+// A Mode selects the tools that clients are shown.
 type Mode string
 
 const (
@@ -61,7 +60,7 @@ type Prompt struct {
 type Template struct {
 	*mcp.ResourceTemplate
 	Read func(ctx context.Context, c Caller, uri string) (*mcp.ReadResourceResult, error)
-	// Version is any comparable value: clients are told when it changes.
+	// Version is any comparable value; clients are notified when it changes.
 	Version any
 }
 
@@ -84,7 +83,7 @@ type ResourceFeature interface {
 	Resources(c Caller) []*mcp.Resource
 }
 
-// An Extension has methods of its own, which it adds to each server.
+// An Extension adds methods to each server.
 type Extension interface {
 	Extend(s *mcp.Server) error
 }
@@ -97,7 +96,7 @@ type Options struct {
 	Mode Mode
 	// Servers are the names of the servers behind the broker.
 	Servers []string
-	// Changing says that prompts and resources may come and go.
+	// Changing means that prompts and resources may change.
 	Changing bool
 	// Hide replaces, in all that leaves for a client, what a model may not see, for
 	// an owner as in Caller; nil replaces nothing. What it returns for JSON is JSON.
@@ -130,7 +129,7 @@ type Surface struct {
 	faces     []weak.Pointer[face] // of servers still in use
 }
 
-// New returns a surface of these features, whose tools are listed in this order.
+// New returns a surface of these features, with their tools in this order.
 func New(o Options, log *slog.Logger, features ...Feature) *Surface {
 	s := &Surface{log: log, features: features}
 	s.Configure(o)
@@ -156,8 +155,8 @@ func Implementation(version string) *mcp.Implementation {
 	return &mcp.Implementation{Name: "broker", Title: "MCP broker", Version: version}
 }
 
-// Server returns an MCP server with all that the features have, for any number of
-// sessions of one client, whose name goes into the audit log.
+// Server returns an MCP server with all features, for any number of sessions of one
+// client. The record contains the client's name.
 func (s *Surface) Server(client string) *mcp.Server { return s.server(client, nil) }
 
 // server is Server, with what makes the ids of HTTP sessions; nil is the SDK's.
@@ -216,7 +215,7 @@ func (s *Surface) Refresh() {
 	}
 }
 
-// offer asks the features what they have.
+// offer collects the tools, prompts and resources of the features.
 func (s *Surface) offer() (o offer) {
 	mode := s.opts.Load().Mode
 	for _, f := range s.features {

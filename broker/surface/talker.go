@@ -13,14 +13,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 )
 
-// Promises are what servers are told they may ask: forms, pages and messages for
-// a model. Whether the client of the moment takes them is found out by each
-// question. Roots are answered but not promised: servers read them when they
-// start, and would then take one client's folders for everybody's.
+// Promises returns the capabilities that are announced to servers: forms, pages and
+// messages for a model. Each question then finds out whether the current client
+// supports it. Roots are answered but not announced: servers read them at the start,
+// and would use one client's folders for all.
 //
-// Whoever connects to a server makes the same promises, also to list its tools
-// only: some servers list tools that ask if they may ask, and the list that is
-// kept must not depend on which command asked for it last.
+// Every connection announces the same capabilities, even if it only lists tools: some
+// servers list tools that depend on them, and the stored list must not depend on the
+// command that fetched it last.
 func Promises() questions.Capabilities {
 	return questions.Capabilities{Form: true, URL: true, Sampling: true, SamplingTools: true}
 }
@@ -36,8 +36,8 @@ type sessionTalker struct {
 // Capabilities implements upstream.Talker.
 func (t sessionTalker) Capabilities() questions.Capabilities { return t.can }
 
-// Answer implements upstream.Talker. ctx stems from the client's request, over
-// whose stream the question goes when the client is connected over HTTP.
+// Answer implements upstream.Talker. ctx belongs to the client's request; over HTTP,
+// the question is sent on its stream.
 func (t sessionTalker) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, t.limit, errUnanswered)
 	defer cancel()

@@ -33,11 +33,11 @@ const (
 	gatherTime = 10 * time.Millisecond
 )
 
-// paused are the executions whose clients are to come back.
+// paused are the suspended executions that wait for their clients.
 type paused struct {
 	mu      sync.Mutex
 	closed  bool
-	replica string               // this broker among several; empty for none
+	replica string               // this broker among several, or empty
 	busy    func() (done func()) // is called while a script waits; nil is not
 	byState map[string]*visit
 	running map[*visit]bool
@@ -129,8 +129,8 @@ func (v *visit) attend(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Call
 	}
 }
 
-// pause lets the client go with all questions that it has not been asked. It is
-// nil if there are none, or no place to wait for their answers.
+// pause answers the client with all questions that it has not received. It returns nil
+// if there are none, or no room to wait for their answers.
 func (v *visit) pause() *mcp.CallToolResult {
 	v.surface.paused.mu.Lock()
 	defer v.surface.paused.mu.Unlock()

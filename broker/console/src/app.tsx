@@ -25,7 +25,7 @@ const screens = [
 
 // Unknown says that an address is not one of the console, and where to go on.
 function Unknown() {
-  return <><header><h1>There is no such page</h1></header>
+  return <><header><h1>Page not found</h1></header>
     <p>The console has nothing at <code class="mono">{'#/' + address.value.path.join('/').slice(0, 200)}</code>. It may have been moved, or mistyped.</p>
     <ul class="plain">{screens.map((s) => <li key={s.id}><a href={'#/' + s.id}>{s.name}</a></li>)}</ul></>;
 }
@@ -54,7 +54,7 @@ function App() {
   const id = first === 'x' ? 'executions' : first;
   const screen = screens.find((s) => s.id === id);
   useEffect(() => {
-    document.title = (screen?.name ?? 'No such page') + ' · broker';
+    document.title = (screen?.name ?? 'Page not found') + ' · broker';
     problem.value = '';
   }, [id]);
   if (signedOut.value) {

@@ -37,7 +37,7 @@ const full = {
   'skills': /1 skill,[^]*notes\s+enabled\s+0\s+1\s/, 'skills/notes': /about 20 \(estimate\)\s+Used\s+1\s[^]*# <b>Do<\/b> it\./, 'runner': /Nothing has run yet/,
 };
 const none = { executions: /No script has run yet/, approvals: /No call waits for a decision[^]*Nothing is known/, servers: /No server is configured/, 'search?q=book': /No tool has any of these words/, audit: /No tool has been called yet/, ledger: /Nothing was executed in this period/, skills: /No skill is installed[^]*No plugin/, runner: /Nothing has run yet/, 'x/none': /no execution/, 'servers/none': /no server/, 'skills/none': /skill/,
-  'nowhere': /no such page[^]*#\/nowhere[^]*Executions/, 'audit/more': /no such page[^]*#\/audit\/more/, 'x': /no such page/, 'servers/a/b': /no such page/, '%E0%A4%A': /no such page/ };
+  'nowhere': /Page not found[^]*#\/nowhere[^]*Executions/, 'audit/more': /Page not found[^]*#\/audit\/more/, 'x': /Page not found/, 'servers/a/b': /Page not found/, '%E0%A4%A': /Page not found/ };
 
 async function shows(p, at, pattern, what) {
   await p.show(at);

@@ -34,8 +34,7 @@ type Output struct {
 	// Schema is a JSON Schema of the value that a call gives, as a script
 	// sees it: nothing is unwrapped.
 	Schema json.RawMessage
-	// Note stands beside the type as a comment, such as "learned from 14
-	// calls"; empty writes none.
+	// Note is a comment on the type, such as "learned from 14 calls"; it may be empty.
 	Note string
 	// Held is the data in the tool's text results; nil if unknown.
 	Held *Held

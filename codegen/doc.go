@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A doc is what the comment on a type says besides the type.
+// A doc is the comment on a type.
 type doc struct {
 	text  string
 	facts []fact
@@ -66,7 +66,7 @@ func docOf(v value) *doc {
 	return d
 }
 
-// rangeOf says which numbers are allowed: ">=1 <=100".
+// rangeOf returns the allowed numbers, such as ">=1 <=100".
 func rangeOf(s *object) string {
 	var parts []string
 	for _, bound := range []struct{ key, exclusive, sign string }{
@@ -89,7 +89,7 @@ func rangeOf(s *object) string {
 	return strings.Join(parts, " ")
 }
 
-// between says how long something may be: "1..200", ">=1", "<=10".
+// between returns the allowed lengths, such as "1..200", ">=1" or "<=10".
 func between(s *object, least, most string) string {
 	low, hasLow := s.get(least).(number)
 	high, hasHigh := s.get(most).(number)
@@ -105,8 +105,8 @@ func between(s *object, least, most string) string {
 	return ""
 }
 
-// together says which keys have to be there, where anyOf or oneOf say just
-// that: "owner and repo, or url".
+// together returns the required keys if anyOf or oneOf only list required keys, such as
+// "owner and repo, or url".
 func together(s *object) string {
 	for _, key := range []string{"anyOf", "oneOf"} {
 		var groups []string
@@ -152,8 +152,8 @@ func plainComment(s string) bool {
 	return true
 }
 
-// brief is the comment in a few words: the first sentence and what the type
-// leaves out. It has no line breaks.
+// brief returns a short comment without line breaks: the first sentence and what the
+// type omits.
 func (d *doc) brief(limit int) string {
 	if d == nil {
 		return ""

@@ -7,15 +7,15 @@ import "github.com/mcpbroker/mcpbroker/discovery"
 type Fields struct {
 	// Props are the known properties of an object, nil values among them.
 	Props map[string]*Fields
-	// Open says that an object may have other properties too, Closed that its
-	// schema says it never has. Where neither is said, both are false.
+	// Open means that an object may have other properties too, Closed that its schema
+	// forbids them. If the schema says neither, both are false.
 	Open, Closed bool
 	// Elem is about the elements of an array.
 	Elem *Fields
 }
 
 const (
-	// maxFieldsDepth and maxFields bound what is told of one tool.
+	// maxFieldsDepth and maxFields bound the fields of one tool.
 	maxFieldsDepth = 8
 	maxFields      = 2000
 )
@@ -80,9 +80,8 @@ func (r *fieldReader) object(t *typ, depth int) *Fields {
 	return f
 }
 
-// alternatives is what is known of a value that is one of types. Of primitive
-// values nobody reads fields; an object of which nothing is known makes all
-// unknown.
+// alternatives returns the fields of a value with one of several types. Primitive
+// values have no fields; if one of the objects is unknown, all fields are unknown.
 func (r *fieldReader) alternatives(types []*typ, depth int) *Fields {
 	var all *Fields
 	for _, t := range types {

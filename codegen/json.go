@@ -69,7 +69,7 @@ func (o *object) get(key string) value {
 	return nil
 }
 
-// has distinguishes an absent key from one whose value is null.
+// has distinguishes an absent key from one with the value null.
 func (o *object) has(key string) bool { return o.at(key) >= 0 }
 
 func (o *object) object(key string) *object {

@@ -21,9 +21,9 @@ const (
 	lineOutput = 90
 )
 
-// A Line is what one line says of a tool, in the fewest bytes from which a
-// reader calls it right: TypeScript without blanks, where an optional parameter
-// that takes text, a number or a boolean is its name alone:
+// A Line describes a tool on one line, in the fewest bytes that are enough to call it:
+// TypeScript without blanks, in which an optional parameter of type string, number or
+// boolean is its name alone:
 //
 //	{owner:string;state?:'open'|'closed';labels?:string[];page?}
 type Line struct {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A kind says which of its fields a typ uses.
+// A kind selects the fields of a typ that are used.
 type kind uint8
 
 const (
@@ -34,11 +34,11 @@ type typ struct {
 	min    int    // how many items of a tuple must be there
 	fields []field
 	ref    *named
-	// rest is the type of the keys of an object that are not declared; nil if
-	// there are none. restOptional says that they may be undefined too.
+	// rest is the type of undeclared keys of an object, or nil. restOptional means that
+	// they may also be undefined.
 	rest         *typ
 	restOptional bool
-	closed       bool // an object whose schema says that it has no other keys
+	closed       bool // an object whose schema forbids other keys
 }
 
 // A field is one declared key of an object.
@@ -75,7 +75,7 @@ func literalOf(v value) *typ {
 		return null
 	case number:
 		if _, err := strconv.ParseFloat(string(v), 64); err != nil {
-			return numeric // beyond what a literal can say
+			return numeric // no literal can express it
 		}
 	case *object:
 		t := &typ{kind: kindObject}
@@ -243,7 +243,7 @@ func allObjects(types []*typ) bool {
 	return true
 }
 
-// meet is "a and b" of two types that are no unions.
+// meet returns the intersection of two types that are not unions.
 func meet(a, b *typ) *typ {
 	switch {
 	case a.kind == kindNever || b.kind == kindNever:

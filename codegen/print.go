@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// A style says how much of a type is written. The zero style is everything on
-// one line, without comments.
+// A style selects the parts of a type that are written. The zero style writes
+// everything on one line, without comments.
 type style struct {
 	lines    bool   // one field a line where an object is long or has comments
 	docs     bool   // whole comments in front of fields

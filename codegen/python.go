@@ -292,7 +292,7 @@ func (m *pythonModule) object(t *typ, name string) string {
 	return "dict[str, Any]"
 }
 
-// class writes a TypedDict: as a class, or as a call where a key is no name.
+// class writes a TypedDict: as a class, or as a call if a key is not a name.
 func (m *pythonModule) class(t *typ, name string) {
 	var b strings.Builder
 	functional := slices.ContainsFunc(t.fields, func(f field) bool {

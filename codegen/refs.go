@@ -128,8 +128,8 @@ func (b *builder) find(ref string) (target value, ok bool) {
 	return target, true
 }
 
-// embedded reports whether s is a document of its own within b's: it has an
-// $id, from which references in it count. Hardly any schema of a tool has one.
+// embedded reports whether s is a separate document within b's: it has an $id, to which
+// its references are relative. Schemas of tools rarely have one.
 func (b *builder) embedded(s *object) bool {
 	id := s.text("$id")
 	return s != b.root && id != "" && id[0] != '#'
@@ -146,8 +146,8 @@ func (b *builder) cutLoops(t *typ) *typ {
 	return l.cut(t, nil)
 }
 
-// loops walks from type to type; a name is visited (1) until what it is made of
-// has been (2).
+// loops walks from type to type; a name is 1 while its parts are visited, and 2 after
+// that.
 type loops struct{ state map[*named]int }
 
 func (l *loops) visit(n *named) {

@@ -56,11 +56,10 @@ var declarationStyles = []style{
 	{lines: true, enumMax: 3, depth: 1, required: true},
 }
 
-// Declaration returns the compact declaration of the tool: every parameter with
-// a short comment, the output type, and the description's first sentence. Types
-// that refer to themselves, or that occur more than once, stand in front. What
-// would be longer than about 800 tokens has fewer comments, then fewer levels,
-// and says where the whole is.
+// Declaration returns the compact declaration of the tool: every parameter with a short
+// comment, the output type, and the first sentence of the description. Types that are
+// recursive or occur more than once come first. A declaration of more than about 800
+// tokens loses comments, then levels, and says where the full one is.
 func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
 	m := g.model(t, true)
 	head := ""
@@ -129,7 +128,7 @@ func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, commen
 	text := m.callable(s, t, in, given)
 	var b strings.Builder
 	for _, n := range shown {
-		// With few levels, some of them are no longer referred to.
+		// With fewer levels, some types are no longer used.
 		if strings.Contains(text, n.name) || strings.Contains(b.String(), n.name) {
 			fmt.Fprintf(&b, "type %s = %s;\n", n.name, st.print(n.typ))
 		}
@@ -137,7 +136,7 @@ func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, commen
 	return b.String() + comment + text
 }
 
-// callable writes the function; what is said of the output stands behind it.
+// callable writes the function, with the comment on the output at the end.
 func (m *model) callable(s *discovery.Server, t *discovery.Tool, in, out string) string {
 	arg := "input: " + in
 	switch {

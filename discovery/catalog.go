@@ -180,8 +180,8 @@ func (c *Catalog) Tool(name string) (*Tool, bool) {
 	return t, ok
 }
 
-// ServerOf returns the server whose tool name would be, whether or not it has
-// such a tool: the one that the part before a separator names.
+// ServerOf returns the server that the first part of a tool's name identifies, whether
+// or not it has the tool.
 func (c *Catalog) ServerOf(name string) (*Server, bool) {
 	if t, ok := c.withID(name); ok {
 		return c.byName[t.Server], true
@@ -199,11 +199,10 @@ func (c *Catalog) withID(id string) (*Tool, bool) {
 	return t, ok
 }
 
-// split takes a tool's full name apart. Server names may hold separators
-// themselves, so every place where it can be split is tried, as far as names of
-// servers reach, the longest name first: names of servers are the user's, those
-// of tools are not. A split that gives a known tool wins, but not against a
-// longer name whose server has not been listed.
+// split splits a tool's full name. Server names may contain separators, so split tries
+// every position, longest server name first, since users choose the names of servers
+// but not those of tools. A split that gives a known tool wins, except against a longer
+// name of a server that has not been listed.
 func (c *Catalog) split(name string) (*Server, string, bool) {
 	var found *Server
 	var rest string

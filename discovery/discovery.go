@@ -37,7 +37,7 @@ type Listing struct {
 	Problems []string `json:"problems,omitempty"`
 	// Origin is where it was listed; empty if that is not known.
 	Origin Origin `json:"origin,omitzero"`
-	// Held is what is not in the lists because nobody has approved it as it is.
+	// Held is what the lists omit because it is not approved in its present form.
 	Held []Held `json:"-"`
 	// Skills are those that the server serves, in its order, unchecked, and
 	// SkillProblems what is wrong with the list, one line each.
@@ -45,8 +45,8 @@ type Listing struct {
 	SkillProblems []string      `json:"skillProblems,omitempty"`
 }
 
-// An Origin says which program or address a server is. What the configuration
-// keeps secret is left out.
+// An Origin is the program or address of a server, without the secrets of the
+// configuration.
 type Origin struct {
 	Command string `json:"command,omitempty"` // as one types it into a shell
 	Package string `json:"package,omitempty"` // its version, if the package runs directly
@@ -143,7 +143,7 @@ type Tool struct {
 	// Func is the camelCase function name, unique within its server without
 	// regard to case.
 	Func string
-	// WrapperPath is where the typed wrapper stands: servers/FOLDER/FUNC.ts.
+	// WrapperPath is the path of the typed wrapper: servers/FOLDER/FUNC.ts.
 	WrapperPath string
 	// PlainPrefix is the PlainPrefix of its server.
 	PlainPrefix string

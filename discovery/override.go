@@ -77,8 +77,8 @@ func (o Overrides) names(l Listing) map[string]int {
 	return names
 }
 
-// Problems says what of o has no effect on a listing as the server made it, and
-// what its calls will lack.
+// Problems returns the parts of o that have no effect on a server's listing, and the
+// parameters that its calls will lack.
 func (o Overrides) Problems(l Listing) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -128,12 +128,12 @@ func parameters(schema json.RawMessage) (properties, required []string) {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`
 	}
-	_ = json.Unmarshal(schema, &s) // what is no such schema has no parameters
+	_ = json.Unmarshal(schema, &s) // a schema of another form has no parameters
 	return slices.Sorted(maps.Keys(s.Properties)), s.Required
 }
 
-// shown is an input schema without what is hidden, where what has a default need
-// not be given. The order of its keys stays.
+// shown returns an input schema without hidden parameters, in which parameters with a
+// default are optional. The order of its keys stays.
 func (o Override) shown(schema json.RawMessage) json.RawMessage {
 	if len(o.Hide)+len(o.Defaults) == 0 {
 		return schema
@@ -190,8 +190,8 @@ func (o Override) needed(value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// eachMember returns an object with each value as f gives it back, in order and
-// without those that are nil. What is no object stays as it is.
+// eachMember returns an object with each value replaced by the result of f, in order
+// and without nil values. Other JSON is returned unchanged.
 func eachMember(object json.RawMessage, f func(key string, value json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

@@ -2,7 +2,7 @@ package policy
 
 import "github.com/mcpbroker/mcpbroker/discovery"
 
-// A Class says what the calls of a tool can do. A worse class is a larger one.
+// A Class is the possible effect of a tool's calls. A worse class is a larger one.
 type Class uint8
 
 // The classes of tools.
@@ -93,7 +93,7 @@ func trustedClass(t *discovery.Tool) (Class, basis) {
 	return class, why
 }
 
-// A verb is a word of names of tools that says what the tool does.
+// A verb is a word in names of tools that describes their effect.
 type verb struct {
 	class Class
 	// noun is set for words that are nouns as often: behind another verb they
@@ -195,8 +195,7 @@ func classOfName(name string) Class {
 	return class
 }
 
-// strongestVerb is the strongest verb of a name, whose words are in any style, and
-// its class.
+// strongestVerb returns the strongest verb of a name, in any style, and its class.
 func strongestVerb(name string) (class Class, strongest string) {
 	joined := false // the word before joins two verbs
 	var before phrase

@@ -33,10 +33,10 @@ func truthOf(b bool) truth {
 	return no
 }
 
-// A leaf is a value of the arguments that is no list.
+// A leaf is a value of the arguments other than a list.
 type leaf struct {
 	kind byte   // as of a node
-	text []byte // what a string says, or how a number is written
+	text []byte // content of a string, or digits of a number
 }
 
 // A condition is about the leaves of one path of the arguments.
@@ -189,8 +189,8 @@ func (r *reader) operators(c *condition, n node, where string, host bool) {
 // end is the offset behind a value.
 func (r *reader) end(n node) int { return skipValue(r.src.Text, n.off) }
 
-// isAbsent reports what a condition says of a path at which nothing is. known is
-// false if it says nothing of that.
+// isAbsent reports whether a condition holds if there is no value at its path. known is
+// false if it does not say.
 func (c *condition) isAbsent() (holds, known bool) {
 	switch c.op {
 	case opAbsent:
@@ -213,7 +213,7 @@ func (c *condition) isAbsent() (holds, known bool) {
 	return holds && known, known
 }
 
-// holds says whether a condition holds for a leaf.
+// holds reports whether a condition holds for a leaf.
 func (c *condition) holds(l leaf) truth {
 	switch c.op {
 	case opAbsent:
@@ -306,7 +306,7 @@ func compareNumbers(a, b []byte) (int, bool) {
 	f, errA := strconv.ParseFloat(string(a), 64)
 	g, errB := strconv.ParseFloat(string(b), 64)
 	if errA != nil || errB != nil || math.Abs(f) > 1e300 || math.Abs(g) > 1e300 || f != 0 && math.Abs(f) < 1e-300 || g != 0 && math.Abs(g) < 1e-300 {
-		return 0, false // so much that nobody means it
+		return 0, false // absurdly large
 	}
 	m, okA := new(big.Rat).SetString(string(a))
 	n, okB := new(big.Rat).SetString(string(b))
@@ -350,8 +350,8 @@ func smallNumber(s []byte) (float64, bool) {
 // cleanPath is a path with slashes, as short as it can be written.
 func cleanPath(p string) string { return path.Clean(strings.ReplaceAll(p, `\`, "/")) }
 
-// isUnder says whether a path is base, which is clean, or below it. What could be
-// read as being elsewhere too is unexpected.
+// isUnder reports whether a path is base, which is clean, or below it. A path that
+// could also be elsewhere is unexpected.
 func isUnder(p []byte, base string) truth {
 	if bytes.IndexByte(p, 0) >= 0 || len(p) > 1<<16 {
 		return unexpected
@@ -371,7 +371,7 @@ func isUnder(p []byte, base string) truth {
 	case is != below(turned, base): // on Windows it is another path
 		return unexpected
 	case !is && bytes.HasPrefix(turned, []byte("..")) && strings.HasPrefix(base, "/"):
-		return unexpected // nobody here knows where it begins
+		return unexpected // its beginning is unknown
 	}
 	return truthOf(is)
 }
@@ -409,8 +409,7 @@ func isClean(p []byte) bool {
 	return true
 }
 
-// host compares the host of an address. What is no address with a host is
-// unexpected.
+// host compares the host of an address. A text without a host is unexpected.
 func (c *condition) host(address []byte) truth {
 	u, err := url.Parse(string(address))
 	if err != nil || u.Host == "" || len(address) > 1<<16 || bytes.IndexByte(address, '\\') >= 0 {
@@ -423,7 +422,7 @@ func (c *condition) host(address []byte) truth {
 	return c.inner[0].holds(leaf{'"', []byte(name)})
 }
 
-// An argument is a condition on what stands at a path of the arguments.
+// An argument is a condition on the value at a path of the arguments.
 type argument struct {
 	name string
 	path []string // "*" is any key or element

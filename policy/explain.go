@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// An Explanation says what the rules make of a call, and why.
+// An Explanation is the decision of the rules about a call, with the reasons.
 type Explanation struct {
 	Tool     string `json:"tool"`
 	Class    string `json:"class"`
@@ -24,7 +24,7 @@ type Explanation struct {
 	Rules []RuleNote `json:"rules"`
 }
 
-// A RuleNote says whether a rule matches a call.
+// A RuleNote describes whether a rule matches a call.
 type RuleNote struct {
 	At      string `json:"at"` // file:line:column
 	Profile string `json:"profile,omitempty"`
@@ -56,8 +56,8 @@ func (r *Rules) Explain(c Call) Explanation {
 	return e
 }
 
-// DependsOnArguments reports whether a rule about arguments could decide about a
-// call whose arguments are not known.
+// DependsOnArguments reports whether a rule about arguments could decide about a call
+// with unknown arguments.
 func (r *Rules) DependsOnArguments(c Call) bool {
 	c.Class = r.ClassOf(c.Tool)
 	to := targetOf(c.Tool)
@@ -115,7 +115,7 @@ func (s classSet) String() string {
 	return strings.Join(names, " or ")
 }
 
-// WhyClass says where the class of a tool comes from.
+// WhyClass returns the reason for the class of a tool.
 func (r *Rules) WhyClass(t *discovery.Tool) string {
 	class, why, trusted := r.classOf(t)
 	a := t.Annotations

@@ -19,10 +19,10 @@ type Source struct {
 	File string
 	// Text is JSON, without comments.
 	Text []byte
-	// Start is the offset in Text of the value that is the policy; below 0 for none.
+	// Start is the offset in Text of the policy's value; negative if there is none.
 	Start int
-	// Profiles is the offset of another value with profiles, whose servers, tools
-	// and readOnly somebody else has checked; 0 for none.
+	// Profiles is the offset of another value with profiles, with servers, tools and
+	// readOnly already checked; 0 if there is none.
 	Profiles int
 }
 
@@ -62,7 +62,7 @@ type reader struct {
 	src      Source
 	lines    []int // offset of the first byte of each line
 	mistakes []Mistake
-	checked  bool // what a profile has is, by somebody else
+	checked  bool // servers and tools of a profile are already checked
 }
 
 func newReader(src Source) *reader {
@@ -144,8 +144,8 @@ func (r *reader) value(d *json.Decoder, base, depth int) (node, error) {
 	return n, err
 }
 
-// fields calls the function of each key of an object. Another key is a mistake:
-// a policy with a key that nobody reads may allow what it should not.
+// fields calls the function of each key of an object. An unknown key is a mistake: a
+// policy that ignored it might allow too much.
 func (r *reader) fields(n node, where string, read map[string]func(node)) (seen map[string]node) {
 	seen = make(map[string]node)
 	if !r.isKind(n, '{', where, "an object, { … }") {
@@ -217,8 +217,8 @@ func (r *reader) boolean(n node, where string) bool {
 	return n.kind == 't'
 }
 
-// list returns the strings of a list; one string alone is a list of one. An
-// empty one is a mistake: nobody can say whether it means all or nothing.
+// list returns the strings of a list, or of a single string. An empty list is a
+// mistake, since it could mean all or nothing.
 func (r *reader) list(n node, where string) []node {
 	if n.kind == '"' {
 		return []node{n}

@@ -17,7 +17,7 @@ const (
 	maxReason = 300
 )
 
-// Default is the policy of a configuration that has none.
+// Default returns the policy of a configuration without one.
 func Default() *Rules {
 	r, _ := ReadRules(Source{File: "default", Text: []byte(`{}`)})
 	return r

@@ -137,8 +137,8 @@ type toolPattern struct {
 	ways []wayToRead
 }
 
-// wayToRead is one of the places at which a pattern may be cut in two. A server
-// whose name has a separator in it is the reason that there are several.
+// A wayToRead is one of the positions at which a pattern may be split. There are
+// several if the name of a server contains a separator.
 type wayToRead struct {
 	server, tool glob
 }
@@ -246,8 +246,7 @@ func named(patterns []toolPattern, t *target) bool {
 	return false
 }
 
-// toolOf is the tool that a name means, when there is no catalogue to look it up
-// in.
+// toolOf returns the tool with a name, without a catalogue to look it up in.
 func toolOf(name string) *discovery.Tool {
 	at, width := -1, 0
 	for _, sep := range separators {

@@ -1,15 +1,14 @@
-// Package policy decides whether a tool call is allowed, needs approval, or is
-// denied. It is the one place where that is decided, and it does no I/O: what a
-// decision depends on is in the Call.
+// Package policy decides whether a tool call is allowed, needs approval, or is denied.
+// No other package decides that. It does no I/O: a decision depends only on the Call.
 //
-// A Policy judges a Call. A List of them joins their decisions so that their
-// order does not matter for the effect: deny wins, then ask, then allow. The
-// policies of this package are ReadOnly, ToolLists, AllowedTools and Rules, which
-// a user writes; a new one is a type with one method.
+// A Policy judges a Call. A List of them joins their decisions so that their order does
+// not matter for the effect: deny wins, then ask, then allow. The policies of this
+// package are ReadOnly, ToolLists, AllowedTools and Rules, which a user writes; a new
+// one is a type with one method.
 //
-// ClassOf says what a tool can do. Whatever depends on it, such as the [write]
-// mark of search hits or read-only mode, uses ClassOf rather than a rule of its
-// own.
+// ClassOf returns the possible effect of a tool. Everything that depends on it, such as
+// the [write] mark of search hits or read-only mode, uses ClassOf instead of its own
+// rule.
 package policy
 
 import (
@@ -36,20 +35,20 @@ type Call struct {
 	// such, before there is a call: a policy that denies only some arguments
 	// allows it.
 	Args json.RawMessage
-	// Skill is the skill whose workflow makes the call; nil for a call of a
-	// script or of the model.
+	// Skill is the skill whose workflow makes the call, or nil for a call of a script
+	// or of the model.
 	Skill *Skill
 	// Run is the execution that the call belongs to.
 	Run Run
-	// Profile is the profile of the caller; empty for none.
+	// Profile is the profile of the caller, or empty.
 	Profile string
 	// ReadOnly is whether this broker runs read-only.
 	ReadOnly bool
-	// Pin says whether the tool is what somebody has approved.
+	// Pin compares the tool with its approved form.
 	Pin Pin
 }
 
-// A Pin says whether a tool is what was approved.
+// A Pin is the result of comparing a tool with its approved form.
 type Pin string
 
 // The pins.

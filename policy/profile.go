@@ -6,10 +6,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A Profile says which servers and tools some callers have. Others are not there
-// for them at all, so a Profile narrows a catalogue and is no Policy. Its patterns
-// are those of path.Match, except that "*" alone matches every name. The zero
-// value has nothing.
+// A Profile selects the servers and tools of some callers. Others do not exist for
+// them, so a Profile narrows a catalogue and is not a Policy. Its patterns are those of
+// path.Match, except that "*" alone matches every name. The zero value selects nothing.
 type Profile struct {
 	Name string
 	// Servers are patterns of the names of servers.

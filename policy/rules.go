@@ -19,7 +19,7 @@ type Rules struct {
 	joined       sync.Map // stacks of several profiles, by their names
 }
 
-// A layer is what one place says: a file, or a profile of it.
+// A layer is the rules of one source: a file, or a profile in it.
 type layer struct {
 	profile   string // its name; empty for a file
 	at        Position
@@ -52,7 +52,7 @@ type Rule struct {
 	Position
 	// Index is its place among the rules of its file or profile, from 0.
 	Index int
-	// Profile is whose rule it is; empty for the rules of a file.
+	// Profile is the profile that has the rule; empty for the rules of a file.
 	Profile string
 	Effect  Effect
 	// Reason is what its author wrote, as one line; it may be empty.
@@ -69,7 +69,7 @@ type classSet uint8
 
 func (s classSet) has(c Class) bool { return s == 0 || s&(1<<c) != 0 }
 
-// A preset says what happens to calls that no rule matches, by class.
+// A preset decides about calls that no rule matches, by class.
 type preset struct {
 	name    string
 	effects [claimed + 1]Decision
@@ -114,7 +114,7 @@ func newPreset(name string, read, unknown, write, destructive Effect) *preset {
 	return p
 }
 
-// A check says how far the annotations of servers are trusted.
+// A check is the trust in the annotations of servers.
 type check struct {
 	servers toolPattern
 	trust   bool
@@ -134,7 +134,7 @@ type toolBudget struct {
 	limit
 }
 
-// A flow is about calls that may carry what the run has read elsewhere.
+// A flow is about calls that may carry data that the run has read elsewhere.
 type flow struct {
 	Position
 	from, to []toolPattern
@@ -159,8 +159,8 @@ type label struct {
 	set   labelSet
 }
 
-// A Scope is what a profile of a policy has, as patterns. Servers and Allow are nil
-// for all.
+// A Scope is the selection of a profile of a policy, as patterns. Nil Servers and Allow
+// mean all.
 type Scope struct {
 	Servers, Allow, Deny []string
 	ReadOnly             bool
@@ -286,8 +286,8 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-// stack returns the layers for a profile, or for several with "+" between them.
-// About one that is not there the policy has nothing of its own to say.
+// stack returns the layers for a profile, or for several joined by "+". An unknown
+// profile has no layers of its own.
 func (r *Rules) stack(profile string) *stack {
 	if s := r.profiles[profile]; s != nil {
 		return s
@@ -372,7 +372,7 @@ func (s *stack) presetFor(c Class, why basis) Decision {
 	return d
 }
 
-// flow is what the flows and the labels say.
+// flow returns the decision of the flows and the labels.
 func (s *stack) flow(c *Call, to *target) (d Decision) {
 	if len(c.Run.Read) == 0 && len(c.Run.Made) == 0 {
 		return d
@@ -411,8 +411,8 @@ func (f *flow) carries(c *Call) bool {
 	return false
 }
 
-// joins reports whether a call brings together, within its run, what is private,
-// what nobody trusts, and a way out.
+// joins reports whether a call combines, within its run, private data, untrusted data,
+// and a way out.
 func (s *stack) joins(c *Call, to *target) bool {
 	own := s.labelsOf(to)
 	if own == 0 {
@@ -444,13 +444,13 @@ func (s *stack) labelsOf(t *target) (set labelSet) {
 	return set
 }
 
-// TracksData reports whether some flow or label is about what a run has read.
+// TracksData reports whether any flow or label depends on what a run has read.
 func (r *Rules) TracksData(profile string) bool {
 	return slices.ContainsFunc(r.stack(profile).layers, func(l *layer) bool { return len(l.flows)+len(l.labels) > 0 })
 }
 
-// WatchesValues reports whether some flow compares what the results of a tool say
-// with the arguments of later calls.
+// WatchesValues reports whether any flow compares the results of a tool with the
+// arguments of later calls.
 func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
 	to := targetOf(t)
 	for _, l := range r.stack(profile).layers {
@@ -463,7 +463,7 @@ func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
 	return false
 }
 
-// spent is what the budgets say.
+// spent returns the decision of the budgets.
 func (s *stack) spent(c *Call, to *target) Decision {
 	for _, l := range s.layers {
 		switch {

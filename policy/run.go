@@ -16,7 +16,7 @@ type Run struct {
 	Calls, Writes, Destructive int
 	// Made are the tools that it called.
 	Made []Made
-	// Read are the tools whose results it has seen.
+	// Read are the tools with results that it has seen.
 	Read []Reading
 }
 
@@ -26,7 +26,7 @@ type Made struct {
 	Calls int
 }
 
-// A Reading is a tool whose result a run has seen.
+// A Reading is a tool with a result that a run has seen.
 type Reading struct {
 	Tool *discovery.Tool
 	// Values are the texts of its results, if a flow compares them.

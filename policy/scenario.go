@@ -33,7 +33,7 @@ type Outcome struct {
 	// Profile is set.
 	Rule    *int   `json:"rule,omitempty"`
 	Profile string `json:"profile,omitempty"`
-	// Error says what is wrong with the policy.
+	// Error describes what is wrong with the policy.
 	Error string `json:"error,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func (r *reader) err() error {
 	return errors.Join(errs...)
 }
 
-// A scenarioFile is a scenario as it is written, without its policies.
+// A scenarioFile is a scenario as written, without its policies.
 type scenarioFile struct {
 	ID      string          `json:"id"`
 	Tool    scenarioTool    `json:"tool"`
@@ -107,7 +107,7 @@ type scenarioFile struct {
 	Expected map[string]any `json:"expected"`
 }
 
-// A scenarioTool is a tool, whose annotations are as loose as those of servers.
+// A scenarioTool is a tool with annotations as loose as those of servers.
 type scenarioTool struct {
 	Server      string                     `json:"server"`
 	Name        string                     `json:"name"`

@@ -13,9 +13,9 @@ import (
 // says. The keys are config keys; a server without a ToolList has all its tools.
 type ToolLists map[string]ToolList
 
-// A ToolList says which tools of a server are usable, by patterns in the syntax
-// of path.Match, except that "*" alone matches every name. A tool is usable if it
-// matches a pattern of Allow, or Allow is empty, and matches none of Deny.
+// A ToolList selects the usable tools of a server by patterns in the syntax of
+// path.Match, except that "*" alone matches every name. A tool is usable if it matches
+// a pattern of Allow, or Allow is empty, and matches none of Deny.
 type ToolList struct {
 	Allow, Deny []string
 }
@@ -91,9 +91,8 @@ func tokenMeans(token string, t *discovery.Tool) bool {
 	return ok && (match(rest, t.ID) || joins(rest, "__", t) || match(rest, t.Server) || match(rest, strings.TrimSuffix(t.ID, "__"+t.Name)))
 }
 
-// joins reports whether a token is the server of t, sep and the name of t, where
-// both halves may be patterns. A server whose name contains sep is written as it
-// is.
+// joins reports whether a token is the server of t, sep and the name of t, where both
+// halves may be patterns. A server name that contains sep must be written literally.
 func joins(token, sep string, t *discovery.Tool) bool {
 	if rest, ok := strings.CutPrefix(token, t.Server); ok && strings.HasPrefix(rest, sep) {
 		return match(rest[len(sep):], t.Name)

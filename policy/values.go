@@ -15,10 +15,9 @@ const (
 	maxCompared    = 1 << 30 // bytes times values
 )
 
-// Values are the texts that a run has seen in results, as they are compared with
-// arguments: without regard to case and white space, and only those of at least
-// 12 characters. The zero value has none; it must not be used by several
-// goroutines at once.
+// Values are the texts that a run has seen in results, for comparison with arguments:
+// ignoring case and white space, and only texts of at least 12 characters. The zero
+// value is empty; it is not safe for concurrent use.
 type Values struct {
 	texts [][]byte
 	known map[string]bool // the same

@@ -22,7 +22,7 @@ type members struct {
 }
 
 type member struct {
-	key    []byte // as it is written
+	key    []byte // as written
 	value  int
 	scalar bool
 	leaf   leaf // of what is scalar
@@ -53,7 +53,7 @@ func (m *members) index() {
 	m.n = n
 }
 
-// holds says whether the arguments match for a rule that allows, or for one that
+// holds reports whether the arguments match, for a rule that allows or for one that
 // does not.
 func (a *argument) holds(m *members, allow bool) bool {
 	f := found{all: true}
@@ -96,8 +96,8 @@ func (f *found) note(t truth) {
 	f.all = f.all && t == yes
 }
 
-// walk looks at the value that begins at i and returns where it ends. A list in
-// the way stands for each of its elements.
+// walk examines the value that begins at i and returns its end. For a list on the path,
+// it examines each element.
 func (f *found) walk(b []byte, i int, path []string, c *condition, depth int) int {
 	if i >= len(b) || depth > maxArgumentDepth {
 		f.note(unexpected)
@@ -117,7 +117,7 @@ func (f *found) walk(b []byte, i int, path []string, c *condition, depth int) in
 	switch {
 	case len(path) == 0:
 		f.note(c.holds(leafOf(b[i:end])))
-	case b[i] != 'n': // what the path leads into is no object
+	case b[i] != 'n': // the path leads into a value other than an object
 		f.note(notScalar(c))
 	}
 	return end
@@ -126,7 +126,7 @@ func (f *found) walk(b []byte, i int, path []string, c *condition, depth int) in
 // maxArgumentDepth is how deep arguments are looked into.
 const maxArgumentDepth = 1000
 
-// notScalar is what a condition says of an object.
+// notScalar evaluates a condition for an object.
 func notScalar(c *condition) truth {
 	if c.op == opAll && len(c.inner) == 1 && c.inner[0].op == opAbsent {
 		return truthOf(!c.inner[0].flag)
@@ -187,7 +187,7 @@ func leafOf(b []byte) leaf {
 	return leaf{'0', b}
 }
 
-// unquoted is what a string of JSON says.
+// unquoted returns the content of a JSON string.
 func unquoted(b []byte) []byte {
 	if len(b) >= 2 && bytes.IndexByte(b, '\\') < 0 {
 		return b[1 : len(b)-1]
@@ -220,8 +220,8 @@ func skipComma(b []byte, i int) int {
 	return i
 }
 
-// skipValue returns where the value ends that begins at i, or the end of what is
-// no JSON.
+// skipValue returns the end of the value that begins at i, or the end of b if it is not
+// JSON.
 func skipValue(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// A Journal receives what the broker does. It is safe for concurrent use.
+// A Journal records the broker's activity. It is safe for concurrent use.
 //
-// What Begin, Record and Note were given is committed at most 50 ms later, in
-// the order in which one goroutine handed it over. Texts are redacted and cut
-// before they are kept, whoever hands them over.
+// Entries of Begin, Record and Note are committed at most 50 ms later, in the order in
+// which one goroutine added them. Texts are redacted and cut before they are stored.
 type Journal interface {
-	// Begin records that an execution has begun and returns its ID, which is
-	// made if e has none. It does not wait for the commit.
+	// Begin records that an execution has begun and returns its ID, which is generated
+	// if e has none. It does not wait for the commit.
 	Begin(e Execution) string
 	// Record records a call that has ended. It does not wait for the commit, and
 	// keeps none of c's bytes.
@@ -25,17 +24,18 @@ type Journal interface {
 	Note(e Event)
 }
 
-// A History reads what a Journal was given, by this process or another. It is
-// safe for concurrent use, and delays no writer.
+// A History reads the entries of a Journal, written by this process or another. It is
+// safe for concurrent use, and does not delay writers.
 //
-// An execution is running for as long as its owner lives: the process that
-// began it, known by its number and its start. One whose owner is gone counts
-// as interrupted, also before anything has been written about that.
+// An execution is running while its owner lives: the process that began it, identified
+// by its number and start time. After the end of its owner it counts as interrupted,
+// even before that is recorded.
 type History interface {
 	// List returns executions, the latest first.
 	List(ctx context.Context, f Filter) ([]Execution, error)
-	// Show returns the execution whose ID is id or, if it is the only one, begins
-	// with id, and its calls in order. An unknown one is an ErrNoRecord.
+	// Show returns the execution with the given ID or, if it is the only one, with an
+	// ID that begins with id, and its calls in order. The error for an unknown one is
+	// ErrNoRecord.
 	Show(ctx context.Context, id string) (Execution, []Call, error)
 	// Export calls f for every execution with its calls, the oldest first. Calls
 	// that no execution made come last, one at a time, with a zero Execution. An
@@ -46,7 +46,7 @@ type History interface {
 	Events(ctx context.Context, since time.Time, limit int) ([]Event, error)
 }
 
-// A Summary sums up what a History has.
+// A Summary summarizes a History.
 type Summary interface {
 	// Stats sums up what began since then; the zero time means everything.
 	Stats(ctx context.Context, since time.Time) (Stats, error)

@@ -22,9 +22,9 @@ const MaxBucketKey = 1000
 // Buckets hold the tokens of quotas. They are safe for concurrent use, by several
 // brokers too, and their time is that of one clock.
 type Buckets interface {
-	// TakeTokens takes tokens out of a bucket, want of them at most. Of a bucket that
-	// is shared it leaves others half, but for the last token. If there is no whole
-	// token, got is 0, and wait says when there will be one if nobody else takes it.
+	// TakeTokens takes at most want tokens out of a bucket. It leaves half of a shared
+	// bucket to others, except for the last token. If there is no whole token, got is
+	// 0, and wait is the time until there will be one.
 	TakeTokens(ctx context.Context, b Bucket, want int) (got int, wait time.Duration, err error)
 	// ReturnTokens puts back what was taken and not used.
 	ReturnTokens(ctx context.Context, b Bucket, n int) error
@@ -38,8 +38,8 @@ func CheckBucket(b Bucket, n int) error {
 	return nil
 }
 
-// MemoryBuckets are Buckets of one process, which begin anew with it. Nobody shares
-// them, so one may take all. The zero value has none.
+// MemoryBuckets are Buckets of one process, lost at its end. They are not shared, so
+// one call may take all tokens. The zero value is empty.
 type MemoryBuckets struct {
 	mu    sync.Mutex
 	byKey map[string]*level

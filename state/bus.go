@@ -21,8 +21,8 @@ const (
 // A Bus carries notices between the brokers that share one state. A notice is only
 // a hint to look: what has changed is in the state. It is safe for concurrent use.
 type Bus interface {
-	// Publish lets all brokers know, this one too. It returns when the notice is on
-	// its way.
+	// Publish notifies all brokers, including this one. It returns once the notice is
+	// sent.
 	Publish(ctx context.Context, topic, name string) error
 	// Subscribe calls heard with the name of each notice of a topic, one after
 	// another, until stop is called. An empty name means that notices may have been

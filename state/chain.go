@@ -16,21 +16,21 @@ type Head struct {
 
 // A Flaw is a row of a record that is not as it was written.
 type Flaw struct {
-	// N is the number of the link that shows it; Row names the row as far as it is
+	// N is the number of the link with the fault; Row names the row as far as it is
 	// known.
 	N   int64  `json:"n"`
 	Row string `json:"row"`
 	Why string `json:"why"`
 }
 
-// A Verification says whether a record is as it was written.
+// A Verification is the result of checking a record for changes.
 type Verification struct {
 	// Links is how many links of the chain were compared with their rows.
 	Links int `json:"links"`
 	// Unhashed is how many rows were written before the record had a chain. Nothing
 	// is known about them.
 	Unhashed int `json:"unhashed"`
-	// Base is the last link that was removed with what was too old; 0 for none.
+	// Base is the last link that was pruned, or 0.
 	Base int64 `json:"base"`
 	// Head is the end of the chain.
 	Head Head `json:"head"`

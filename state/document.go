@@ -17,12 +17,12 @@ type Document struct {
 	mu      sync.Mutex
 	asked   time.Time // when its version was
 	known   bool
-	version string // "" if there is none
+	version string // "" if it does not exist
 	body    []byte
 }
 
 const (
-	// lookEvery is how long nobody looks whether a document has changed.
+	// lookEvery is the time between checks whether a document has changed.
 	lookEvery = 200 * time.Millisecond
 	// lookTime is how long it may take to read one.
 	lookTime = 5 * time.Second
@@ -33,15 +33,16 @@ const (
 // OneDocument returns a document, which need not be there yet.
 func OneDocument(docs Documents, name string) *Document { return &Document{docs: docs, name: name} }
 
-// Read returns what the document says; nil if there is none.
+// Read returns the content of the document, or nil if it does not exist.
 func (d *Document) Read() ([]byte, error) {
 	body, _, err := d.read()
 	return body, err
 }
 
-// Version is another text after each change; "" if there is none.
+// Version returns a text that differs after each change, or "" if the document does not
+// exist.
 func (d *Document) Version() string {
-	_, version, _ := d.read() // Read says what is wrong
+	_, version, _ := d.read() // Read reports the error
 	return version
 }
 
@@ -87,8 +88,8 @@ func (d *Document) look(ctx context.Context) error {
 	return nil
 }
 
-// Edit replaces what the document says by what edit makes of it, one at a time of
-// all who do.
+// Edit replaces the content of the document by the result of edit. Edits are
+// serialized.
 func (d *Document) Edit(edit func(body []byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), editTime)
 	defer cancel()

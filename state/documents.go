@@ -14,11 +14,11 @@ type Documents interface {
 	// SetDocument keeps body under a name; nil forgets what was kept. It returns when
 	// that is durable.
 	SetDocument(ctx context.Context, name string, body []byte) error
-	// DocumentVersion returns a text that is another one after each change of a
-	// document, and empty if there is none. It is quick.
+	// DocumentVersion returns a text that differs after each change of a document, or
+	// "" if it does not exist. It is fast.
 	DocumentVersion(ctx context.Context, name string) string
-	// ListDocuments returns what is known of the documents whose names begin with a
-	// text, by name.
+	// ListDocuments returns information about the documents with names that begin with
+	// prefix, by name.
 	ListDocuments(ctx context.Context, prefix string) ([]DocumentInfo, error)
 	Locks
 }
@@ -26,13 +26,13 @@ type Documents interface {
 // A DocumentInfo is what is known of a document besides what it says.
 type DocumentInfo struct {
 	Name, Version string
-	Bytes         int64 // as it is kept
+	Bytes         int64 // as stored
 	Changed       time.Time
 }
 
-// Locks lets one user at a time read a document and replace it.
+// Locks serializes the users that read and replace a document.
 type Locks interface {
-	// LockDocument waits until nobody else has the lock of a name, or ctx is done.
-	// The lock is given back by unlock, or with the end of the process.
+	// LockDocument waits until the lock of a name is free, or ctx is done. The lock is
+	// released by unlock, or at the end of the process.
 	LockDocument(ctx context.Context, name string) (unlock func(), err error)
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-// EventToolsChanged is the kind of an Event that says that what a server offers
-// differs from its pins.
+// EventToolsChanged is the kind of an Event for offers of a server that differ from its
+// pins.
 const EventToolsChanged = "tools_changed"
 
-// EventDrift is the kind of an Event that says that a result was not what all
-// results of its tool had been before. Its detail names the tool and the field.
+// EventDrift is the kind of an Event for a result that differs from all earlier results
+// of its tool. Its detail names the tool and the field.
 const EventDrift = "result_drift"
 
-// The kinds of an Event about a skill or a plugin. Its detail says what was
-// done: the file that was read, the tool that was called, the new state.
+// Kinds of an Event about a skill or a plugin. Its detail is the file that was read,
+// the tool that was called, or the new state.
 const (
 	EventSkillActivated     = "skill_activated"
 	EventSkillFileRead      = "skill_file_read"
@@ -27,7 +27,7 @@ const (
 	EventPluginStateChanged = "plugin_state_changed"
 )
 
-// The kinds of an Event that changes what calls may do, or who may make them.
+// Kinds of an Event that changes permissions.
 const (
 	EventApproval    = "approval"        // a person decided about calls of the run Name, or a script of the skill Name
 	EventCancelled   = "cancelled"       // a person ended the execution Name, over HTTP
@@ -51,7 +51,7 @@ type Event struct {
 	Name   string `json:"name,omitempty"`
 	Client string `json:"client,omitempty"`
 	Digest string `json:"digest,omitempty"`
-	// Failed means that it was tried without success; Detail says why.
+	// Failed means that the action failed; Detail contains the reason.
 	Failed bool   `json:"failed,omitempty"`
 	Detail string `json:"detail"`
 }

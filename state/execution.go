@@ -70,7 +70,7 @@ type Execution struct {
 	// BytesIn is the size of the results that came into the sandbox, BytesOut
 	// that of the answer that went to the model.
 	BytesIn, BytesOut int64
-	// Error says why it failed; recorded in short, and redacted.
+	// Error is the reason it failed; recorded cut and redacted.
 	Error string
 	// Answer is the JSON that went to the model. It is recorded, redacted and cut to 64
 	// KiB, only with payloads. Lists do not contain it, and the hashes of the record do
@@ -114,7 +114,7 @@ type Call struct {
 	Client string
 }
 
-// ErrNoRecord means that there is no record, or no such execution in it.
+// ErrNoRecord means that the record or the execution does not exist.
 var ErrNoRecord = errors.New("no audit record")
 
 // BytesKept is what e kept out of the model: what came in beyond what went out, and
@@ -216,7 +216,7 @@ const (
 	MaxName = 512
 )
 
-// Keep says what is kept of executions beside names, times, sizes and errors.
+// Keep selects what is recorded of executions besides names, times, sizes and errors.
 type Keep struct {
 	// Code records programs, and Payloads the arguments and results of calls, and
 	// answers.

@@ -2,8 +2,8 @@ package state
 
 import "context"
 
-// Listings keeps what servers have listed, for all brokers that share the state. It
-// is safe for concurrent use.
+// Listings stores the listings of servers for all brokers that share the state. It is
+// safe for concurrent use.
 type Listings interface {
 	// Listings returns what is kept under keys, without those that have nothing.
 	Listings(ctx context.Context, keys []string) (map[string][]byte, error)

@@ -9,7 +9,7 @@ type Objects interface {
 	Put(ctx context.Context, name string, body []byte) error
 	// Get returns an object; one that is not there is ErrNotFound.
 	Get(ctx context.Context, name string) ([]byte, error)
-	// Delete forgets an object. That it is not there is no error.
+	// Delete deletes an object. It is not an error if the object does not exist.
 	Delete(ctx context.Context, name string) error
 }
 

@@ -47,9 +47,9 @@ type Pins interface {
 	// Pins returns the pins of a server; nil if there were never any. An error
 	// means that they cannot be read, not that there are none.
 	Pins(ctx context.Context, server string) (map[PinName]Pin, error)
-	// ChangePins calls f with the pins of a server as they are now and keeps what
-	// f leaves in the map, which is never nil. Nobody changes them meanwhile, and
-	// an error of f, which ChangePins returns, changes nothing.
+	// ChangePins calls f with the current pins of a server, never nil, and stores what
+	// f leaves in the map. Changes are serialized. If f returns an error, ChangePins
+	// returns it and changes nothing.
 	ChangePins(ctx context.Context, server string, f func(map[PinName]Pin) error) error
 	// PinsVersion returns a text that is another one after each change of the
 	// pins of a server, or of any server if that is empty. It may be another one

@@ -12,15 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// Results keeps what is too big for an answer, by client, under references that
-// nobody can guess. It is safe for concurrent use, by several processes too.
+// Results stores data that is too large for an answer, by client, under unpredictable
+// references. It is safe for concurrent use, also by several processes.
 //
-// No client sees a result of another: not by its reference, and not in a list.
-// One that is older than Limits.MaxAge is gone at once, whatever is still
-// stored of it.
+// No client can read a result of another, by its reference or in a list. A result older
+// than Limits.MaxAge is gone at once, even if parts of it are still stored.
 type Results interface {
-	// Create begins a result whose size is not known yet. Nobody can read it
-	// before Commit.
+	// Create begins a result of unknown size. It cannot be read before Commit.
 	Create(ctx context.Context, client, mime string) (ResultWriter, error)
 	// Open returns a result and its bytes, which the caller closes. Anything but
 	// a reference of this client is ErrNotFound.
@@ -75,8 +73,8 @@ type Values interface {
 	Keys(ctx context.Context, client string) ([]string, error)
 }
 
-// OriginsSuffix ends the names of clients under which it is kept where the values
-// and results of a client came from. These are no values of its own.
+// OriginsSuffix ends the names of clients under which the origins of a client's values
+// and results are stored. These do not count as values.
 const OriginsSuffix = "\x00origins"
 
 // profileMark separates a client and its profile; neither name contains it.

@@ -21,10 +21,10 @@ type Runs interface {
 	// Begin returns the journal of a new run. Nothing is kept of a run that never
 	// records a call.
 	Begin(r Run) RunJournal
-	// Resume takes over a run that nobody executes, for its principal, with its
-	// calls in order of their ordinals. Of two at one time one gets it; the other
-	// gets ErrRunning. An id that is unknown, too old, or another principal's is
-	// ErrNotFound.
+	// Resume takes over a run that is not being executed, for its principal, with its
+	// calls in the order of their ordinals. Of concurrent calls one succeeds; the
+	// others return ErrRunning. The error for an id that is unknown, too old, or
+	// another principal's is ErrNotFound.
 	Resume(ctx context.Context, principal, id string) (Run, []RunCall, RunJournal, error)
 	// Change calls f with a run and its calls, and keeps what f changes of them, in
 	// one transaction; an error of f changes nothing. An unknown id is ErrNotFound.
@@ -35,8 +35,9 @@ type Runs interface {
 type RunHistory interface {
 	// Runs returns runs without code, the latest first; limit is as in Filter.
 	Runs(ctx context.Context, limit int) ([]Run, error)
-	// Run returns the run whose id is id or, if it is the only one, begins with id,
-	// and its calls in order. An unknown one is ErrNotFound.
+	// Run returns the run with the given id or, if it is the only one, with an id that
+	// begins with it, and its calls in order. The error for an unknown one is
+	// ErrNotFound.
 	Run(ctx context.Context, id string) (Run, []RunCall, error)
 }
 
@@ -52,9 +53,9 @@ type RunJournal interface {
 	// Cut makes the calls beyond an ordinal receipts: another script takes their
 	// place. Their ordinals become negative.
 	Cut(after int) ([]RunCall, error)
-	// End says how far the run came; its status decides whether it may be resumed.
-	// Nothing is kept of a run without calls. With a status that waits it returns
-	// when all is committed.
+	// End records how far the run came; its status decides whether it may be resumed. A
+	// run without calls is not stored. With a status that waits, End returns after
+	// everything is committed.
 	End(r Run) error
 }
 
@@ -76,7 +77,7 @@ const (
 	RunIntent   = "intent"   // it is about to be sent
 	RunDone     = "done"     // it has its value
 	RunFailed   = "failed"   // it has its error
-	RunUnknown  = "unknown"  // it was sent, and nobody knows what became of it
+	RunUnknown  = "unknown"  // sent, with an unknown outcome
 	RunUsed     = "used"     // a receipt, or a call of a plan, that another call has taken the place of
 )
 
@@ -101,7 +102,7 @@ const (
 // A Run is one execution that can be replayed.
 type Run struct {
 	ID string `json:"run_id"`
-	// Principal is whose run it is: the name of a token, or Local.
+	// Principal owns the run: the name of a token, or Local.
 	Principal string `json:"principal,omitempty"`
 	// Profile is the profile of its client, or empty.
 	Profile string `json:"profile,omitempty"`
@@ -130,15 +131,15 @@ type Run struct {
 	// Granted are the tools that were approved for the whole run.
 	Granted []string `json:"granted,omitempty"`
 	Calls   int      `json:"calls"`
-	// Plan says that the run makes what is in its plan, and nothing else without
-	// asking; empty for none.
+	// Plan identifies the plan that the run may carry out without further approval; it
+	// may be empty.
 	Plan string `json:"plan,omitempty"`
 	// Full means that it has more than MaxRunBytes: it cannot be replayed.
 	Full bool `json:"full,omitempty"`
 }
 
-// Expired reports whether nobody can decide about the run any more at a time, which
-// may be before it waited if the clock was set back.
+// Expired reports whether the run can no longer be decided about at a time, which may
+// be before it waited if the clock was set back.
 func (r *Run) Expired(now time.Time) bool {
 	return !r.Expires.IsZero() && (now.After(r.Expires) || r.Expires.Sub(now) > PendingAge+time.Minute)
 }
@@ -157,14 +158,14 @@ type RunCall struct {
 	// Line is the line of the script that made the call, from 1; 0 if unknown. It comes
 	// from the sandbox, so it must not be used for decisions.
 	Line int `json:"line,omitempty"`
-	// Class is that of policy, empty until it is known. Idempotent says that to send
-	// it twice does no more than to send it once.
+	// Class is that of policy, or empty until it is known. Idempotent means that
+	// sending the call twice has the same effect as sending it once.
 	Class      string `json:"class,omitempty"`
 	Idempotent bool   `json:"idempotent,omitempty"`
 	// Pin is the digest of the tool's definition.
 	Pin   string `json:"pin,omitempty"`
 	State string `json:"state"`
-	// Settled is its place in the order in which results were delivered; 0 has none.
+	// Settled is its position in the order in which results were delivered, or 0.
 	Settled int `json:"settled,omitempty"`
 	// Value is what the script got; Ref is where a long one is kept.
 	Value json.RawMessage `json:"-"`
@@ -183,8 +184,9 @@ type RunCall struct {
 	Made    time.Time `json:"made"`
 	// Reused means that it was answered by a receipt.
 	Reused bool `json:"reused,omitempty"`
-	// Plan is its number in the plan of the run, 0 for none; Placeholder is what the
-	// script got then, and DependsOn the last call of which Args has a part of that.
+	// Plan is its number in the plan of the run, or 0; Placeholder is the value that
+	// the script got then, and DependsOn the last call with a placeholder that is part
+	// of Args.
 	Plan        int             `json:"plan,omitempty"`
 	Placeholder json.RawMessage `json:"placeholder,omitempty"`
 	DependsOn   int             `json:"depends_on,omitempty"`
@@ -244,8 +246,8 @@ func (c *RunCall) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Canonical writes JSON with sorted keys and without space. Numbers stay as they
-// are written; what is no JSON stays as it is.
+// Canonical returns JSON with sorted keys and without white space. Numbers stay as
+// written; invalid JSON stays unchanged.
 func Canonical(raw json.RawMessage) []byte {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.UseNumber()
@@ -338,8 +340,8 @@ func (v Verdict) Decide(r *Run, calls []RunCall, now time.Time) error {
 	return nil
 }
 
-// Settle says of a call whose outcome is not known that it was done, with the value
-// null, or that it may be sent again. It is for Runs.Change.
+// Settle records that a call with an unknown outcome was done, with the value null, or
+// that it may be sent again. It is for Runs.Change.
 func Settle(r *Run, calls []RunCall, ordinal int, done bool) error {
 	settled := 0
 	for _, c := range calls {

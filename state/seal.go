@@ -29,9 +29,9 @@ func NewKey() []byte {
 	return key
 }
 
-// Seal returns documents that docs keeps encrypted: without a key nobody can read
-// them, change them or give one the name of another. The first key seals, and all
-// of them open; each has KeyBytes.
+// Seal returns encrypted documents stored in docs: without a key they cannot be read,
+// changed or renamed. The first key encrypts, and all of them decrypt; each has
+// KeyBytes.
 func Seal(docs Documents, keys ...[]byte) (*Sealed, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("documents are sealed with at least one key")
@@ -71,7 +71,7 @@ func (s *Sealed) Open(name string, sealed []byte) (body []byte, key int, err err
 	return nil, 0, fmt.Errorf("open %s: %w", name, ErrSealed)
 }
 
-// Seal is body as it is kept under a name.
+// Seal returns body encrypted for storage under a name.
 func (s *Sealed) Seal(name string, body []byte) []byte {
 	return s.aeads[0].Seal(nil, nil, body, []byte(name))
 }
@@ -95,12 +95,12 @@ func (s *Sealed) SetDocument(ctx context.Context, name string, body []byte) erro
 
 // A Swapper replaces a document if it is what it was.
 type Swapper interface {
-	// SwapDocument replaces the document whose text is old, and reports whether it did:
-	// not if it is another one by now, or gone.
+	// SwapDocument replaces the document if its content is old, and reports whether it
+	// did: not if it has changed or is gone.
 	SwapDocument(ctx context.Context, name string, old, body []byte) (swapped bool, err error)
 }
 
-// Rekeyed is what Rekey has done.
+// Rekeyed is the result of Rekey.
 type Rekeyed struct {
 	// Sealed are documents that are sealed with the first key now, Kept those that
 	// were already.
@@ -110,9 +110,9 @@ type Rekeyed struct {
 	Unopened []string `json:"unopened"`
 }
 
-// Rekey seals with the first key what others have sealed, while any number of
-// brokers read and write. Their first key has to be the same one, or documents that
-// they write meanwhile are not found here.
+// Rekey re-encrypts with the first key everything that other keys have encrypted, while
+// any number of brokers read and write. They must have the same first key, or Rekey
+// does not find the documents that they write meanwhile.
 func (s *Sealed) Rekey(ctx context.Context, in Swapper) (r Rekeyed, err error) {
 	list, err := s.ListDocuments(ctx, "")
 	for i := 0; i < len(list) && err == nil; i++ {

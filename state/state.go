@@ -1,13 +1,13 @@
-// Package state says what the broker keeps between requests, as contracts that
-// any number of implementations can satisfy: executions and their calls, events,
-// learned types, results, values, pins and documents.
+// Package state defines the contracts for what the broker keeps between requests, for
+// any number of implementations: executions and their calls, events, learned types,
+// results, values, pins and documents.
 //
 // [github.com/mcpbroker/mcpbroker/state/sqlite] and
 // [github.com/mcpbroker/mcpbroker/state/files] implement them for one machine,
-// [github.com/mcpbroker/mcpbroker/state/postgres] for any number.
-// A contract assumes neither one process nor a file: what it promises holds for
-// several brokers that share one state, and package statetest checks it. Only
-// the programs and the package broker choose an implementation.
+// [github.com/mcpbroker/mcpbroker/state/postgres] for any number. A contract assumes
+// neither one process nor a file: its promises hold for several brokers that share one
+// state, and package statetest checks them. Only the programs and the package broker
+// choose an implementation.
 package state
 
 import "errors"
@@ -24,8 +24,8 @@ var (
 // stdio, or a command.
 const Local = ""
 
-// A LimitError says which limit a client has reached, in words for the author
-// of the script that reached it.
+// A LimitError is a limit that a client has reached, in words for the author of the
+// script that reached it.
 type LimitError struct{ Text string }
 
 // Error returns the text.

@@ -84,8 +84,8 @@ func (t ToolStats) MarshalJSON() ([]byte, error) {
 
 // SkillUse counts what was done with a skill.
 type SkillUse struct {
-	// Activations, Reads and ToolCalls include those that failed, whose number is
-	// Errors.
+	// Activations, Reads and ToolCalls include failed ones; Errors is the number of
+	// these.
 	Activations int       `json:"activations"`
 	Reads       int       `json:"reads"`
 	ToolCalls   int       `json:"tool_calls"`

@@ -11,10 +11,9 @@ type Types interface {
 	Key(ctx context.Context, proposed []byte) ([]byte, error)
 	// All returns every row.
 	All(ctx context.Context) ([]TypeRow, error)
-	// Change calls f for each of tools with its row as it is now, which has
-	// Version 0 if there is none, and stores what f returns; nil leaves the row as
-	// it is. It is one transaction: an error of f undoes it. It returns the rows
-	// as they are stored.
+	// Change calls f for each of tools with its current row, which has Version 0 if it
+	// does not exist, and stores what f returns; nil leaves the row unchanged. It is
+	// one transaction: an error of f undoes it. It returns the stored rows.
 	Change(ctx context.Context, tools []ToolName, f func(TypeRow) ([]byte, error)) ([]TypeRow, error)
 	// Forget removes the rows of a server, or of one of its tools; empty names
 	// mean all.

@@ -20,20 +20,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A Hider puts references back in place of the values that a server was given:
-// those of its ${VAR} references, and what its configuration has as env and
-// headers without one. Servers repeat such values in what they write to stderr,
-// log and answer. A nil Hider hides nothing. It is safe for concurrent use.
+// A Hider replaces the secret values of a server by references: the values of its
+// ${VAR} references, and literal values in its env and headers. Servers repeat such
+// values in stderr, logs and answers. A nil Hider hides nothing. It is safe for
+// concurrent use.
 type Hider struct {
 	text *strings.Replacer
 	json *strings.Replacer // the same inside a JSON string
-	// secret is json for those values only that do not look public: what a name
-	// or a schema has of the others has to stay as it is.
+	// secret is json without values that look public, which must stay unchanged in
+	// names and schemas.
 	secret *strings.Replacer
 }
 
-// minHidden is the length from which a value is hidden: a shorter one would also
-// be hidden where it stands for itself.
+// minHidden is the smallest length of a hidden value: a shorter one may occur by
+// coincidence.
 const minHidden = 6
 
 // New returns a Hider of values, each with what is shown in its place; nil
@@ -70,8 +70,8 @@ func New(values map[string]string) *Hider {
 	return &Hider{strings.NewReplacer(text...), strings.NewReplacer(inJSON...), strings.NewReplacer(secret...)}
 }
 
-// forms are the ways in which a value may turn up: as it is, as part of a URL,
-// and line by line, as in a log.
+// forms returns the forms in which a value may occur: unchanged, as part of a URL, and
+// line by line, as in a log.
 func forms(value string) []string {
 	out := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 	if strings.ContainsAny(value, "\r\n") {
@@ -106,7 +106,7 @@ func spellings(escaped string) []string {
 	return slices.Compact(out)
 }
 
-// jsonEscaped is s as it is between the quotes of a JSON string.
+// jsonEscaped returns s in the form between the quotes of a JSON string.
 func jsonEscaped(s string) string {
 	quoted := gate.Compact(s)
 	return string(quoted[1 : len(quoted)-1])
@@ -176,7 +176,7 @@ func (h *Hider) InErr(err error) error {
 	return err
 }
 
-// hiddenError is an error whose text has been freed of resolved values.
+// hiddenError is an error with hidden values in its text.
 type hiddenError struct {
 	text string
 	err  error
@@ -185,8 +185,8 @@ type hiddenError struct {
 func (e *hiddenError) Error() string { return e.text }
 func (e *hiddenError) Unwrap() error { return e.err }
 
-// FailedResult hides the values in a result with isError, which is a message to
-// whoever called. What a tool returns otherwise is data, and stays as it came.
+// FailedResult hides the values in a result with isError, which is a message to the
+// caller. Other results are data and stay unchanged.
 func (h *Hider) FailedResult(raw json.RawMessage) json.RawMessage {
 	if h == nil || !bytes.Contains(raw, []byte(`"isError"`)) {
 		return raw
@@ -203,9 +203,9 @@ func (h *Hider) FailedResult(raw json.RawMessage) json.RawMessage {
 	return h.InJSON(raw)
 }
 
-// LooksPublic reports whether a value that is configured as it is, without a
-// reference, can be shown: a word, a small number, a path or a plain address
-// says more in a message than the name of its variable.
+// LooksPublic reports whether a literal value of the configuration can be shown: a
+// word, a small number, a path or a plain address is more useful in a message than the
+// name of its variable.
 func LooksPublic(name, value string) bool {
 	if launch.HoldsCredentials(strings.ReplaceAll(name, "-", "_"), value) || strings.EqualFold(name, "cookie") {
 		return false
@@ -220,8 +220,8 @@ func LooksPublic(name, value string) bool {
 		len(value) < 12 && !strings.ContainsFunc(value, func(r rune) bool { return !strings.ContainsRune("0123456789.:,", r) })
 }
 
-// SecretArg returns what is secret in the argument arg, which stands after
-// before, by the name of its flag or header; "" if nothing is.
+// SecretArg returns the secret part of the argument arg, which follows before, by the
+// name of its flag or header, or "".
 func SecretArg(before, arg string) string {
 	secret := func(name string) bool {
 		return len(name) < 40 && launch.HoldsCredentials(strings.ReplaceAll(name, "-", "_"), "")
@@ -245,8 +245,7 @@ func SecretArg(before, arg string) string {
 	return ""
 }
 
-// SecretsInURL returns the password and the values of a query whose names say
-// that they are secret.
+// SecretsInURL returns the password, and the query values with names of secrets.
 func SecretsInURL(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {

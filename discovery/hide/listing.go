@@ -8,9 +8,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// Listing hides the values in what a server says of itself and what it offers,
-// before that is kept or shown. What could not be used any more under another
-// name is left out, with a line that says so.
+// Listing hides the values in a server's description of itself and its offers, before
+// they are stored or shown. It omits offers that could not be used under another name,
+// with a note.
 func (h *Hider) Listing(l *discovery.Listing) {
 	if h == nil {
 		return

@@ -100,7 +100,7 @@ func npmHint(cause string) string {
 	return ""
 }
 
-// boxed returns the message of a report whose parts are drawn as a tree, as uv and pnpm
+// boxed returns the message of a report with parts drawn as a tree, as uv and pnpm
 // print it.
 func boxed(lines []string) string {
 	for i, line := range lines {

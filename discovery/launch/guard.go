@@ -14,12 +14,11 @@ const (
 	guardVerb = "of"
 )
 
-// A Guard is a process that outlives a killed broker. The kernel
-// kills the servers with their broker, but not what those have started: a
-// grandchild that takes no notice of a closed stdin would live until the next
-// broker finds it. The guard holds the other end of a socket, sees it close, and
-// kills what bears the broker's mark. It is this program once more, and runs from
-// the first server process on.
+// A Guard is a process that outlives a killed broker. The kernel kills the servers with
+// their broker, but not their children: a grandchild that ignores a closed stdin would
+// live until the next broker finds it. The guard sees its socket to the broker close,
+// and kills the processes with the broker's mark. It is another process of this
+// program, and runs from the first server process on.
 type Guard struct {
 	on  bool
 	log *slog.Logger
@@ -45,16 +44,15 @@ type guardProcess struct {
 	gone chan struct{} // closed when the guard has been reaped
 }
 
-// NewGuard returns the guard of the servers of one pool; its process starts with
-// the first of them. If on is false, or elsewhere than on Linux, there is none.
-// The main of this program must call GuardMain, before anything else, if IsGuard.
-// Close must be called after the servers have been stopped.
+// NewGuard returns the guard of the servers of one pool; its process starts with the
+// first of them. It returns nil if on is false, and outside Linux. The main function
+// must call GuardMain first if IsGuard. Call Close after the servers have been stopped.
 func NewGuard(on bool, log *slog.Logger) *Guard {
 	return &Guard{on: on && CanGuard && !IsGuard(), log: log}
 }
 
-// enter starts the guard for a server process, unless it runs. It takes the
-// milliseconds of a process start, so nobody should wait for it who need not.
+// enter starts the guard for a server process, unless it runs. It takes as many
+// milliseconds as a process start, so avoid waiting for it.
 func (g *Guard) enter() {
 	if !g.on {
 		return

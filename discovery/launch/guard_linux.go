@@ -25,9 +25,9 @@ const (
 	guardPause  = 50 * time.Millisecond
 )
 
-// startGuard starts a guard of this process: in a session of its own, so that
-// what ends the broker's does not end it, without a parent-death signal, and
-// with nothing open but the socket.
+// startGuard starts a guard of this process: in its own session, so that it survives
+// the end of the broker's, without a parent-death signal, and with only the socket
+// open.
 func startGuard() (*guardProcess, error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -78,12 +78,12 @@ func IsGuard() bool {
 	return len(os.Args) == 3 && os.Args[0] == guardName && os.Args[1] == guardVerb
 }
 
-// GuardMain waits for the end of the process that started this one, then kills
-// what the servers of that process have left running, and returns. It kills
-// nothing as long as that process lives, and nothing of any other.
+// GuardMain waits for the end of its parent process, then kills what the servers of the
+// parent have left running, and returns. It kills no processes of a living parent or of
+// others.
 func GuardMain() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	debug.FreeOSMemory()                  // what the start of the program has used
+	debug.FreeOSMemory()                  // memory of the program's start
 	_, _ = os.Stdin.Read(make([]byte, 1)) // nothing is ever sent: it ends with the broker
 	if waitForOwner(os.Args[2], ownerPatience) {
 		killLeftBy(os.Args[2])

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// StartHint says what to do about a command that does not start.
+// StartHint returns the advice for a command that does not start.
 func StartHint(command string, err error) string {
 	if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Sprintf("check that %s may be executed", command)
@@ -55,8 +55,8 @@ var (
 	inQuotes  = strings.NewReplacer("${", "${", `\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
 )
 
-// DamageHint is what to do if a server has failed because its installation by npx
-// is not whole, as its stderr shows; "" if that is not the trouble.
+// DamageHint returns the advice for a server that has failed because its installation
+// by npx is incomplete, according to its stderr, or "".
 func DamageHint(stderr []string) string {
 	dir := damagedInstall(stderr)
 	if dir == "" {

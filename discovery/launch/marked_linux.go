@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// killMarked kills the processes of this user whose environment holds mark:
-// those that a server started in a session of their own. It looks again until it
-// finds none, since they may be forking.
+// killMarked kills the processes of this user with mark in their environment: those
+// that a server started in another session. It repeats until it finds none, since they
+// may fork.
 func killMarked(mark string) {
 	for range 5 {
 		pids := markedProcesses(func(m string) bool { return m == mark })
@@ -24,7 +24,7 @@ func killMarked(mark string) {
 	}
 }
 
-// KillOrphans kills what brokers that no longer exist have left running.
+// KillOrphans kills the remaining processes of brokers that no longer exist.
 func KillOrphans() {
 	for _, pid := range markedProcesses(ownerGone) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -37,7 +37,7 @@ func Marked(mark string) []int {
 	return markedProcesses(func(m string) bool { return m == mark || strings.HasPrefix(m, mark+".") })
 }
 
-// markedProcesses returns the living processes of this user whose mark is wanted.
+// markedProcesses returns the living processes of this user with a wanted mark.
 func markedProcesses(wanted func(mark string) bool) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // no error: the pattern is right
 	for _, path := range paths {

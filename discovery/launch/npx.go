@@ -20,8 +20,8 @@ const (
 	writeAge = time.Minute
 )
 
-// A HalfInstall is a package in npx's cache whose installation was cut short, or
-// is going on. npx takes such a folder for whole, and the server never starts.
+// A HalfInstall is a package in npx's cache with an interrupted or running
+// installation. npx treats such a folder as complete, and the server never starts.
 type HalfInstall struct {
 	Dir     string // the folder in _npx
 	Package string // what is installed, if that is known
@@ -63,8 +63,8 @@ func isHalf(dir string) bool {
 	return os.IsNotExist(err)
 }
 
-// WholeInstall reports whether a folder of npx's cache holds a whole installation
-// that nobody changes.
+// WholeInstall reports whether a folder of npx's cache contains a complete installation
+// that is not being changed.
 func WholeInstall(dir string) bool {
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err != nil {
 		return false
@@ -101,7 +101,7 @@ func packageOf(dir string) string {
 // globQuote makes path match itself only.
 func globQuote(path string) string {
 	if runtime.GOOS == "windows" {
-		return path // there is no quoting there
+		return path // quoting is not supported there
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

@@ -32,8 +32,8 @@ type Process struct {
 	stop       func()
 }
 
-// Start starts a server in a process group of its own. Its stderr goes to the
-// ring. Stop must be called.
+// Start starts a server in its own process group. Its stderr goes to the ring. Stop
+// must be called.
 func Start(c Command, stderr *lines.Ring, g *Guard) (*Process, error) {
 	path, err := c.find()
 	if err != nil {
@@ -96,7 +96,8 @@ func (p *Process) end(stderr io.Closer) {
 	_ = spawn.KillTree(p.cmd.Process) // gone already: nothing to do
 	killMarked(p.mark)
 	<-p.exited
-	// Whoever still holds the other ends has left the tree; don't wait for it.
+	// A process that still has the other ends open has left the tree; don't wait for
+	// it.
 	select {
 	case <-p.stderrDone:
 	case <-time.After(drainGrace):
@@ -135,8 +136,8 @@ func (p *Process) Mark() string { return p.mark }
 // after another one. Stop may be called more than once.
 func (p *Process) Stop() { p.stop() }
 
-// Ended says how the process ended, when it has closed its pipes: it does that an
-// instant before it can be reaped. It reports false if it lives on.
+// Ended returns how the process ended, once it has closed its pipes, an instant before
+// it can be reaped. It returns false if the process continues.
 func (p *Process) Ended() (status string, ended bool) {
 	select {
 	case <-p.exited:

@@ -61,7 +61,7 @@ func Gather[From any, To any](list iter.Seq2[From, error], made func(From) (to T
 	return all, nil
 }
 
-// plainName reports whether a name or URI can be shown and repeated as it is.
+// plainName reports whether a name or URI can be shown and repeated unchanged.
 func plainName(name string, limit int) bool {
 	return name != "" && len(name) <= limit && !gate.Hides(name) && !strings.ContainsAny(name, "\r\n\t")
 }

@@ -25,7 +25,7 @@ const (
 	maxURI = 2000
 )
 
-// AnyObject is the schema of a tool that has none of use.
+// AnyObject is the schema of a tool without a usable one.
 var AnyObject = json.RawMessage(`{"type":"object"}`)
 
 // Split splits the result of tools/list.
@@ -201,8 +201,8 @@ type Pager struct {
 
 var errEndless = errors.New("tools/list does not end")
 
-// Next reports whether the page at cursor is to be fetched; an error says why
-// the pages before it are all that is taken.
+// Next reports whether to fetch the page at cursor. An error is the reason the list
+// ends with the earlier pages.
 func (p *Pager) Next(cursor string, tools int) (bool, error) {
 	p.pages++
 	switch {

@@ -1,8 +1,7 @@
-// Package packages installs the packages of servers that npx and uvx would run,
-// so that they start without them: as one process instead of three, and from a
-// folder that is whole whenever an installation was cut short.
+// Package packages installs the packages of servers that npx and uvx would run, so that
+// they start without these: as one process instead of three, and never from an
+// incomplete installation.
 //
-// A package is installed into a temporary folder, which is renamed when it is
-// whole. Parse says which commands are plain enough for that; all others run as
-// they are written.
+// A package is installed into a temporary folder, which is then renamed. Parse decides
+// which commands are plain enough for that; all others run unchanged.
 package packages

@@ -41,7 +41,7 @@ func (f *RunnerFolder) Close() {
 }
 
 const (
-	// folderVariable contains the working folder of a server whose package runner
+	// folderVariable contains the working folder of a server with a package runner that
 	// starts elsewhere.
 	folderVariable = "MCPBROKER_FOLDER"
 	// shellVariable contains the shell with which npm is configured to start programs.

@@ -11,9 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 )
 
-// memoryPackage keeps its data beside its program unless memoryVariable says where:
-// a new version would begin with none, and who repairs an installation would
-// delete it.
+// memoryPackage stores its data beside its program unless memoryVariable is set: a new
+// version would start without data, and a repaired installation would lose it.
 const (
 	memoryPackage  = "@modelcontextprotocol/server-memory"
 	memoryVariable = "MEMORY_FILE_PATH"

@@ -126,7 +126,7 @@ func (m manifest) program(spec Spec) (name, file string, err error) {
 	if json.Unmarshal(m.Bin, &one) == nil {
 		programs[unscoped] = one
 	} else {
-		_ = json.Unmarshal(m.Bin, &programs) // what is no map has no programs
+		_ = json.Unmarshal(m.Bin, &programs) // another form has no programs
 	}
 	files := make(map[string]bool)
 	for _, f := range programs {

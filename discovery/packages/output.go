@@ -42,8 +42,8 @@ func (e *CommandError) Error() string {
 // Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// output runs a command with the environment of c in dir, and ends it with ctx and
-// all that it has started. The error says what it wrote to stderr.
+// output runs a command with the environment of c in dir, and ends it and its
+// descendants when ctx is done. The error contains its stderr.
 func output(ctx context.Context, c launch.Command, dir string, command []string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, c.Env, time.Second

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// ErrNotPlain means that a command runs as it is written.
+// ErrNotPlain means that a command runs unchanged.
 var ErrNotPlain = errors.New("runs as it is written")
 
 func notPlain(format string, args ...any) error {
@@ -48,7 +48,8 @@ var (
 // maxName bounds a name, which becomes the name of a folder.
 const maxName = 150
 
-// Parse reads a command. An error says why it is not plain: it is ErrNotPlain.
+// Parse parses a command. It returns ErrNotPlain, with the reason, for a command that
+// is not plain.
 func Parse(program string, args []string) (Spec, error) {
 	name := strings.ToLower(filepath.Base(program))
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".cmd"), ".exe")

@@ -31,7 +31,7 @@ const (
 	// idleDelay is how long after a start that and the like begins: a start needs the
 	// processor.
 	idleDelay = 5 * time.Second
-	// keepUnused is how long a version is kept that nobody starts.
+	// keepUnused is the time for which an unused version is kept.
 	keepUnused = 30 * 24 * time.Hour
 )
 
@@ -41,7 +41,7 @@ type Store struct {
 	dir    string
 	log    *slog.Logger
 	places chan struct{} // an installation takes one
-	idle   chan struct{} // what nobody waits for takes the one
+	idle   chan struct{} // slot of background work
 	delay  time.Duration // before that
 
 	ctx    context.Context // done when the store is closed
@@ -67,8 +67,8 @@ type failure struct {
 	at  time.Time
 }
 
-// Open returns the store in the state directory dir, whose folders are made when
-// something is installed. A nil log discards.
+// Open returns the store in the state directory dir, with folders that are created by
+// the first installation. A nil log discards.
 func Open(dir string, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -104,7 +104,7 @@ func (s *Store) run(f func()) bool {
 
 // A manager installs packages of one registry.
 type manager interface {
-	// platform is what a folder has to be made for.
+	// platform returns a name for the platform, to which a folder is specific.
 	platform(ctx context.Context) (string, error)
 	// install installs a version, "" for the newest, in dir, which is empty.
 	install(ctx context.Context, dir, version string) error
@@ -116,8 +116,7 @@ type manager interface {
 	newest(ctx context.Context, known string) (version, skipped string, err error)
 	// command starts the program in dir; an error means that it is not whole.
 	command(dir string) (launch.Command, error)
-	// elsewhere is the folder of a whole installation of somebody else, "" if there
-	// is none.
+	// elsewhere returns the folder of another complete installation, or "".
 	elsewhere(ctx context.Context) string
 }
 
@@ -129,10 +128,9 @@ type request struct {
 	root     string // where packages of its kind are
 }
 
-// Command is c without its package runner. It installs the package if that is
-// missing, and waits for that, but for a package that npx has whole: that runs
-// from there until it is installed. An error says why the command is c, more or less
-// as it is written: ErrNotPlain, or what failed.
+// Command returns c without its package runner. It installs a missing package and waits
+// for that, unless npx has a complete installation, which is used until then. An error
+// is the reason c runs more or less unchanged: ErrNotPlain, or a failure.
 func (s *Store) Command(ctx context.Context, c launch.Command) (launch.Command, error) {
 	return s.ReviewedCommand(ctx, c, "", func(context.Context, Update) error { return nil })
 }
@@ -179,8 +177,8 @@ func (s *Store) ReviewedCommand(ctx context.Context, c launch.Command, server st
 	return c, fmt.Errorf("install %s: it was removed at once", r.asked(version))
 }
 
-// Package is the package that c asks for, with the version that a start uses if
-// that is known. An error says why c runs as it is written.
+// Package returns the package that c asks for, with the version that a start uses, if
+// known. An error is the reason c runs unchanged.
 func (s *Store) Package(ctx context.Context, c launch.Command) (string, error) {
 	spec, err := Parse(c.Program, c.Args)
 	if err == nil {
@@ -293,14 +291,14 @@ func (s *Store) install(r request, version string) error {
 func (s *Store) stage(ctx context.Context, r request, version string) (string, error) {
 	left, _ := filepath.Glob(filepath.Join(globQuote(r.root), "."+globQuote(r.folder())+"@*.tmp")) // no error: the pattern is right
 	for _, dir := range left {
-		_ = os.RemoveAll(dir) // of a process that was killed; in the way of nobody
+		_ = os.RemoveAll(dir) // left by a killed process; harmless
 	}
 	tmp, err := os.MkdirTemp(r.root, "."+r.folder()+"@*.tmp")
 	if err != nil {
 		return "", err
 	}
 	defer func() {
-		if ctx.Err() == nil { // else there is no time for it, and the next one does it
+		if ctx.Err() == nil { // otherwise out of time; the next one does it
 			_ = os.RemoveAll(tmp) // nothing is there after the rename
 		}
 	}()
@@ -349,7 +347,7 @@ func syncDir(dir string) {
 	}
 }
 
-// prune removes what nobody has started for long.
+// prune removes versions that have not been started for a long time.
 func (s *Store) prune(root string) {
 	entries, _ := os.ReadDir(root) // made by install
 	for _, e := range entries {
@@ -358,7 +356,7 @@ func (s *Store) prune(root string) {
 			continue
 		}
 		trash := filepath.Join(root, "."+e.Name()+".tmp")
-		if os.Rename(filepath.Join(root, e.Name()), trash) == nil { // in one step: nobody finds half of it
+		if os.Rename(filepath.Join(root, e.Name()), trash) == nil { // in one step, so that it is never incomplete
 			_ = os.RemoveAll(trash)
 			s.log.Info("removed an unused package", "folder", e.Name())
 		}

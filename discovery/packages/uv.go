@@ -13,8 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// uv installs packages as uvx does, each in an environment of its own that can be
-// renamed.
+// uv installs packages like uvx, each in its own environment, which can be renamed.
 type uv struct {
 	spec Spec
 	c    launch.Command

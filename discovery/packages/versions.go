@@ -19,8 +19,8 @@ type known struct {
 	Held    *Held     `json:"held,omitempty"`
 }
 
-// Version is the version that a start uses: the one that spec names, or the last
-// known one; "" if there is none yet.
+// Version returns the version that a start uses: the one in spec, or the last known
+// one, or "".
 func (s *Store) Version(spec Spec) string {
 	if spec.Exact() {
 		return spec.Version
@@ -79,8 +79,8 @@ func (s *Store) checkLater(r request) {
 	s.later("look for a newer version", r, func() error { return s.check(r) })
 }
 
-// later does something about a package that nobody waits for: in the background,
-// a while after the start, one after the other, and not twice at a time.
+// later runs f for a package in the background, some time after the start, one at a
+// time, and once for each package.
 func (s *Store) later(what string, r request, f func() error) {
 	key := what + r.root + r.asked(r.Version)
 	s.mu.Lock()
@@ -119,7 +119,7 @@ func (s *Store) whenIdle(f func() error) error {
 // globQuote makes text match itself only in a pattern of filepath.Glob.
 func globQuote(text string) string {
 	if filepath.Separator == '\\' {
-		return text // there is no quoting there
+		return text // quoting is not supported there
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }

@@ -1,5 +1,6 @@
-// Package questions judges what a server asks of a client while a call of its tool runs, and writes it for those who answer: whether the client can be asked that, and in whose
-// name. To ask is not its business.
+// Package questions checks the questions of a server to a client during a call of its
+// tool, and prepares them for people: whether the client can be asked, and on whose
+// behalf. It does not ask them.
 package questions
 
 //lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
@@ -113,7 +114,7 @@ func IsPage(q *mcp.ElicitParams) bool {
 	return q.Mode == "url" || (q.Mode == "" && (q.URL != "" || q.ElicitationID != ""))
 }
 
-// Describe says what q asks for.
+// Describe describes the subject of q.
 func Describe(q mcp.InputRequest) string {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -145,11 +146,10 @@ func Fits(q mcp.InputRequest, answer mcp.InputResponse) bool {
 	return false
 }
 
-// Labelled is q as people may see it: who asks is in front, since to the client
-// all of it comes from the broker, and nothing invisible is in it. The first line
-// of a form or page says which server asks, and of whom the page is. What the
-// server says is quoted below it, and each text of its form is one line, so that
-// it cannot speak for another.
+// Labelled returns q for people, with its sender, since the client receives all
+// questions from the broker, and without invisible characters. The first line of a form
+// or page names the server, and the host of the page. The server's text is quoted below
+// it, and each text of its form is one line, so that it cannot imitate another sender.
 func Labelled(server string, q mcp.InputRequest) mcp.InputRequest {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -185,8 +185,8 @@ const (
 	maxFormBytes     = 32 << 10
 )
 
-// Unshowable says why nobody can be asked q, "" if somebody can: it is too long,
-// or what is filled in would not come back under the same names.
+// Unshowable returns the reason q cannot be shown, or "": it is too long, or the
+// answers would not have the same names.
 func Unshowable(q mcp.InputRequest) string {
 	_, bytes, err := gate.Message(q, nil)
 	switch {

@@ -15,7 +15,7 @@ import (
 // A Kind is who shares one running instance of a server.
 type Kind string
 
-// Who may share an instance. The one that lists the tools is there in any case.
+// Clients that may share an instance. An additional instance always lists the tools.
 const (
 	Shared     Kind = "shared"  // everybody
 	PerClient  Kind = "client"  // the calls of one conversation
@@ -117,15 +117,15 @@ func installed(file string) string {
 }
 
 var (
-	// stateWords are words in the names of tools that act on what an earlier call
-	// has opened, and stateVerbs first words of those that open or choose it.
+	// stateWords are words in the names of tools that act on state from an earlier
+	// call, and stateVerbs first words of tools that create or select it.
 	stateWords = []string{"session", "navigate", "click", "snapshot", "attach", "step", "breakpoint", "rollback"}
 	stateVerbs = []string{"set", "select", "switch", "begin", "activate", "use"}
 	nameWords  = lazyregexp.New(`[A-Z]?[a-z]+|[A-Z]+`)
 )
 
-// KeepsState reports whether the name of a tool says that calls follow on each
-// other.
+// KeepsState reports whether the name of a tool suggests that its calls depend on
+// earlier ones.
 func KeepsState(t discovery.ListedTool) bool {
 	if t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly {
 		return false

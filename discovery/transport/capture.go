@@ -40,8 +40,7 @@ func NewCapture(standIn func(result json.RawMessage) (shown json.RawMessage, kee
 
 type captureKey struct{}
 
-// WithCapture returns a context with which one request is sent whose result c
-// receives.
+// WithCapture returns a context for one request, with c as the receiver of its result.
 func WithCapture(ctx context.Context, c *Capture) context.Context {
 	return context.WithValue(ctx, captureKey{}, c)
 }
@@ -293,7 +292,7 @@ func (t *tee) refusedRequest(err error) (id jsonrpc.ID) {
 	return id
 }
 
-// Release forgets a capture whose request was given up.
+// Release forgets a capture after its request was given up.
 func (c *Capture) Release() {
 	if c.tee == nil {
 		return
@@ -305,8 +304,8 @@ func (c *Capture) Release() {
 	}
 }
 
-// A teeConn puts a tee on a connection whose concrete type does not matter to
-// the SDK, which is so for SSE.
+// A teeConn puts a tee on a connection of any type that the SDK does not inspect, such
+// as that of SSE.
 type teeConn struct {
 	mcp.Connection
 	tee *tee

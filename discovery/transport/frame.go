@@ -48,7 +48,7 @@ func decodeMessage(object []byte) jsonrpc.Message {
 	return resp
 }
 
-// decodeID decodes the id of a message, which has none if raw is nil.
+// decodeID decodes the id of a message. It returns false if raw is nil.
 func decodeID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
 	var value any
 	if raw != nil && json.Unmarshal(raw, &value) != nil {
@@ -65,8 +65,8 @@ func fractional(id json.RawMessage) bool {
 	return err == nil && f != math.Trunc(f)
 }
 
-// decodeError decodes the error member of a response; one that is not shaped
-// as the protocol has it is kept as the message.
+// decodeError decodes the error member of a response; a value of another form becomes
+// the message.
 func decodeError(raw json.RawMessage) error {
 	var e struct {
 		Code    json.Number     `json:"code"`
@@ -87,8 +87,8 @@ func decodeError(raw json.RawMessage) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}
 }
 
-// An envelope is the outermost members of a message; nil where there is none.
-// A null error or result beside the other one counts as none.
+// An envelope is the outermost members of a message, or nil for missing ones. A null
+// error or result beside the other one counts as missing.
 type envelope struct {
 	version, id, method, params, result, err json.RawMessage
 }
@@ -162,8 +162,8 @@ func scanEnvelope(object []byte) envelope {
 	return e
 }
 
-// EachMember calls f with the members of a valid JSON object, whose values
-// share memory with it. Any other JSON has none.
+// EachMember calls f with the members of a valid JSON object. The values share memory
+// with it. Other JSON has no members.
 func EachMember(object []byte, f func(key string, value json.RawMessage)) {
 	i := skipSpace(object, 0)
 	if i >= len(object) || object[i] != '{' {

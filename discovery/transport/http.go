@@ -44,7 +44,7 @@ type HTTPOptions struct {
 	SSE bool
 	// Headers are sent with each request.
 	Headers map[string]string
-	// Auth signs requests; nil for none.
+	// Auth signs requests; it may be nil.
 	Auth auth.OAuthHandler
 	// StartTimeout is how long the server may take to start.
 	StartTimeout time.Duration

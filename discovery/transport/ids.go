@@ -106,7 +106,7 @@ func MarkIDs(message []byte) []byte {
 	return convertIDs(message, e, marked)
 }
 
-// convertIDs converts the id and the tokens of a message, whose members are e.
+// convertIDs converts the id and the tokens of a message with the members e.
 func convertIDs(message []byte, e envelope, convert func(json.RawMessage) (json.RawMessage, bool)) []byte {
 	id, odd := convert(e.id)
 	params, changed := convertParams(e.method, e.params, convert)

@@ -143,7 +143,7 @@ func (l *Lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// SessionID returns "": there are no session ids on stdio.
+// SessionID returns "": stdio has no session ids.
 func (l *Lines) SessionID() string { return "" }
 
 // Close makes Read return io.EOF. The reader that From has stays open.

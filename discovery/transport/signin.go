@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A SignInNeeded is an error of an OAuth handler after which only a person can
-// go on. Handlers return it, as it is or wrapped, from both their methods.
+// A SignInNeeded is an error of an OAuth handler that only a person can resolve.
+// Handlers return it, possibly wrapped, from both their methods.
 type SignInNeeded interface {
 	error
 	// SignInHint is the command that signs in.

@@ -35,10 +35,10 @@ type StdioOptions struct {
 	MaxBytes int
 }
 
-// A Stdio speaks newline-delimited JSON-RPC with a server over a pair of pipes.
-// Unlike the SDK's own connection it survives lines that are not messages, allows
-// bigger ones, never lets a write to a server that does not read outlive its
-// context, and answers the probe itself when the server stays silent.
+// A Stdio speaks newline-delimited JSON-RPC with a server over a pair of pipes. Unlike
+// the SDK's own connection it survives invalid lines, allows larger ones, ends a write
+// to a server that does not read with its context, and answers the probe itself if the
+// server stays silent.
 type Stdio struct {
 	*Lines
 	r   io.ReadCloser

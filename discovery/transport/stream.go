@@ -27,7 +27,8 @@ const (
 // the SDK can read. The SDK ends its connection, with all calls on it, if a stream has
 // other data or ends too often. So streams of Streamable HTTP are reopened here: the
 // stream of a call if its events have ids, and the optional stream of a session until
-// the session ends. A call whose stream ends without an answer gets an error.
+// the session ends. If the stream of a call ends without an answer, the call gets an
+// error.
 type stream struct {
 	r       *HTTP
 	ctx     context.Context
@@ -250,8 +251,8 @@ func (e *StatusError) transient() bool {
 }
 
 // A sseFilter is the stream of the 2024-11-05 transport for the SDK: the address for
-// messages first, then messages that the SDK can read. A call whose answer cannot be
-// read gets an error.
+// messages first, then messages that the SDK can read. A call with an unreadable answer
+// gets an error.
 type sseFilter struct {
 	events  *eventReader
 	tee     *tee

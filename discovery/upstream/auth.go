@@ -10,9 +10,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
-// oauth returns the handler for requests to t, nil for none: no sign-in where
-// the configuration has its own Authorization. The handler is kept for as long
-// as the address is the same, since it remembers which tokens were refused.
+// oauth returns the handler for requests to t, or nil if the configuration has its own
+// Authorization. It returns the same handler while the address stays the same, since
+// the handler remembers refused tokens.
 func (d *dialer) oauth(t *target) (auth.OAuthHandler, error) {
 	if d.opts.OAuth == nil {
 		return nil, nil
@@ -44,8 +44,8 @@ func signInError(r *transport.HTTP, err error) error {
 // authHint is what to do about a *transport.AuthError.
 const authHint = "try again later; broker auth status says how the sign-in stands"
 
-// failure says what err makes of a server: its state, what to do, and whether
-// an OAuth handler was at work, which knows by itself when to ask again.
+// failure returns the state of a server after err, the advice, and whether an OAuth
+// handler reported err, which decides itself when to ask again.
 func failure(err error) (state State, hint string, handled bool, cause error) {
 	if e, ok := errors.AsType[*dialError](err); ok {
 		state = StateFailed

@@ -36,7 +36,7 @@ func captureList() *transport.Capture {
 	return c
 }
 
-// captureError captures the error of a request whose result the SDK decodes.
+// captureError captures the error of a request with a result that the SDK decodes.
 func captureError() *transport.Capture {
 	return transport.NewCapture(func(result json.RawMessage) (json.RawMessage, bool) { return result, false })
 }
@@ -80,9 +80,9 @@ func asksForInput(result json.RawMessage) bool {
 	return asks
 }
 
-// listForSDK is the stand-in for a page of tools. The SDK needs to know those
-// tools whose schema asks for arguments to be mirrored in HTTP headers; it gets
-// their names and schemas, so that nothing else in them can fail the page.
+// listForSDK returns a substitute for a page of tools. The SDK needs the tools whose
+// schemas mirror arguments in HTTP headers; it gets their names and schemas, so that
+// nothing else in them can fail the page.
 func listForSDK(page json.RawMessage) json.RawMessage {
 	if !bytes.Contains(page, []byte(`"x-mcp-header"`)) {
 		return json.RawMessage(standInList)

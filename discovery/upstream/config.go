@@ -41,7 +41,7 @@ type Config struct {
 	// Scope tells apart what is kept of servers of one name that stand in different
 	// files; empty for those of the user's own config.
 	Scope string
-	// Description is shown instead of what the server says of itself.
+	// Description replaces the server's description of itself.
 	Description string
 
 	// Command and Args start a server that speaks MCP on stdin and stdout.
@@ -66,7 +66,7 @@ type Config struct {
 	Headers map[string]string
 	// OAuth is for Options.OAuth; nothing else looks at it.
 	OAuth OAuthClient
-	// Credentials says whose credentials calls of the server are made with.
+	// Credentials selects the credentials for calls of the server.
 	Credentials Credentials
 	// Type is "stdio", "http" (Streamable HTTP) or "sse". Empty means stdio for
 	// a Command; for a URL, Streamable HTTP and then SSE if the server answers
@@ -144,9 +144,9 @@ type Options struct {
 	// wait for it. Nil does always.
 	Listings Listings
 	Lists    func() bool
-	// PackageDir is where packages are installed that a Command would run with npx
-	// or uvx, so that it is run without these; several pools may share it. Empty
-	// leaves every Command as it is written.
+	// PackageDir is the folder for packages that a Command would run with npx or uvx,
+	// so that it runs without these; several pools may share it. If empty, every
+	// Command runs unchanged.
 	PackageDir string
 	// KeepPackages starts the installed versions of packages and does not look for
 	// newer ones.
@@ -155,27 +155,27 @@ type Options struct {
 	// version of a server's package. If the result is not empty, the version is not
 	// used until a person accepts it. Nil accepts every version.
 	Review func(discovery.Listing) []discovery.Held
-	// Expand resolves the ${VAR} references in a configured value; nil leaves
-	// values as they are. It must be safe for concurrent use.
+	// Expand resolves the ${VAR} references in a configured value; nil leaves values
+	// unchanged. It must be safe for concurrent use.
 	Expand func(string) (string, error)
 	// Environ returns the environment from which servers inherit a few variables, such
 	// as PATH; nil means os.Environ. It must be safe for concurrent use.
 	Environ func() []string
-	// Folder is what ${workspaceFolder} stands for in a server that is nobody's
-	// instance, such as the one that lists the tools; while it is empty, such servers
-	// cannot be started. Nil is always empty. It must be safe for concurrent use.
+	// Folder returns the value of ${workspaceFolder} for instances without a client,
+	// such as the one that lists the tools; while it is empty, such instances cannot be
+	// started. Nil means always empty. It must be safe for concurrent use.
 	Folder func() string
-	// OAuth returns what signs the requests to a remote server at url, with
-	// every reference resolved; a nil handler signs none. It is called once for
-	// each address that a server has, and not for servers whose Headers have an
-	// Authorization. The handler must be safe for concurrent use. Nil means that
-	// no server is signed in to.
+	// OAuth returns the handler that signs the requests to a remote server at url, with
+	// every reference resolved; a nil handler signs none. It is called once for each
+	// address of a server, and not for servers with an Authorization header. The
+	// handler must be safe for concurrent use. If OAuth is nil, no server is signed in
+	// to.
 	OAuth func(server Config, url string) (auth.OAuthHandler, error)
 	// People is how servers are reached on behalf of people; nil means that those with
 	// their own Credentials cannot be called.
 	People People
-	// PersonalProcesses is how many processes run for people, of all servers together;
-	// zero means 128. One that nobody uses makes room for another.
+	// PersonalProcesses bounds the processes that run for people, of all servers
+	// together; zero means 128. An unused process makes room for another.
 	PersonalProcesses int
 	// OnListing is called, by one goroutine at a time, when the tools of a server
 	// are known for the first time, also from the cache inside NewPool, and when
@@ -184,17 +184,16 @@ type Options struct {
 	// OnEnd is called when a connection to a server has ended, with how long it was
 	// there; cause is nil if this side ended it.
 	OnEnd func(server, transport string, lasted time.Duration, cause error)
-	// Base is a pool whose servers this one uses in the place of its own, where they
-	// are configured the same; Apart reports those that it has of its own still, such
-	// as one whose references have other values here. Base must be closed after this
-	// pool. Nil is none, and a nil Apart reports none.
+	// Base is a pool whose servers this one uses in place of its own, if they have the
+	// same configuration; Apart reports exceptions, such as a server with references
+	// that have other values here. Close this pool before Base. Both may be nil.
 	Base  *Pool
 	Apart func(Config) bool
 	// Capabilities are what servers may ask of the clients that call them. Some list more tools then, so pools that share a CacheDir should
 	// have the same.
 	Capabilities questions.Capabilities
-	// Guard keeps, on Linux, a small process beside the servers, which kills what
-	// they have left running when this process was killed: see launch.NewGuard.
+	// Guard runs, on Linux, a small process that kills the remaining processes of
+	// servers after this process was killed: see launch.NewGuard.
 	Guard bool
 	// Implementation is how the broker names itself to servers; nil means
 	// "mcpbroker".
@@ -253,8 +252,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// kind is the configured transport: "stdio", "http", "sse", or "" for a remote
-// server whose transport has to be found out.
+// kind is the configured transport: "stdio", "http", "sse", or "" for a remote server
+// with an unknown transport.
 func (c Config) kind() string {
 	switch {
 	case c.Type != "":

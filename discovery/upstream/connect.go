@@ -44,7 +44,7 @@ type dialer struct {
 	runners  *packages.RunnerFolder
 	stderr   *lines.Ring
 	dropped  *lines.Ring
-	changed  func(*session) // the server says that its tools changed
+	changed  func(*session) // called when the server says that its tools changed
 	asked    func(*session) // the server asked a client something
 
 	era       era
@@ -262,8 +262,8 @@ func (d *dialer) openWithin(ctx context.Context, limit time.Duration, t *target,
 	return s, conn, err
 }
 
-// openStdio makes one attempt with a process of its own. conn is nil if that
-// did not start.
+// openStdio makes one attempt with its own process. conn is nil if the process did not
+// start.
 func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *transport.Stdio, error) {
 	s := newSession(t.hide)
 	s.transport = "stdio"
@@ -284,7 +284,7 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		}
 		s.proc = proc
 		probe := min(maxProbeWait, d.limit/8)
-		if e == eraModern { // it answers as soon as it is up, and takes no initialize behind the probe
+		if e == eraModern { // it answers once it is running, and accepts no initialize after the probe
 			probe = d.limit / 2
 		}
 		conn = transport.NewStdio(proc.Stdout, proc.Stdin, transport.StdioOptions{
@@ -333,7 +333,7 @@ func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era
 	return nil
 }
 
-// died says how the process ended if that is why err came about.
+// died adds how the process ended to err, if that is the cause.
 func (d *dialer) died(err error, p *launch.Process) error {
 	if p == nil {
 		return err
@@ -455,8 +455,8 @@ func (e *httpStatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answered HTTP %d %s", e.status, http.StatusText(e.status)))
 }
 
-// withStatus says what the server answered, since the SDK keeps only the text
-// of the status, and marks what needs a sign-in.
+// withStatus adds the server's answer to err, since the SDK keeps only the text of the
+// status, and marks errors that need a sign-in.
 func withStatus(status int, err error) error {
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok && status != http.StatusUnauthorized && status < 400 {
 		return err

@@ -20,7 +20,7 @@ var ErrUnknownServer = errors.New("no such server is configured")
 // as ${VAR}, has no value: to try again does not help.
 type ReferenceError struct{ Err error }
 
-// Error says which reference it is, and no value.
+// Error names the reference but not its value.
 func (e *ReferenceError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.

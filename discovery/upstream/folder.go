@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// folderRef is what stands for the folder of the project, or for its name; with one
-// more "$" before it, it is plain text.
+// folderRef matches the references to the folder of the project or its name; after
+// another "$" they are plain text.
 var folderRef = lazyregexp.New(`\$?\$\{workspaceFolder(?:Basename)?\}`)
 
 // errNoFolder is why a server cannot be started that is for a project.
@@ -32,7 +32,7 @@ func (c Config) usesFolder() bool {
 	return uses
 }
 
-// inFolder is c with a folder in the place of what stands for it.
+// inFolder returns c with references to the folder replaced.
 func (c Config) inFolder(folder string) Config {
 	plain := strings.NewReplacer("${", "$${")
 	return c.eachText(func(text string) string {

@@ -23,8 +23,8 @@ const installTurn = 30 * time.Second
 // and processor until none is ready in time.
 func maxInstalls() int { return min(max(2, runtime.GOMAXPROCS(0)), 8) }
 
-// turns are places for servers. Who waits for one gets it in the order that was
-// last preferred, and those that nobody has named in the order of their coming.
+// turns are slots for servers. Servers get them in the order that was last preferred,
+// and the others in the order of their arrival.
 type turns struct {
 	mu      sync.Mutex
 	free    int

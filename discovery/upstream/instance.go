@@ -12,10 +12,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 )
 
-// A Conversation is one client's use of the broker, from when it connects until
-// it is gone. A server that is not Shared has an instance of its own for it.
+// A Conversation is one client's use of the broker, from its connection to its end. It
+// has its own instance of a server that is not Shared.
 type Conversation struct {
-	// ID differs from that of every other conversation of its owner.
+	// ID differs from the IDs of all other conversations of its owner.
 	ID string
 	// Owner is the person or program that the client acts for; empty for the user of
 	// the broker. Two owners never share an instance, unless the server is shared by
@@ -42,11 +42,11 @@ func conversationOf(ctx context.Context) *Conversation {
 	return c
 }
 
-// maxInstances is how many instances a server has beside the shared one. One that
-// nobody uses makes room for another.
+// maxInstances bounds the instances of a server besides the shared one. An unused
+// instance makes room for another.
 const maxInstances = 32
 
-// instances are those of one server beside the shared one, by whose they are.
+// instances are the instances of one server besides the shared one, by key.
 type instances struct {
 	mu     sync.Mutex
 	closed bool
@@ -134,13 +134,13 @@ const (
 	personalKey = "person "
 )
 
-// busy is the error of a call that there is no place for.
+// busy returns the error of a call without a free instance.
 func (s *server) busy(err error) error {
 	return &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: "call again when others are done", Err: err}
 }
 
-// instanceKey is whose instance a call needs, and the folder that it runs in; ""
-// is the shared one.
+// instanceKey returns the key of the instance that a call needs, "" for the shared one,
+// and its folder.
 func (s *server) instanceKey(ctx context.Context) (key, folder string) {
 	c := conversationOf(ctx)
 	if c == nil || c.ID == "" {
@@ -176,7 +176,7 @@ func first(list []string) string {
 	return list[0]
 }
 
-// newInstance returns another server like s, whose tools are those of s.
+// newInstance returns another server like s, with the tools of s.
 func (s *server) newInstance(folder string) *server {
 	i := makeServer(s.ctx, s.pool, s.cfg.apart(folder))
 	i.of = s
@@ -190,8 +190,8 @@ func (s *server) newInstance(folder string) *server {
 	return i
 }
 
-// evictLocked ends the instance that was used least recently of those that nobody
-// uses; instances.mu is held.
+// evictLocked ends the least recently used of the unused instances; instances.mu must
+// be held.
 func (s *server) evictLocked() bool {
 	oldest := ""
 	for key, i := range s.instances.byKey {
@@ -209,7 +209,7 @@ func (s *server) evictLocked() bool {
 	return true
 }
 
-// endInstance ends an instance whose conversation is over.
+// endInstance ends an instance after its conversation.
 func (s *server) endInstance(key string, i *instance) {
 	s.instances.mu.Lock()
 	here := s.instances.byKey[key] == i
@@ -251,7 +251,7 @@ func (s *server) running() int {
 	return n
 }
 
-// readied is firstListing for an instance, whose tools are known.
+// readied is firstListing for an instance, which has known tools.
 func (s *server) readied(ctx context.Context, sess *session) {
 	if sess.transport == "http" && sess.era == eraModern { // see callOnce
 		limited, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
@@ -289,8 +289,8 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 	return nil
 }
 
-// asked notes that the server asks its clients questions in requests that do not
-// say whose they are: each client has an instance from then on.
+// asked records that the server asks its clients questions in requests that do not name
+// a call: each client gets an instance from then on.
 func (s *server) asked(sess *session) {
 	if s.of != nil {
 		s.of.asked(sess)

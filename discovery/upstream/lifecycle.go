@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// start connects, in the background, a server whose tools are not known or that is kept
+// start connects, in the background, a server with unknown tools, or one that is kept
 // alive. It leaves a failed server alone until it is due.
 func (s *server) start() {
 	s.mu.Lock()
@@ -73,8 +73,7 @@ func (s *server) close() {
 	}
 }
 
-// refresh connects and lists anew. What it leaves is what the server stands by:
-// see settled.
+// refresh connects and lists anew, until the listing is stable: see settled.
 func (s *server) refresh(ctx context.Context) {
 	for force := true; ; force = false {
 		sess, err := s.acquire(ctx, force)

@@ -9,9 +9,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
-// Package is the package that runs for a server without its package runner, with the
-// version that its next start uses if that is known; "" if the server runs as it is
-// written.
+// Package returns the package that runs for a server without its package runner, with
+// the version of its next start, if known, or "" if the server's command runs
+// unchanged.
 func (p *Pool) Package(ctx context.Context, server string) string {
 	s := p.roster.Load().byName[server]
 	if s == nil || p.packages == nil || !s.cfg.direct() {
@@ -21,7 +21,7 @@ func (p *Pool) Package(ctx context.Context, server string) string {
 	if err != nil {
 		return ""
 	}
-	name, _ := p.packages.Package(ctx, t.Command) // its start says why not
+	name, _ := p.packages.Package(ctx, t.Command) // its start reports the reason
 	return name
 }
 
@@ -32,8 +32,7 @@ func (c Config) direct() bool {
 	return err == nil && !c.AsWritten
 }
 
-// NPMCaches returns the caches of npm that servers use which npx starts as they are
-// written.
+// NPMCaches returns the caches of npm of servers that npx starts unchanged.
 func NPMCaches(ctx context.Context, servers []Config, expand func(string) (string, error)) []string {
 	var caches []string
 	asked := make(map[string]string) // by environment and folder

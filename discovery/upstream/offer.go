@@ -50,7 +50,7 @@ func (s *session) offers(ctx context.Context, l *discovery.Listing) (complete bo
 	}()
 	note := func(what string, err error) {
 		if rpc, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok && rpc.Code == jsonrpc.CodeMethodNotFound {
-			return // it has none of that kind
+			return // it has no offers of that kind
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

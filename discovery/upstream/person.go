@@ -17,24 +17,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
-// Credentials says whose credentials a server gets. What is not of people is of the
-// configuration.
+// Credentials are the credentials that a server gets: those of people or, by default,
+// those of the configuration.
 type Credentials string
 
-// The credentials of people. Each of them has instances of their own of such a
-// server, and the shared one does nothing but list the tools.
+// The credentials of people. Each person has separate instances of such a server, and
+// the shared one only lists the tools.
 const (
-	OfUser     Credentials = "user"     // what each person has given for this server
+	OfUser     Credentials = "user"     // given by each person for this server
 	OfExchange Credentials = "exchange" // tokens that are issued for a person's own
 )
 
 // OfPeople reports whether each person has their own.
 func (c Credentials) OfPeople() bool { return c == OfUser || c == OfExchange }
 
-// A Person is on whose behalf calls are made.
+// A Person is the person on whose behalf calls are made.
 type Person struct {
 	// Issuer has vouched for Subject; empty for the named tokens of a configuration,
-	// whose Subject is the name.
+	// which have the name as their Subject.
 	Issuer, Subject string
 	// Name is what the person is called.
 	Name string
@@ -54,18 +54,18 @@ func (p *Person) Key() string {
 // People is how servers are reached on behalf of people. Its methods must be safe
 // for concurrent use.
 type People interface {
-	// Reach says how a server is reached for a person. It is called for each call. An
-	// error that is a transport.SignInNeeded says that the person has to connect an
+	// Reach returns the access to a server for a person. It is called for each call. An
+	// error that is a transport.SignInNeeded means that the person must connect an
 	// account first.
 	Reach(ctx context.Context, server Config, p *Person) (Access, error)
 	// Page returns where the person connects an account of the server.
 	Page(ctx context.Context, server Config, p *Person) (Page, error)
-	// Lister says how the instance is reached that lists the tools of a server.
+	// Lister returns the access for the instance that lists the tools of a server.
 	Lister(server Config) Access
 }
 
-// An Access has what Options have for servers that are nobody's. One with another
-// Version is for another instance.
+// An Access contains the same settings as Options, for one person. A different Version
+// requires a new instance.
 type Access struct {
 	Expand  func(string) (string, error)
 	OAuth   func(server Config, url string) (auth.OAuthHandler, error)
@@ -99,8 +99,8 @@ const (
 	usualProcesses = 128
 )
 
-// refusePerson is the error of a call that is made for nobody, or for somebody who
-// cannot have it.
+// refusePerson returns the error of a call without a person, or for a person without
+// access.
 func (s *server) refusePerson(why string) error {
 	return &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: errors.New(why),
 		Hint: fmt.Sprintf(`its "credentials" are %q in the config: broker serve --http has them for people who sign in`, s.cfg.Credentials)}
@@ -148,7 +148,7 @@ func (p *Pool) Forget(name string, person *Person) {
 	}
 }
 
-// endInstances ends those whose keys begin with prefix.
+// endInstances ends the instances with keys that begin with prefix.
 func (s *server) endInstances(prefix string) {
 	var gone []*instance
 	s.instances.mu.Lock()
@@ -165,9 +165,8 @@ func (s *server) endInstances(prefix string) {
 	}
 }
 
-// makeRoom ends the process of a person that was used least recently, of those that
-// nobody uses, if there are too many for another one, of s for key, to start.
-// p.personal is held.
+// makeRoom ends the least recently used of people's unused processes, if there are too
+// many to start another one, of s for key. p.personal must be held.
 func (p *Pool) makeRoom(of *server, key string) error {
 	total := 0
 	var oldest *server
@@ -203,8 +202,8 @@ func (p *Pool) makeRoom(of *server, key string) error {
 	return fmt.Errorf("%d processes of people are in use, the most that \"personalProcesses\" in the config lets run", most)
 }
 
-// callConnected is Call of a server that each person connects an account of. Who
-// has not is asked to, if the client can show pages, and told where.
+// callConnected is Call for a server to which each person connects an account. It asks
+// a person without one to do so, if the client can show pages, or returns the address.
 func (s *server) callConnected(ctx context.Context, tool string, args json.RawMessage, o *CallOptions) (json.RawMessage, error) {
 	raw, err := s.call(ctx, tool, args, o)
 	need, ok := errors.AsType[*ConnectError](err)
@@ -231,8 +230,8 @@ func (s *server) callConnected(ctx context.Context, tool string, args json.RawMe
 }
 
 const (
-	// maxConnecting is how long a call waits for somebody who has agreed to open the
-	// page; the next one finds the account.
+	// maxConnecting bounds the wait of a call for a person who has agreed to open the
+	// page; a later call finds the account.
 	maxConnecting = 30 * time.Second
 	connectPoll   = 300 * time.Millisecond
 )

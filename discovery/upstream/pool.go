@@ -45,7 +45,7 @@ type Pool struct {
 	learnt     atomic.Uint64
 	news       news // see Changed
 
-	sharing struct { // pools whose Base is this one
+	sharing struct { // pools with this one as Base
 		mu   sync.Mutex
 		with map[*Pool]bool
 	}
@@ -58,9 +58,9 @@ type Pool struct {
 	runners    *packages.RunnerFolder
 }
 
-// NewPool returns a pool of the configured servers, whose names must differ. It
-// reads their cached listings, calling o.OnListing for each, and starts nothing.
-// Nil options are the zero value.
+// NewPool returns a pool of the configured servers, which must have different names. It
+// reads their cached listings, calls o.OnListing for each, and starts nothing. Nil
+// options mean the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults(), grace: failedGrace}
 	p.cache = cache{dir: p.opts.CacheDir}
@@ -85,8 +85,8 @@ func NewPool(configs []Config, o *Options) *Pool {
 	return p
 }
 
-// announce calls OnListing with the newest listing of s. Whoever comes second
-// announces the same again rather than something older.
+// announce calls OnListing with the newest listing of s. Concurrent calls may announce
+// the same listing twice, but never an older one.
 func (p *Pool) announce(s *server) {
 	for _, o := range p.sharers() {
 		if o.roster.Load().byName[s.cfg.Name] == s {
@@ -197,9 +197,8 @@ func (p *Pool) Status() []Status {
 	return out
 }
 
-// Wait waits until the tools of the named server are known or it has failed,
-// connecting to it if nobody did yet. It returns nil at once if they are known
-// from the cache.
+// Wait waits until the tools of the named server are known or it has failed, connecting
+// to it if necessary. It returns nil at once if they are known from the cache.
 func (p *Pool) Wait(ctx context.Context, name string) error {
 	s := p.roster.Load().byName[name]
 	if s == nil {
@@ -215,7 +214,7 @@ func (p *Pool) Wait(ctx context.Context, name string) error {
 	return s.awaitListing(ctx, false)
 }
 
-// CallOptions are what a call may have beside its arguments.
+// CallOptions are optional properties of a call.
 type CallOptions struct {
 	// OnProgress is called with the server's progress messages, one at a time
 	// and not after Call has returned. It must not block: it holds up the
@@ -232,7 +231,7 @@ type CallOptions struct {
 	// several calls is only asked if those have the same Caller. It must be
 	// comparable. Nil means that no other call has the same one.
 	Caller any
-	// Owner is whose call it is: a server's places are shared between owners.
+	// Owner owns the call: owners share the slots of a server fairly.
 	Owner string
 	// Sent, if not nil, is called when the request is about to be sent: what came
 	// before was waiting for a place, and for the server to start.
@@ -399,8 +398,8 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 	return s.lostCall(sess, err)
 }
 
-// answerFailed returns the error of a call whose answer was not a message or cannot be
-// read, or nil for any other err. The session continues.
+// answerFailed returns the error of a call with an answer that was not a message or
+// cannot be read, or nil for any other err. The session continues.
 func (s *server) answerFailed(sess *session, tool string, err error) error {
 	if cannotRead(err) {
 		return &ReplyError{Server: s.cfg.Name, Tool: tool, Err: sess.hide.InErr(err)}
@@ -430,10 +429,10 @@ func cannotRead(err error) bool {
 	return !rpc && !status && !send && !system
 }
 
-// outliveGrace is how long a call whose connection broke waits for outlive.
+// outliveGrace bounds the wait of a call with a lost connection for outlive.
 const outliveGrace = 250 * time.Millisecond
 
-// lostCall is the error of a call whose connection broke.
+// lostCall returns the error of a call with a lost connection.
 func (s *server) lostCall(sess *session, err error) error {
 	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.InErr(err)}
 	if sess.ended() {

@@ -141,7 +141,7 @@ func (s *session) ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest
 	return ask(ctx, calls, q)
 }
 
-// maxPagesAsked bounds what is remembered of pages that nobody completes.
+// maxPagesAsked bounds the remembered pages that were not completed.
 const maxPagesAsked = 100
 
 func (s *session) pageDone(id string) {
@@ -228,9 +228,9 @@ func (s *session) answers(ctx context.Context, c *liveCall, qs mcp.InputRequestM
 	return out, first
 }
 
-// pagesFirst handles the error with which a server says that pages have to be
-// opened before the call can work. The caller is asked to open them; the call
-// is not repeated, since nobody knows how long a person takes there.
+// pagesFirst handles the error of a server that requires pages to be opened before the
+// call. It asks the caller to open them but does not repeat the call, since a person
+// may take long.
 func (s *session) pagesFirst(ctx context.Context, c *liveCall, err error) error {
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || rpc.Code != mcp.CodeURLElicitationRequired {

@@ -80,7 +80,7 @@ func (s *server) relistLocked(sess *session, after time.Duration) {
 	})
 }
 
-// listAgain lists a session whose tools changed.
+// listAgain lists a session again after its tools changed.
 func (s *server) listAgain(ctx context.Context, sess *session) {
 	select {
 	case <-sess.listed: // one listing at a time

@@ -43,8 +43,7 @@ func (s *server) review(ctx context.Context, u packages.Update) error {
 	return heldBack(s.pool.opts.Review(s.cfg.described(l)))
 }
 
-// heldBack returns the error for an update whose listing the pins would partly hold
-// back.
+// heldBack returns the error for an update that the pins would partly hold back.
 func heldBack(held []discovery.Held) error {
 	const most = 5
 	var names []string

@@ -65,7 +65,7 @@ type server struct {
 	retryTimer  *time.Timer
 	idleTimer   *time.Timer
 	relist      relister
-	unshared    []byte // what other brokers should have and could not get
+	unshared    []byte // entry that could not be shared with other brokers
 	retired     bool   // no longer configured, or the pool is closing
 
 	era     era          // of the last session
@@ -101,7 +101,7 @@ func newServer(p *Pool, cfg Config, e cacheEntry, known bool) *server {
 
 // makeServer returns a server of which nothing is known. It ends with ctx.
 func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
-	more := 0 // what the configuration says is never exceeded
+	more := 0 // the configured limit is never exceeded
 	if k, _, _ := sharing.Known(cfg.Command, cfg.Args); cfg.MaxInFlight <= 0 && k.MaxConcurrent == 0 {
 		more = fair.More(defaultMaxInFlight)
 	}
@@ -198,7 +198,7 @@ func (s *server) armIdleLocked(sess *session) {
 	s.idleTimer = time.AfterFunc(s.cfg.IdleTimeout, func() { s.stopIdle(sess) })
 }
 
-// stopIdle stops a session that nobody uses.
+// stopIdle stops an unused session.
 func (s *server) stopIdle(sess *session) {
 	s.mu.Lock()
 	if s.sess != sess || sess.inFlight > 0 || !closed(sess.listed) {

@@ -178,8 +178,8 @@ func (s *session) list(ctx context.Context, server string) (l discovery.Listing,
 	return l, ttl, nil
 }
 
-// page fetches one page. Tools whose x-mcp-header the SDK finds invalid are
-// left out, as the protocol demands over HTTP: a call of them would be refused.
+// page fetches one page. It omits tools with an invalid x-mcp-header, as the protocol
+// demands over HTTP: the SDK would refuse a call of them.
 func (s *session) page(ctx context.Context, cursor string, r *listing.Reader, shortest *time.Duration) (raw []json.RawMessage, next string, err error) {
 	defer s.recovered("tools/list", &err)
 	c := captureList()

@@ -14,9 +14,8 @@ const (
 	othersTime = 10 * time.Second
 )
 
-// Listings are what the pools of several brokers keep together: what servers have
-// listed, under keys that say how these are configured. They are safe for concurrent
-// use.
+// Listings are listings that the pools of several brokers share, under keys that
+// identify the configuration of a server. They are safe for concurrent use.
 type Listings interface {
 	// Listings returns what is kept under keys, without those that have nothing.
 	Listings(ctx context.Context, keys []string) (map[string][]byte, error)
@@ -31,8 +30,8 @@ type Listings interface {
 // lists reports whether this pool connects to servers to list them.
 func (p *Pool) lists() bool { return p.opts.Lists == nil || p.opts.Lists() }
 
-// kept are the listings of servers that brokers keep together, by their keys; nil
-// without any, or while nobody can be asked.
+// kept returns the shared listings by their keys, or nil if there are none or they
+// cannot be read.
 func (p *Pool) kept(ctx context.Context, keys []string) map[string][]byte {
 	if p.opts.Listings == nil || len(keys) == 0 {
 		return nil
@@ -102,7 +101,7 @@ func (p *Pool) take(ctx context.Context, which func(key string) bool) {
 	}
 }
 
-// takeOver makes what another broker has listed the listing of s.
+// takeOver makes the listing of another broker that of s.
 func (s *server) takeOver(e cacheEntry, body []byte) {
 	s.taking.Lock()
 	defer s.taking.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 )
 
-// sharing decides who shares an instance of a server with these tools, and says
-// why. asks means that it has asked a client something during a call.
+// sharing decides which clients share an instance of a server with these tools, and
+// returns the reason. asks means that it has asked a client something during a call.
 func (c Config) sharing(tools []discovery.ListedTool, asks bool) (s sharing.Kind, why string) {
 	if c.usesFolder() && c.Instances != sharing.PerClient {
 		return sharing.PerProject, "it names ${workspaceFolder}"

@@ -89,7 +89,7 @@ func (s *server) teach(ctx context.Context, sess *session) {
 func (s *server) listSkills(ctx context.Context, sess *session) {
 	var skills []discovery.ListedSkill
 	var problems []string
-	if sess.servesSkills() && !s.cfg.Credentials.OfPeople() { // which would be those of whoever lists the tools
+	if sess.servesSkills() && !s.cfg.Credentials.OfPeople() { // otherwise they would be those of the lister
 		limited, cancel := context.WithTimeoutCause(ctx, min(skillsTimeout, s.cfg.StartTimeout), fmt.Errorf("no answer to %s", methodListSkills))
 		defer cancel()
 		var err error
@@ -211,8 +211,8 @@ func (s *session) use(what string, f func() error) (err error) {
 	return f()
 }
 
-// ReadResource reads a resource of a server as it is, connecting to the server
-// if need be. Errors are those of Call, with the method in place of the tool.
+// ReadResource reads a resource of a server unchanged, connecting to the server if
+// necessary. Errors are those of Call, with the method in place of the tool.
 func (p *Pool) ReadResource(ctx context.Context, name, uri string) (data []byte, err error) {
 	err = p.useSession(ctx, name, "resources/read", func(ctx context.Context, _ *server, sess *session) error {
 		res, err := sess.mcp.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})

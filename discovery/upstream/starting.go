@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Starting is a server whose tools are not known yet and may be any moment.
+// A Starting is a server with unknown tools that is being connected or may be.
 type Starting struct {
 	Name  string
 	Since time.Time
@@ -34,10 +34,10 @@ func (p *Pool) Starting() []Starting {
 	return out
 }
 
-// Learn connects, in the background, the servers whose tools are not known, or the
-// named ones of them, for a short-lived program. It skips servers that failed recently
-// and servers that must not be stopped while npx installs them, and waits a moment for
-// those that failed before and are tried again. Starting returns the others.
+// Learn connects, in the background, the servers with unknown tools, or the named ones
+// of them, for a short-lived program. It skips servers that failed recently and servers
+// that must not be stopped while npx installs them, and waits a moment for those that
+// failed before and are tried again. Starting returns the others.
 func (p *Pool) Learn(ctx context.Context, names ...string) {
 	grace := time.NewTimer(p.grace)
 	defer grace.Stop()
@@ -78,11 +78,10 @@ func (p *Pool) Due() []string {
 // its state, when others are configured, or when the pool is closed.
 func (p *Pool) Changed() <-chan struct{} { return p.news.next() }
 
-// news wakes those who wait for something to happen; it costs little while
-// nobody does.
+// news wakes goroutines that wait for an event; it costs little without any.
 type news struct {
 	mu sync.Mutex
-	ch chan struct{} // nil while nobody waits
+	ch chan struct{} // nil if no goroutine waits
 }
 
 func (n *news) next() <-chan struct{} {

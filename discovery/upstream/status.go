@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is where a server stands.
+// State is the state of a server.
 type State string
 
 // The states of a server. A server that is not running can still be called if
@@ -59,7 +59,7 @@ type Status struct {
 	Took time.Duration
 	// Tools is the number of tools that the server has.
 	Tools int
-	// PID is the server's process, 0 if there is none.
+	// PID is the server's process, or 0.
 	PID int
 	// Stderr is what the server wrote there last, at most 100 lines and 16 KiB.
 	Stderr []string

@@ -21,22 +21,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// Servers ask questions back while a call runs: for a form to be filled in, a
-// page to be opened, a text from the client's model, the client's roots.
+// Servers ask questions during a call: for a form to be filled in, a page to be opened,
+// a text from the client's model, the client's roots.
 //
-// In protocol 2026-07-28 the question is a result of the call that it belongs
-// to. Before, it is a request on the session, which does not say to which call
-// it belongs, and the session is shared by all callers. It is put to the caller
-// of the calls that are in flight on the session; if those are several callers',
-// to nobody: a question that the wrong person answers is worse than one that is
-// refused. A question that comes while no call is in flight is refused as well.
+// In protocol 2026-07-28 the question is a result of its call. In older protocols, it
+// is a request on the session, which does not name a call, and callers share the
+// session. It is put to the caller of the calls that are in flight on the session. If
+// there are several callers, or no call, it is refused: a refusal is better than an
+// answer of the wrong person.
 //
-// A session of the older protocols promises, when it is opened, what
-// Options.Capabilities says: what may be asked, though perhaps not of every
-// caller. Each call of the newer one promises what its own caller can be asked.
-// What cannot be asked is answered with a protocol error, never with "decline",
-// which would be a person's word. If the call then fails, its error is an
-// *InputError; a server that gets by without the answer has its result taken.
+// A session of the older protocols announces Options.Capabilities when it is opened,
+// though some callers may lack them. Each call of the newer one announces the
+// capabilities of its caller. A question that cannot be asked is answered with a
+// protocol error, never with "decline", which would be a person's decision. If the call
+// then fails, its error is an *InputError; otherwise its result counts.
 
 const (
 	// maxQuestions bounds what one call may ask, since each question stops clocks.
@@ -45,30 +43,29 @@ const (
 	maxRounds = 20
 )
 
-// A Talker answers what the server of a call asks, for whoever made it. Its
-// methods must be safe for concurrent use.
+// A Talker answers the questions of a server for the caller of a call. Its methods must
+// be safe for concurrent use.
 type Talker interface {
 	// Capabilities are what the caller can be asked.
 	Capabilities() questions.Capabilities
 	// Answer asks the caller q, which is a *mcp.ElicitParams, a
-	// *mcp.CreateMessageWithToolsParams or a *mcp.ListRootsParams that its
-	// capabilities admit, and returns the result that goes with it. It bounds
-	// by itself how long that may take, and returns soon after ctx, which is
-	// made from that of the call, is done. The error says why nobody answered,
-	// in words that follow "but".
+	// *mcp.CreateMessageWithToolsParams or a *mcp.ListRootsParams within its
+	// capabilities, and returns the corresponding result. It must have its own time
+	// limit, and return soon after ctx, which is derived from that of the call, is
+	// done. The error is the reason there is no answer, in words that follow "but".
 	Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error)
 	// PageDone passes on that the page of an *mcp.ElicitParams with this
 	// ElicitationID has been completed. It must not block for long.
 	PageDone(elicitationID string)
 }
 
-// An InputError means that a call failed because its server asked for something
-// that nobody answered.
+// An InputError means that a call failed because a question of its server was not
+// answered.
 type InputError struct {
 	Server, Tool string
 	// Asked is what was asked for, such as a form and its message.
 	Asked string
-	// Why nobody answered.
+	// Why is the reason there was no answer.
 	Why string
 	// Hint is what may help; it may be empty.
 	Hint string
@@ -79,7 +76,7 @@ type InputError struct {
 	Lost bool
 }
 
-// Error names the tool, what it asked for and why nobody answered.
+// Error names the tool, the question and the reason it was not answered.
 func (e *InputError) Error() string {
 	return fmt.Sprintf("call %s/%s: the server asked for %s, but %s", e.Server, e.Tool, e.Asked, e.Why)
 }
@@ -90,14 +87,14 @@ type liveCall struct {
 	server, tool string
 	o            CallOptions
 	clock        *callClock
-	token        string // of its progress; "" if nobody wants that
+	token        string // of its progress; "" if not requested
 
 	reporting sync.Mutex // held while o.OnProgress runs
 	reported  bool       // nothing is reported any more
 
 	mu        sync.Mutex
 	questions int
-	refused   *InputError // the first question that nobody answered
+	refused   *InputError // first question without an answer
 }
 
 // progress passes on a message about the progress of the call, unless that is
@@ -124,7 +121,7 @@ func (c *liveCall) capabilities() questions.Capabilities {
 	return c.o.Talker.Capabilities()
 }
 
-// caller is what calls of the same caller have in common.
+// caller returns a value that is equal for calls of the same caller.
 func (c *liveCall) caller() any {
 	if c.o.Caller != nil {
 		return c.o.Caller
@@ -142,7 +139,7 @@ func (c *liveCall) pause() (resume func()) {
 	return func() { mine(); theirs() }
 }
 
-// refuse notes that nobody answers q, and returns the error for the server.
+// refuse records that q is not answered, and returns the error for the server.
 func (c *liveCall) refuse(q mcp.InputRequest, why, hint string, retry bool) *InputError {
 	e := &InputError{Server: c.server, Tool: c.tool, Asked: questions.Describe(q), Why: why, Hint: hint, Retry: retry}
 	c.mu.Lock()
@@ -195,8 +192,8 @@ func answered(err error) bool {
 // not promise.
 var unsupported = lazyregexp.New(`(?i)client does not support [^.]{0,40}(elicitation|sampling|createmessage|roots)`)
 
-// refusedItself is the error of a call whose server knew without asking that
-// the client cannot be asked; nil if it failed for another reason.
+// refusedItself returns the error of a call whose server refused without asking, since
+// the client lacks a capability, or nil.
 func (c *liveCall) refusedItself(raw json.RawMessage, err error) *InputError {
 	said := string(raw)
 	code := int64(0)

@@ -15,10 +15,10 @@ type roster struct {
 	byName  map[string]*server
 }
 
-// Update makes configs, whose names must differ, the configured servers. Those
-// that have not changed stay as they are, connected or not. New and changed ones
-// are treated as by NewPool and, after Start, as by Start. What is no longer
-// configured is stopped in the background, and calls to it fail with ErrClosed.
+// Update replaces the configured servers by configs, which must have different names.
+// Unchanged servers stay, connected or not. New and changed ones are treated as by
+// NewPool and, after Start, as by Start. Removed ones are stopped in the background,
+// and calls to them fail with ErrClosed.
 func (p *Pool) Update(configs []Config) {
 	p.updating.Lock()
 	defer p.updating.Unlock()
@@ -102,8 +102,8 @@ func (p *Pool) restore(cfg Config, shared []byte) (cacheEntry, bool) {
 	return e, true
 }
 
-// ofBase is the server of the base that is configured as cfg; nil if there is none
-// or it is not to be shared.
+// ofBase returns the server of the base with the configuration cfg, or nil if there is
+// none or it must not be shared.
 func (p *Pool) ofBase(cfg Config) *server {
 	if p.opts.Base == nil || p.opts.Apart(cfg) {
 		return nil
@@ -115,7 +115,7 @@ func (p *Pool) ofBase(cfg Config) *server {
 	return s
 }
 
-// share begins or ends that o, whose base p is, hears what happens to servers.
+// share begins or ends the notification of o, which has p as its base, about servers.
 func (p *Pool) share(o *Pool, with bool) {
 	p.sharing.mu.Lock()
 	defer p.sharing.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *Pool) share(o *Pool, with bool) {
 	}
 }
 
-// sharers are the pools whose base p is.
+// sharers returns the pools with p as their base.
 func (p *Pool) sharers() []*Pool {
 	p.sharing.mu.Lock()
 	defer p.sharing.mu.Unlock()

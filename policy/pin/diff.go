@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A Weight says how much a difference matters.
+// A Weight is the importance of a difference.
 type Weight uint8
 
 // The weights: words can be read, what a call does is changed by the others.
@@ -24,7 +24,7 @@ type Difference struct {
 	// Where is the path of it, such as "inputSchema.properties.bcc".
 	Where  string `json:"where"`
 	Weight Weight `json:"-"`
-	// Text says what differs, on one line; what no reader sees is spelt out.
+	// Text describes the difference on one line, with invisible characters escaped.
 	Text string `json:"text"`
 }
 
@@ -69,7 +69,7 @@ func (o object) get(key string) any {
 
 type differ struct{ list []Difference }
 
-// maxDifferences bounds what is told about one tool.
+// maxDifferences bounds the reported differences of one tool.
 const maxDifferences = 200
 
 func (d *differ) add(path []string, w Weight, format string, args ...any) {
@@ -241,8 +241,8 @@ func Spelt(s string) string {
 	return b.String()
 }
 
-// hidesAt reports whether a joiner or a selector, which some letters need, is
-// hidden where it stands.
+// hidesAt reports whether a joiner or a selector, which some letters need, is invisible
+// at its position.
 func hidesAt(s string, i int, r rune) bool {
 	if r != 0x200c && r != 0x200d && r != 0xfe0f {
 		return false

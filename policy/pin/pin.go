@@ -22,12 +22,11 @@ type State string
 const (
 	Same    State = "same"
 	Changed State = "changed"
-	New     State = "new"  // there is no pin
-	Gone    State = "gone" // there is no tool
+	New     State = "new"  // no pin
+	Gone    State = "gone" // no tool
 )
 
-// Compare returns how a tool differs from before; an empty definition or null is
-// no tool.
+// Compare returns the change of a tool; an empty definition or null means no tool.
 func Compare(before, after json.RawMessage) (State, error) {
 	switch {
 	case missing(before) && missing(after):

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold returns s as words are looked up: compatibility forms as the plain ones,
-// lower case, without accents and what nobody sees, letters that only look Latin
-// as Latin.
+// fold returns s in the form for looking up words: compatibility forms replaced by
+// plain ones, lower case, without accents and invisible characters, and with look-alike
+// letters replaced by Latin ones.
 func fold(s string) string {
 	if folded(s) {
 		return s
@@ -61,8 +61,8 @@ func folded(s string) bool {
 	return true
 }
 
-// typeset folds a text whose only characters beyond ASCII are dashes, quotes,
-// bullets and the like, as most are, without taking it apart.
+// typeset folds a text with only dashes, quotes, bullets and the like beyond ASCII, the
+// common case, without decomposing it.
 func typeset(s string) (string, bool) {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
@@ -86,7 +86,7 @@ func typeset(s string) (string, bool) {
 		}
 		i += size
 	}
-	return unsafe.String(unsafe.SliceData(b), len(b)), true // nobody else has b
+	return unsafe.String(unsafe.SliceData(b), len(b)), true // b is not shared
 }
 
 // typographic returns what to read for a dash, a quote, a bullet, an arrow or an
@@ -250,7 +250,7 @@ func joined(s string) (string, bool) {
 	return b.String(), found
 }
 
-// squeezed reports whether letters that stand alone spell what attacks say.
+// squeezed reports whether single letters spell out words of attacks.
 func squeezed(s string) bool {
 	singles := 0
 	for i := 0; i+1 < len(s); i++ {

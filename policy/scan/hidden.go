@@ -13,10 +13,10 @@ func invisible(r rune) bool {
 		r == 0xfeff || r == 0xffa0 || r >= 0xfff9 && r <= 0xfffb || r >= 0x1d173 && r <= 0x1d17a || r >= 0xe0000 && r <= 0xe0fff
 }
 
-// unseen is what a text has that no reader sees.
+// unseen describes the invisible characters of a text.
 type unseen struct {
 	zero     int    // zero-width characters that no script needs
-	tags     int    // tag characters that are no part of a flag
+	tags     int    // tag characters outside of flags
 	bidi     bool   // overrides of the direction, and other marks without any letter that runs so
 	selector int    // variation selectors that select nothing
 	control  bool   // escape sequences and backspaces
@@ -29,7 +29,7 @@ func (u *unseen) blocks() bool {
 
 func (u *unseen) any() bool { return u.blocks() || u.zero > 0 || u.selector > 0 }
 
-// look finds what nobody sees in s.
+// look finds invisible characters in s.
 func look(s string) unseen {
 	var u unseen
 	for i := range len(s) {
@@ -92,8 +92,8 @@ func rightToLeft(r rune) bool {
 	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
 }
 
-// flag is the length of the tag characters of a flag, such as that of Wales,
-// behind a black flag; 0 if there is none.
+// flag returns the length of the tag characters of a flag, such as that of Wales, after
+// a black flag, or 0.
 func flag(rest string) int {
 	n := 0
 	for i, r := range rest {

@@ -42,8 +42,7 @@ func (w *walker) comma() bool {
 	return false
 }
 
-// members calls visit at each value of the object whose first brace has been
-// read.
+// members calls visit at each value of an object, after its first brace was read.
 func (w *walker) members(visit func(key string)) {
 	for i := 0; ; i++ {
 		w.blank()

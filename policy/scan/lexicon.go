@@ -148,8 +148,8 @@ func (l *lexicon) match(text string, i int) (class, int) {
 	return found, end
 }
 
-// matchWide is match for what begins with a character that is not ASCII; start
-// says whether a word begins there.
+// matchWide is match for phrases that begin with a character outside ASCII; start means
+// that a word begins there.
 func (l *lexicon) matchWide(text string, i int, r rune, start bool) (class, int) {
 	var found class
 	end := i

@@ -14,8 +14,8 @@ type Others struct {
 	servers map[string]map[string]bool
 
 	byTips map[[2]int][]otherTool // by the length and the first letter of folded names, or the last
-	// Tools of one server repeat each other: what had nothing in it has nothing
-	// the second time. Keys are hashes that nobody can foresee.
+	// Tools of one server repeat each other: a harmless text is harmless the second
+	// time. Keys are unpredictable hashes.
 	seed  maphash.Seed
 	mu    sync.Mutex
 	inert map[uint64]class // what is in them
@@ -80,7 +80,7 @@ func (o *Others) Add(server, tool, description string) {
 	o.servers[server][name] = true
 }
 
-// of returns the names of the tools of a server, whose name is folded.
+// of returns the names of the tools of a server with the given folded name.
 func (o *Others) of(server string) map[string]bool {
 	if o == nil {
 		return nil
@@ -88,9 +88,8 @@ func (o *Others) of(server string) map[string]bool {
 	return o.servers[server]
 }
 
-// foreign reports whether a name, in lower case, is that of a tool of another
-// server: names that are words count only where ticked or called says that a tool
-// is meant.
+// foreign reports whether a name, in lower case, is that of a tool of another server.
+// Names that are common words count only if ticked or called marks them as tools.
 func (s *scope) foreign(name string, ticked, called bool) bool {
 	if len(name) < 3 || s.own[name] {
 		return false

@@ -91,7 +91,7 @@ func reversed(s string) string {
 	return string(list)
 }
 
-// features say what a text may have, so that nothing else is looked for.
+// features are the possible contents of a text, so that other searches can be skipped.
 type features struct {
 	run      bool // 16 characters of base64 or hexadecimal digits
 	entity   bool // &#
@@ -313,8 +313,7 @@ func piped(s string) bool {
 		strings.Contains(s, "curl") && strings.Contains(s, "@") && posted().MatchString(s)
 }
 
-// shellBehind reports whether a program that may run what it reads stands behind
-// a "|".
+// shellBehind reports whether a program that may run its input follows a "|".
 func shellBehind(s string) bool {
 	for {
 		_, rest, ok := strings.Cut(s, "|")
@@ -333,7 +332,7 @@ func shellBehind(s string) bool {
 	}
 }
 
-// intoShell is a command whose output is run.
+// intoShell matches a command whose output is run.
 var intoShell = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\S \|\s*(?:sudo )?(?:ba|z)?sh(?:\s|$|[.;)"'` + "`" + `])`)
 })
@@ -393,7 +392,7 @@ var template = sync.OnceValue(func() *regexp.Regexp {
 
 var spaces = strings.NewReplacer(".", " ", "_", " ", "-", " ").Replace
 
-// filled is what the name of a placeholder says: 0 if it is neither that of a
+// filled returns the class of a placeholder's name, or 0 if it is neither that of a
 // conversation nor of keys nor of the environment.
 func (l *lexicon) filled(name string) class {
 	name = spaces(name)

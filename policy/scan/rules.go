@@ -11,7 +11,7 @@ const (
 	harvest                       // a parameter is to hold the conversation, keys or files
 	exfil                         // data is to be sent to an address
 	readsPath                     // a file with secrets is to be read
-	crossTool                     // says what to do with a tool of another server
+	crossTool                     // instructs how to use a tool of another server
 	preference                    // this tool before, or in place of, all others
 	consent                       // claims that the user has agreed
 	toModel                       // is addressed to the model, not to a reader
@@ -187,8 +187,8 @@ func (t *text) from(i, n int, but class, classes []class) bool {
 	return false
 }
 
-// seqImperative is seq where the first is an order, not the verb at the
-// beginning that says what the tool does.
+// seqImperative is seq with an order first, not the verb at the beginning that
+// describes the tool.
 func (t *text) seqImperative(n int, classes ...class) bool {
 	for i, h := range t.hits {
 		if has(h.class, classes[0]) && t.ordered(i) && t.from(i, n, 0, classes[1:]) {
@@ -198,8 +198,8 @@ func (t *text) seqImperative(n int, classes ...class) bool {
 	return false
 }
 
-// ordered reports whether hit i reads like an order: it is not the first word of
-// the text, and in the first sentence a word such as "also" stands before it.
+// ordered reports whether hit i reads like an order: it is not the first word of the
+// text, and in the first sentence a word such as "also" precedes it.
 func (t *text) ordered(i int) bool {
 	h := t.hits[i]
 	if h.base && (t.place == prose || t.place == parameter) {
@@ -219,8 +219,8 @@ func (t *text) ordered(i int) bool {
 	return before != "" && strings.IndexByte(":,(>]-", before[len(before)-1]) >= 0
 }
 
-// imperative is ordered for words that need a closer look: it begins a sentence or
-// a clause, or stands behind a word such as "must".
+// imperative is ordered for ambiguous words: they must begin a sentence or a clause, or
+// follow a word such as "must".
 func (t *text) imperative(i int) bool {
 	h := t.hits[i]
 	if i > 0 && t.hits[i-1].class&(also|must) != 0 && h.word-t.hits[i-1].word <= 1 {
@@ -289,8 +289,8 @@ func (t *text) untold() bool {
 	return false
 }
 
-// about reports whether what is not to be told at hit j is "this", or is not to
-// be told the user: but to keep a secret from being shown is no secrecy.
+// about reports whether the secret at hit j is "this", or is to be kept from the user.
+// To keep a secret from being shown does not count.
 func (t *text) about(j int) bool {
 	k := t.hits[j]
 	for m := j + 1; m < len(t.hits); m++ {

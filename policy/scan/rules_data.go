@@ -21,7 +21,7 @@ func (t *text) sends() bool {
 	return false
 }
 
-// example reports whether a text says that an example follows.
+// example reports whether a text announces an example.
 func example(s string) bool {
 	for _, e := range []string{"e.g.", "example:", "for example", "such as", "like this", "eg.", "for instance", "format"} {
 		if strings.Contains(s, e) {
@@ -109,7 +109,7 @@ func (t *text) behind(i int, c class) bool {
 	return false
 }
 
-// negated reports whether "never" or "do not" stands before hit i.
+// negated reports whether "never" or "do not" precedes hit i.
 func (t *text) negated(i int) bool {
 	for j := i - 1; j >= 0; j-- {
 		k := t.hits[j]
@@ -152,8 +152,8 @@ func (t *text) harvestsKeys() bool {
 	return t.all&foreign != 0 && (t.near(8, send|foreign, creds) || t.near(8, send, creds|foreign)) && t.all&(whole|where) != 0
 }
 
-// gathers reports whether the keys at hit j, put somewhere at hit i, are those
-// of somebody else than who calls the tool.
+// gathers reports whether the keys at hit j, put somewhere at hit i, belong to somebody
+// other than the caller of the tool.
 func (t *text) gathers(i, j int) bool {
 	if rest := t.folded[t.hits[j].end:]; precedes(rest[:min(len(rest), 40)], " you know", " you can find", " you have") && rest != "" {
 		return true
@@ -192,7 +192,7 @@ func (t *text) harvestsEnviron() bool {
 	return false
 }
 
-// steers finds what a text says about how to use a tool of another server.
+// steers finds instructions how to use a tool of another server.
 func (t *text) steers() bool {
 	for _, h := range t.hits {
 		if h.class&other != 0 && t.someBut(h, call|order|only|bad|must|send|also|change, 10) {

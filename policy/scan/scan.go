@@ -1,9 +1,9 @@
-// Package scan looks for instructions that are hidden in what servers say about
-// their tools: in descriptions, and in every other string and key of a
-// definition. It does no I/O, needs no model, and says the same each time.
+// Package scan looks for instructions that are hidden in the definitions of servers'
+// tools: in descriptions, and in every other string and key. It does no I/O, needs no
+// model, and is deterministic.
 //
-// Words can always be changed, so Pass means that no known pattern was found,
-// never that a tool is harmless.
+// Words can always be changed, so Pass means that no known pattern was found, never
+// that a tool is harmless.
 package scan
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Verdict says what should become of a tool. A worse one is larger.
+// A Verdict is the recommendation for a tool. A worse one is larger.
 type Verdict uint8
 
 // The verdicts.
@@ -95,8 +95,7 @@ func Tool(server string, definition json.RawMessage, others *Others) Report {
 	return w.report
 }
 
-// Text scans a text that is no part of a tool, such as the instructions of a
-// server.
+// Text scans a text outside of tools, such as the instructions of a server.
 func Text(server, where, s string, others *Others) Report {
 	w := newWalker(server, others)
 	defer w.done()
@@ -104,7 +103,7 @@ func Text(server, where, s string, others *Others) Report {
 	return w.report
 }
 
-// A place says what a string is for.
+// A place is the purpose of a string.
 type place uint8
 
 const (
@@ -113,7 +112,7 @@ const (
 	odd                    // enums, defaults and what else holds no sentences
 	label                  // names and titles
 	result                 // descriptions of results: no order is in its place there
-	property               // names of properties, as they are written
+	property               // names of properties, as written
 )
 
 // leaf scans one string.
@@ -153,7 +152,8 @@ const (
 // for a review.
 const maxLeaf = 64 << 10
 
-// signals returns what is wrong with s, which stands at a place; depth says how often it was decoded.
+// signals returns what is wrong with s at a place; depth is the number of times it was
+// decoded.
 func (w *walker) signals(s string, f features, at place, depth int) (signal, *text) {
 	var found signal
 	if len(s) > maxLeaf {
@@ -314,7 +314,7 @@ func kinds(found signal) []string {
 	return list
 }
 
-// quotes reports whether what makes the text suspicious stands in quotes.
+// quotes reports whether the suspicious part of the text is quoted.
 func (t *text) quotes() bool {
 	for _, h := range t.hits {
 		if h.class&(hush|ignore|mutiny|mark|path|command|tell|anyTool) != 0 && h.class&detect == 0 && !h.quoted {

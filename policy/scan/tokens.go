@@ -239,7 +239,7 @@ const (
 	hasDigit
 )
 
-// identOf has what each byte says that is part of a name, an address or a URL.
+// identOf classifies bytes that are part of a name, an address or a URL.
 var identOf = func() (t [256]uint8) {
 	for c := range t {
 		if isWord(byte(c)) {
@@ -270,8 +270,8 @@ func ident(s string, i int) (name string, end int, signs uint8) {
 	return s[i:j], j, signs
 }
 
-// named reports whether the word from start to end may be a name: it goes on with
-// signs of names, stands in quotes, or behind or before a word that says so.
+// named reports whether the word from start to end may be a name: it continues with
+// characters of names, is quoted, or is next to a word that introduces names.
 func (t *text) named(start, end int) bool {
 	s := t.folded
 	if end < len(s) {
@@ -380,7 +380,7 @@ func account(name string, plus bool) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// collectors are hosts that show whoever asks what was sent to them.
+// collectors are hosts that show everybody the data that was sent to them.
 var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", "oast.", "burpcollaborator", "pipedream.net", "pastebin.com", "transfer.sh", "file.io", "0x0.st",
 	"discord.com/api/webhooks", "api.telegram.org/bot", "requestcatcher", "beeceptor", "hookbin", "dnslog", "canarytokens", "trycloudflare.com", "localtunnel", "serveo.net", "ix.io", "termbin", ".onion"}
 

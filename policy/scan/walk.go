@@ -34,7 +34,7 @@ type walker struct {
 
 var hits = sync.Pool{New: func() any { return new([]hit) }}
 
-// newWalker returns a walker over what a server says, to be ended with done.
+// newWalker returns a walker over the texts of a server; call done at the end.
 func newWalker(server string, others *Others) *walker {
 	server = fold(server)
 	w := &walker{scope: scope{server: server, others: others, own: others.of(server)}, hits: hits.Get().(*[]hit)}
@@ -47,12 +47,12 @@ func (w *walker) done() { hits.Put(w.hits) }
 // key is that of a text at a place.
 func (w *walker) key(s string, at place) uint64 { return w.scope.others.hash(s) + w.salt + uint64(at) }
 
-// A shape says what the values of an object are.
+// A shape describes the values of an object.
 type shape uint8
 
 const (
 	schema  shape = iota // a JSON Schema
-	named                // an object whose keys are names and whose values are schemas
+	named                // an object with names as keys and schemas as values
 	schemas              // a list of schemas
 	value                // anything: all strings in it are data
 )
@@ -391,8 +391,8 @@ func split(name string) string {
 	return b.String()
 }
 
-// switches reports whether the innermost schema is of a boolean or a number:
-// its description says what happens, not what to fill in.
+// switches reports whether the innermost schema is of a boolean or a number: its
+// description describes an effect, not a value to fill in.
 func (w *walker) switches() bool {
 	o := walker{data: w.data, pos: w.object}
 	found := false

@@ -1,13 +1,13 @@
 package scan
 
-// A class says what a word does in an instruction. One word may be of several.
+// A class is the role of a word in an instruction. A word may have several.
 type class uint64
 
 const (
 	neg      class = 1 << iota // not, never, without
-	says                       // does not, did not: somebody describes, nobody orders
+	says                       // does not, did not: a description, not an order
 	tell                       // tell, mention, inform
-	user                       // the user, anyone, nobody
+	user                       // the user, anyone, no one
 	this                       // this, it, so: what was said before
 	keep                       // keep, stay
 	hidden                     // secret, hidden, private
@@ -60,18 +60,18 @@ const (
 	purpose                    // for caching, for debugging
 	voided                     // do not apply, are void
 	outranks                   // outranks, is more important than
-	seen                       // mentioned, known: of what a model has come across
+	seen                       // mentioned, known: about what a model has come across
 	sink                       // an address that data can be sent to
 	sinkBad                    // one that is known for collecting
 	other                      // a tool of another server
 	param                      // a parameter of this tool
 	number                     // an account, wallet or phone number
-	sole                       // only this tool, always recommend: preference by itself
+	sole                       // only this tool, always recommend: a preference by itself
 	coded                      // words that a code or a command of a shell needs
 )
 
-// words are the lexicon: words and phrases in lower case without accents, "_"
-// and "-" as blanks; "*" at the end stands for any ending.
+// words are the lexicon: words and phrases in lower case without accents, with blanks
+// in place of "_" and "-"; "*" at the end matches any ending.
 var words = []struct {
 	class class
 	list  string

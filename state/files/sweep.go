@@ -55,7 +55,7 @@ func (s *Store) Sweep() {
 
 // files are those in one folder of every client.
 func (s *Store) files(folder string) []sweepFile {
-	clients, _ := os.ReadDir(s.dir) // what cannot be read has nothing to remove
+	clients, _ := os.ReadDir(s.dir) // an unreadable folder has nothing to remove
 	var files []sweepFile
 	for _, c := range clients {
 		dir := filepath.Join(s.dir, c.Name(), folder)

@@ -24,10 +24,10 @@ func (d *Database) Buckets() *Buckets { return &Buckets{d: d} }
 // are what they would be without a row.
 const sweepAfter = 1000
 
-// changeBucket takes out of a bucket $1, with the rate $2 and the burst $3, as many of
-// $4 tokens as there are, half of them at most but one at least; or puts -$4 back. One
-// row is one statement: whoever comes second waits, and reads the clock after that. A
-// bucket that has no row is full.
+// changeBucket takes up to $4 tokens out of bucket $1, with the rate $2 and the burst
+// $3: at most half of the tokens there, but at least one; or it puts -$4 back. One row
+// is one statement: a concurrent one waits, and reads the clock after that. A bucket
+// without a row is full.
 const changeBucket = `INSERT INTO buckets AS b (key, tokens, at, granted, full_at)
 	SELECT $1, $3::float8 - g, now, g, now + make_interval(secs => g / $2::float8) FROM (
 		SELECT clock_timestamp() AS now, greatest(0, least($4::float8, greatest(1, floor($3::float8 / 2)))) AS g OFFSET 0) n

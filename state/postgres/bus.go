@@ -63,7 +63,7 @@ func (d *Database) channel() string {
 	return name[:min(len(name), maxIdentifier)] // of two that are cut alike, each hears of both
 }
 
-// notice is a notice as it is sent. A name that is too long may be any.
+// notice encodes a notice. A name that is too long is replaced by one that means any.
 func notice(topic, name string) string {
 	if len(name) > maxNotice {
 		name = ""
@@ -145,7 +145,7 @@ func (b *Bus) session(ctx context.Context) error {
 	}
 }
 
-// beat makes sure that the server answers, and leads if nobody does.
+// beat checks that the server answers, and becomes the leader if there is none.
 func (b *Bus) beat(ctx context.Context, conn *pgx.Conn) error {
 	leads := b.leads.Load()
 	err := bounded(ctx, func(ctx context.Context) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Documents implements state.Documents with the rows of one kind. The version of a
-// row is when it was changed, in microseconds, and more than the one before: who
-// has seen one that is gone since takes none for it that came later.
+// Documents implements state.Documents with the rows of one kind. The version of a row
+// is the time of its change, in microseconds, and higher than the one before, so that a
+// deleted row and a later one never have the same version.
 type Documents struct {
 	d    *Database
 	kind string
@@ -59,7 +59,7 @@ func (o Documents) notice(name string) string {
 	return notice(state.TopicDocuments, o.kind+"/"+name)
 }
 
-// SwapDocument implements state.Swapper. The version stays that of who has written it.
+// SwapDocument implements state.Swapper. It keeps the version of the previous writer.
 func (o Documents) SwapDocument(ctx context.Context, name string, old, body []byte) (swapped bool, err error) {
 	r, err := o.d.db.ExecContext(ctx, "UPDATE documents SET version = version + 1, body = $4 WHERE kind = $1 AND name = $2 AND body = $3", o.kind, clean(name), old, body)
 	if err != nil {

@@ -12,8 +12,8 @@ type Listings struct{ d *Database }
 
 var _ state.Listings = Listings{}
 
-// Listings returns the listings of the database. What nobody has asked for in 30
-// days is removed.
+// Listings returns the listings of the database. Listings that were not read for 30
+// days are removed.
 func (d *Database) Listings() Listings { return Listings{d} }
 
 // Listings implements state.Listings. It does not wait for a server that is away.

@@ -68,8 +68,8 @@ func (d *Database) Migrate(ctx context.Context) error {
 	return d.MigrateTo(ctx, d.knows)
 }
 
-// MigrateTo changes the schema of the database to a version, 0 for none of it, also
-// back to an older one.
+// MigrateTo migrates the schema of the database to a version, which may be older; 0
+// removes it.
 func (d *Database) MigrateTo(ctx context.Context, to int) error {
 	steps, err := readSteps()
 	if err != nil {
@@ -136,8 +136,8 @@ func newer(version, oldest, known int) error {
 	return fmt.Errorf("the database has schema %d of a newer broker (this one knows %d): update the broker", version, known)
 }
 
-// Schema is the version of the schema that the database has, 0 for none, and the
-// oldest one whose brokers work with it.
+// Schema returns the version of the database's schema, or 0, and the oldest version
+// whose brokers work with it.
 func (d *Database) Schema(ctx context.Context) (version, oldest int, err error) {
 	c, err := d.db.Conn(ctx)
 	if err != nil {

@@ -40,7 +40,7 @@ func (w *resultWriter) writeObjects(p []byte) (int, error) {
 // database before it is.
 func (w *resultWriter) flushObject() error {
 	if w.object == "" {
-		w.object = state.NewRunID() // which nobody can guess, and is no reference
+		w.object = state.NewRunID() // unpredictable, and not a reference
 	}
 	r, err := w.k.d.db.ExecContext(w.ctx, "UPDATE results SET object = $2, objects = $3 WHERE ref = $1", w.ref, w.object, w.objects+1)
 	if err == nil {

@@ -37,7 +37,7 @@ func (owners) Living(ctx context.Context, conn *tables.Conn) (living, dead []int
 	if err != nil {
 		return nil, nil, err
 	}
-	locks, err := locked(ctx, conn) // after it: whoever is among all had a lock before
+	locks, err := locked(ctx, conn) // after it: every member of all had a lock before
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// pinRetry is how long all pins are used as they are after they could not be read.
+// pinRetry is the time for which the cached pins are used after an error of reading
+// them.
 const pinRetry = time.Second
 
-// A pinCache has all pins in memory, for as long as a bus says that they are the
-// same, or the server is away.
+// A pinCache caches all pins while the bus reports no change, or while the server is
+// away.
 type pinCache struct {
 	d *Database
 
@@ -43,7 +44,7 @@ func (c *pinCache) stale() {
 	c.n++
 }
 
-// now are all pins as they are, or were when they could be read last.
+// now returns the current pins, or the last ones that could be read.
 func (c *pinCache) now(ctx context.Context) (map[string]pinRow, error) {
 	if all, ok := c.fresh(); ok {
 		return all, nil

@@ -36,7 +36,7 @@ func (p Pins) Pins(ctx context.Context, server string) (map[state.PinName]state.
 	return pins, p.d.failed("read pins of "+server+" in", err)
 }
 
-// pinsOf reads a row of pins; nil and 0 if there is none.
+// pinsOf reads a row of pins; it returns nil and 0 if there is no row.
 func pinsOf(scan func(...any) error) (pins map[state.PinName]state.Pin, version int64, err error) {
 	var body []byte
 	err = scan(&body, &version)

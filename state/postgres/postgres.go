@@ -1,14 +1,14 @@
-// Package postgres keeps the state of any number of brokers in one PostgreSQL
-// database, version 15 or later: the record of executions, calls and events,
-// learned types, journals of runs, pins, results, values and documents.
+// Package postgres keeps the state of any number of brokers in one PostgreSQL database,
+// version 15 or later: the record of executions, calls and events, learned types,
+// journals of runs, pins, results, values and documents.
 //
-// Brokers share nothing else. Each writes the record in batches, by COPY, and all
-// write one chain of hashes, one batch after another. A broker holds a lock in the
-// database for as long as it is connected, which is how others know that it lives:
-// no clock has a say in that. What expires does so by the clock of the database.
+// Brokers share nothing else. Each writes the record in batches, by COPY, and all write
+// one chain of hashes, one batch after another. A broker holds a lock in the database
+// while it is connected, which shows others that it lives, independent of clocks. Data
+// expires by the clock of the database.
 //
-// The connection must keep its session: a pooler that gives each transaction
-// another connection does not work.
+// The connection must keep its session: a pooler that gives each transaction another
+// connection does not work.
 package postgres
 
 import (
@@ -40,7 +40,7 @@ const DefaultSchema = "broker"
 // maxConns is how many connections one broker has at most.
 const maxConns = 12
 
-// A Database is what one broker has of the database. It must be closed.
+// A Database is one broker's connection to the database. It must be closed.
 type Database struct {
 	db     *sql.DB
 	cfg    *pgx.ConnConfig
@@ -128,8 +128,8 @@ type Options struct {
 	NoCode, Payloads bool
 	// Days is how long records are kept: 0 means 30, below 0 for ever.
 	Days int
-	// Anchor is a file to which the head of the chain is added every hour, with
-	// each prune, and when the record is closed; empty for none.
+	// Anchor is a file to which the head of the chain is added every hour, with each
+	// prune, and when the record is closed; it may be empty.
 	Anchor string
 	// Spool, if not nil, is where rows wait while the server is away; without one they
 	// are lost after 10 s. It is closed with the record.
@@ -194,7 +194,7 @@ func (d *Database) Runs() *tables.Runs {
 // other than the server.
 const unlimited = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
-// dialect is what package tables has to know of PostgreSQL.
+// dialect describes PostgreSQL for package tables.
 var dialect = &tables.Dialect{
 	Numbered:  true,
 	Like:      "ILIKE",
@@ -212,7 +212,7 @@ var dialect = &tables.Dialect{
 	Tend:      10 * time.Second,
 }
 
-// clean takes out what no text of PostgreSQL may have.
+// clean removes characters that PostgreSQL does not allow in a text.
 func clean(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\ufffd"), "\ufffd")
 }
@@ -317,8 +317,9 @@ func (d *Database) patiently(ctx context.Context, f func() error) error {
 	}
 }
 
-// transaction runs f in a transaction. Its error is as it was, or one of f. It waits
-// for a server that is away, but does not repeat what it may have done.
+// transaction runs f in a transaction. It returns the error of f unchanged. It waits
+// for a server that is away, but does not repeat a transaction that may have been
+// committed.
 func (d *Database) transaction(ctx context.Context, f func(*sql.Conn) error) error {
 	var c *sql.Conn
 	err := d.patiently(ctx, func() (err error) {

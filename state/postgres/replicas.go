@@ -50,7 +50,7 @@ type member struct {
 	conn    *sql.Conn
 }
 
-// enter takes the lock, and then the place in the table of whoever had the name.
+// enter takes the lock, and then the row of the previous owner of the name.
 func (m *member) enter(ctx context.Context) error {
 	conn, err := m.d.db.Conn(ctx)
 	if err != nil {

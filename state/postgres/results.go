@@ -36,7 +36,7 @@ func (d *Database) Kept(limits *state.Limits) *Kept {
 	return k
 }
 
-// In lets long results be kept as objects. It is called before the first use.
+// In stores long results as objects. Call it before the first use.
 func (k *Kept) In(objects state.Objects) *Kept {
 	k.objects = objects
 	return k
@@ -70,7 +70,7 @@ func texts(rows *sql.Rows, err error) ([]string, error) {
 	return list, rows.Err()
 }
 
-// A resultWriter is a state.ResultWriter: parts of a row that nobody reads before
+// A resultWriter is a state.ResultWriter: parts of a row that cannot be read before
 // Commit.
 type resultWriter struct {
 	k     *Kept

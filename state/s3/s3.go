@@ -29,14 +29,14 @@ const (
 	exchangeTime, restTime = 20 * time.Second, 5 * time.Second
 )
 
-// Options say where objects are, and who may.
+// Options are the place of the objects and the credentials.
 type Options struct {
 	Endpoint       *url.URL
 	Bucket, Prefix string
 	Region         string // default us-east-1
 	AccessKey      string
 	SecretKey      string
-	SessionToken   string // empty for none
+	SessionToken   string // may be empty
 }
 
 // Parse reads an address such as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION.
@@ -148,7 +148,7 @@ func (c *Client) do(ctx context.Context, method, name string, body []byte) ([]by
 	answer, err := io.ReadAll(resp.Body)
 	code := codeOf(answer)
 	switch {
-	case resp.StatusCode == http.StatusNotFound && (code == "" || code == ", NoSuchKey") && method != http.MethodPut: // else there is no such bucket
+	case resp.StatusCode == http.StatusNotFound && (code == "" || code == ", NoSuchKey") && method != http.MethodPut: // otherwise the bucket does not exist
 		return nil, state.ErrNotFound
 	case resp.StatusCode/100 != 2:
 		return nil, failed(fmt.Errorf("it answered %s%s", resp.Status, code))

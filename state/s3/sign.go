@@ -15,8 +15,8 @@ import (
 // -._~/ is as it was, which a signature wants and a URL does not.
 var escaper = strings.NewReplacer("+", "%20", "%2F", "/")
 
-// sign signs a request without a query, whose digest of the body is in its header, as
-// AWS Signature Version 4 wants it.
+// sign signs a request without a query by AWS Signature Version 4. The digest of its
+// body must be in its header.
 func sign(req *http.Request, o Options, now time.Time) {
 	at := now.UTC().Format("20060102T150405Z")
 	req.Header.Set("X-Amz-Date", at)

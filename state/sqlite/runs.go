@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
-// runsName is the file of journals. They have values as scripts got them, so that
-// they are kept apart from the record, which has none.
+// runsName is the file of journals. They contain the values that scripts got, so they
+// are separate from the record, which has none.
 const runsName = "runs.db"
 
 const runsVersion = 1

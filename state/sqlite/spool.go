@@ -196,7 +196,7 @@ func (s *Spool) failed(what string, err error) error {
 	return fmt.Errorf("%s %s: %w", what, s.path, explain(err))
 }
 
-// orNoFile is nil if there is no file, in which nothing waits.
+// orNoFile returns nil if the file does not exist, so that nothing waits in it.
 func orNoFile(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

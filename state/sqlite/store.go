@@ -39,8 +39,8 @@ type Options struct {
 	// MaxBytes is how large the record may become before the oldest of it is
 	// removed: 0 means 256 MB, below 0 no limit.
 	MaxBytes int64
-	// Anchor is a file to which the head of the chain is added every hour, with
-	// each prune, and when the Store is closed; empty for none.
+	// Anchor is a file to which the head of the chain is added every hour, with each
+	// prune, and when the Store is closed; it may be empty.
 	Anchor string
 	// Logger receives what goes wrong in the background; nil discards it.
 	Logger *slog.Logger
@@ -53,7 +53,7 @@ type Store struct {
 	db *sql.DB
 }
 
-// dialect is what package tables has to know of SQLite.
+// dialect describes SQLite for package tables.
 var dialect = &tables.Dialect{
 	Like:     "LIKE",
 	Begin:    "BEGIN IMMEDIATE",
@@ -140,10 +140,10 @@ func openTables(path string, migrate func(context.Context, *sql.Conn) error) (db
 	return db, conn, nil
 }
 
-// create makes an empty file that only its user can read, if there is none.
-// SQLite gives the files beside it the same mode. The file is made elsewhere
-// and linked: to open and close it here would, by the rules of POSIX, take away
-// the locks that another Store of this process has on it.
+// create makes an empty file that only its user can read, unless it exists. SQLite
+// gives the files beside it the same mode. The file is made elsewhere and linked:
+// opening and closing it here would, by the rules of POSIX, drop the locks that another
+// Store of this process has on it.
 func create(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -134,7 +134,7 @@ func (s Buses) listings(t *testing.T) {
 		}
 	}
 	set("a", "1")
-	set("a", "1") // the same again is no change
+	set("a", "1") // the same content is not a change
 	set("b", "\x00\xff")
 	set("a", "2")
 	for _, want := range []string{"a", "b", "a"} {

@@ -109,7 +109,7 @@ func (c *Child) Kill(t *testing.T) {
 	_ = c.cmd.Wait() // its error is that it was killed
 }
 
-// Finish lets the child finish its execution and end.
+// Finish makes the child finish its execution and exit.
 func (c *Child) Finish(t *testing.T) {
 	t.Helper()
 	if err := c.stdin.Close(); err != nil {

@@ -52,13 +52,13 @@ func Genesis(start, migrated int64) []byte { return digestOf(start, migrated) }
 
 func (h *head) genesis() []byte { return Genesis(h.start, h.migrated) }
 
-// checkpoint is the digest of the link that says where the chain begins.
+// checkpoint returns the digest of the link at which the chain begins.
 func (h *head) checkpoint() []byte {
 	return digestOf(h.base, h.baseHash, h.start, h.migrated)
 }
 
-// digestOf is the SHA-256 of values that databases keep as they are: each has its
-// type and length before it, so that no two rows are written alike.
+// digestOf returns the SHA-256 of values that databases store unchanged: each is
+// preceded by its type and length, so that different rows never have the same bytes.
 func digestOf(values ...any) []byte {
 	h := sha256.New()
 	var buf [9]byte

@@ -56,8 +56,7 @@ type Owners interface {
 	Living(ctx context.Context, conn *Conn) (living, dead []int64, err error)
 }
 
-// A Conn is a connection to a database whose statements are written as a Dialect
-// says.
+// A Conn is a connection to a database with statements in a Dialect.
 type Conn struct {
 	*sql.Conn
 	d *Dialect
@@ -128,8 +127,8 @@ func (d *Dialect) within(most time.Duration) (context.Context, context.CancelFun
 	return context.WithTimeout(context.Background(), most)
 }
 
-// Transaction runs f while nobody else writes to a table, or in all of the
-// database where that is how its transactions work.
+// Transaction runs f while no other transaction writes to a table, or to the database
+// if its transactions work that way.
 func Transaction(ctx context.Context, conn *Conn, table string, f func() error) error {
 	begin := conn.d.Begin
 	if table != "" && conn.d.LockTable != "" {

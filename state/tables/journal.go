@@ -17,7 +17,7 @@ type journal struct {
 	runs    *Runs
 	run     state.Run
 	written bool // the run is in the file
-	dirty   bool // the run is not there as it is now
+	dirty   bool // the stored run differs
 	bytes   int  // of its calls
 	calls   []state.RunCall
 	sizes   map[int]int // of calls, by ordinal
@@ -25,7 +25,7 @@ type journal struct {
 	decided map[int]bool
 	queued  bool
 	taken   bool // by another broker: nothing more is written
-	ended   bool // nobody executes the run any more
+	ended   bool // the run is not being executed any more
 }
 
 const (
@@ -247,9 +247,9 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 	return state.ErrNotApproved
 }
 
-// mine is an error if another broker has taken the run over, because it could not
-// see any more that this one lives. It cannot be wrong about that on one machine. A
-// run without an owner was ended by whoever had it.
+// mine returns an error if another broker has taken the run over because it could no
+// longer see that this one lives. On one machine that cannot be wrong. A run without an
+// owner was ended by its last owner.
 func (j *journal) mine(ctx context.Context) error {
 	owner, err := j.runs.owner(ctx, j.run.ID)
 	if err != nil || j.runs.d.LockRun == "" || owner == j.runs.o.Owner() || owner == "" && j.ended {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// again reports whether what failed with err can be tried once more. If the connection
-// is lost, it lets another one be looked for; r.mu is held.
+// again reports whether an operation that failed with err can be tried once more. If
+// the connection is lost, it starts the search for another one; r.mu must be held.
 func (r *Runs) again(err error) bool {
 	again, lost := r.d.Again(err)
 	if lost {

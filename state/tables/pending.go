@@ -79,7 +79,7 @@ func (w *writer) reconnect(ctx context.Context) bool {
 	return err == nil
 }
 
-// arrived reports whether the transaction whose outcome is not known was committed.
+// arrived reports whether the transaction with the unknown outcome was committed.
 func (w *writer) arrived(ctx context.Context) (bool, error) {
 	return w.has(ctx, w.inDoubt.N, []byte(w.inDoubt.Hash))
 }

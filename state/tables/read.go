@@ -29,8 +29,8 @@ const executionColumns = `id, client, client_info, language, code_hash, coalesce
 // listedColumns are executionColumns without the answers, which may be long.
 var listedColumns = strings.TrimSuffix(executionColumns, "answer") + "NULL"
 
-// executionsAs is the table of executions with the state that each is in: a
-// running one whose owner is not among the living was interrupted.
+// executionsAs is the table of executions with their states: a running one without a
+// living owner was interrupted.
 func executionsAs(living []int64) string {
 	return `(SELECT *, CASE WHEN status = 'running' AND owner NOT IN (` + idList(living) + `) THEN 'interrupted' ELSE status END AS state FROM executions) e`
 }
@@ -194,7 +194,7 @@ func scanExecutions(rows *sql.Rows, err error) ([]state.Execution, error) {
 	return list, rows.Err()
 }
 
-// callsOf reads the calls of an execution, whose client is not repeated in each.
+// callsOf reads the calls of an execution, without repeating its client in each.
 func callsOf(ctx context.Context, conn *Conn, execution string) ([]state.Call, error) {
 	list, err := numbered(ctx, conn, "c.execution = ? ORDER BY c.seq, c.n", execution)
 	for i := range list {
@@ -214,7 +214,7 @@ func unixNano(t time.Time) int64 {
 // idList writes ids for IN (…).
 func idList(ids []int64) string {
 	if len(ids) == 0 {
-		return "-1" // which nobody has: not every database knows an empty list
+		return "-1" // an id that does not exist: not every database accepts an empty list
 	}
 	var b strings.Builder
 	for i, id := range ids {

@@ -44,10 +44,11 @@ type RunsOptions struct {
 // Runs keeps journals. It implements state.Runs and state.RunHistory. Nothing is
 // opened before the first call that is recorded or looked for.
 type Runs struct {
-	// Full lets every commit survive a power cut, not only those of intents to
-	// destroy something. It is set before the first use.
+	// Full makes every commit survive a power cut, not only those of intents to destroy
+	// something. Set it before the first use.
 	Full bool
-	// Sealed, if not nil, seals what runs and calls say. It is set before the first use.
+	// Sealed, if not nil, encrypts the texts of runs and calls. Set it before the first
+	// use.
 	Sealed *state.Sealed
 
 	o   RunsOptions
@@ -418,7 +419,7 @@ func (r *Runs) Change(ctx context.Context, id string, f func(*state.Run, []state
 	})
 }
 
-// kept is a run as its body has it: without code, which has a column of its own, and
+// kept returns a run in its stored form: without code, which has its own column, and
 // with times of the database's clock.
 func (r *Runs) kept(run state.Run) state.Run {
 	run.Code, run.Expires = "", shifted(run.Expires, r.o.Skew())

@@ -107,13 +107,13 @@ func (r *runReader) readCalls(ctx context.Context, id string) ([]state.RunCall, 
 	return calls, rows.Err()
 }
 
-// columns are what a run says.
+// columns returns the columns of a run.
 func (r *Runs) columns(run state.Run) (body, code string, err error) {
 	b, err := json.Marshal(r.kept(run))
 	return r.sealText(run.ID, string(b)), r.sealText(run.ID+"/code", r.d.text(run.Code)), err
 }
 
-// update writes what a run says; its owner stays.
+// update writes the columns of a run; its owner stays.
 func (r *Runs) update(ctx context.Context, run state.Run, at time.Time) error {
 	body, code, err := r.columns(run)
 	if err == nil {
@@ -122,9 +122,9 @@ func (r *Runs) update(ctx context.Context, run state.Run, at time.Time) error {
 	return err
 }
 
-// Rekey seals with the first key the runs that others have sealed, or nobody, one at
-// a time, while any number of brokers execute them. The first key of all of them has
-// to be the same one.
+// Rekey encrypts with the first key the runs that other keys, or none, have encrypted,
+// one at a time, while any number of brokers execute them. All of them must have the
+// same first key.
 func (r *Runs) Rekey(ctx context.Context) (done state.Rekeyed, err error) {
 	list, err := r.Runs(ctx, -1)
 	for i := 0; i < len(list) && err == nil; i++ {

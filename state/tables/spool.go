@@ -20,7 +20,7 @@ type Spool interface {
 	Next(n int64) ([]Spooled, error)
 	// Drop removes the rows up to a number, which the database has.
 	Drop(through int64) error
-	// Usage says what is in it.
+	// Usage returns the size of its content.
 	Usage() (SpoolUsage, error)
 	Close() error
 }
@@ -31,7 +31,7 @@ type Spooled struct {
 	Row []byte
 }
 
-// A SpoolUsage is what a spool has.
+// A SpoolUsage is the size of a spool.
 type SpoolUsage struct {
 	ID string // which no other spool has
 	// Rows wait in it. It has so many bytes, and may have Max.
@@ -48,7 +48,8 @@ const (
 
 var errAway = errors.New("the database cannot be reached")
 
-// An entry is what one op adds to the record. It has one of the first four.
+// An entry is the addition of one op to the record. Exactly one of the first four is
+// set.
 type entry struct {
 	Begin  *execution `json:",omitempty"`
 	Finish *execution `json:",omitempty"`
@@ -60,7 +61,7 @@ type entry struct {
 	Doubt *link `json:",omitempty"`
 }
 
-// These have no methods: they are in a spool as they are.
+// These have no methods: they are written to a spool unchanged.
 type (
 	execution state.Execution
 	call      state.Call
@@ -87,13 +88,13 @@ func (e *entry) write(ctx context.Context, w *writer) error {
 	return nil
 }
 
-// Spool says what waits for the database in the spool, and whether the database is
-// away at this moment.
+// Spool returns the size of the rows that wait for the database in the spool, and
+// whether the database is away.
 func (s *Store) Spool() (rows, bytes int64, away bool) {
 	return s.spoolRows.Load(), s.spoolBytes.Load(), s.away.Load()
 }
 
-// Full is an error if there is no room in the spool for more executions.
+// Full returns an error if the spool has no room for more executions.
 func (s *Store) Full() error {
 	if err := s.full.Load(); err != nil {
 		return *err
@@ -228,8 +229,8 @@ func (w *writer) drain() {
 	w.measure(nil)
 }
 
-// drainSome returns how many rows it moved. The database knows the number of the last
-// row that it has of a spool, so that nothing is there twice, whoever dies in between.
+// drainSome returns the number of rows that it moved. The database stores the number of
+// the last row from a spool, so that no row is there twice, even after a crash.
 func (w *writer) drainSome() (moved int, err error) {
 	u, err := w.o.Spool.Usage()
 	if err != nil || u.Rows == 0 {

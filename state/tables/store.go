@@ -1,7 +1,7 @@
-// Package tables keeps what package state describes in the tables of an SQL
-// database, whichever it is: the record of executions, calls and events with its
-// chain, learned types, and journals of runs. A [Dialect] says how a database
-// differs; packages sqlite and postgres have the tables themselves.
+// Package tables implements the contracts of package state in the tables of any SQL
+// database: the record of executions, calls and events with its chain, learned types,
+// and journals of runs. A [Dialect] describes a database; packages sqlite and postgres
+// define the tables.
 //
 // A Store has one goroutine that writes in batches.
 package tables
@@ -28,14 +28,14 @@ type Options struct {
 	Owners  Owners
 	// ReadOnly stores write nothing.
 	ReadOnly bool
-	// Keep says what is kept of executions, Age for how long; 0 is for ever.
+	// Keep selects what is recorded of executions, Age for how long; 0 means forever.
 	Keep state.Keep
 	Age  time.Duration
 	// Size, if not nil, is how many bytes the record has, and MaxBytes how many it
 	// may have.
 	Size     func(ctx context.Context, conn *Conn) (int64, error)
 	MaxBytes int64
-	// Anchor is a file to which the head of the chain is added; empty for none.
+	// Anchor is a file to which the head of the chain is added; it may be empty.
 	Anchor string
 	// Spool, if not nil, is where rows wait while the database is away. It is closed
 	// with the Store.

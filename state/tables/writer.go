@@ -260,8 +260,7 @@ func (w *writer) begin(ctx context.Context, e state.Execution, owner int64) erro
 		append(row, state.StatusRunning, w.head.n)...)
 }
 
-// finish inserts an execution whose beginning is not there, because it was
-// pruned or lost, as a whole.
+// finish inserts an execution as a whole, after its beginning was pruned or lost.
 func (w *writer) finish(ctx context.Context, e state.Execution, owner int64) error {
 	at, err := w.startOf(ctx, e.ID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -384,8 +383,7 @@ func (w *writer) interrupt(ctx context.Context, which string, args ...any) error
 	return nil
 }
 
-// markInterrupted ends the executions whose owner is gone, and forgets those
-// owners.
+// markInterrupted ends the executions without a living owner, and forgets those owners.
 func (w *writer) markInterrupted(ctx context.Context) error {
 	living, dead, err := w.owners.Living(ctx, w.conn)
 	if err != nil {

@@ -22,20 +22,29 @@ func TestOutgoingRequestsHaveOneDoor(t *testing.T) {
 		"sandbox/remote",    // sandboxd that the config names, in nearer networks
 		"internal/replicas", // streams of any length, to who shows a certificate that is in the database
 	}
+	eachSource(t, func(dir string) bool {
+		base := path.Base(dir)
+		return base == "testdata" || base == "examples" || slices.Contains(free, dir)
+	}, func(name, line string, n int) {
+		if found := ownClient.FindString(line); found != "" {
+			t.Errorf("%s:%d uses %s: take a client of internal/outbound", name, n, found)
+		}
+	})
+}
+
+// eachSource calls f with the lines of all Go files except tests, outside folders for
+// which skip returns true.
+func eachSource(t *testing.T, skip func(dir string) bool, f func(name, line string, n int)) {
+	t.Helper()
 	tree := os.DirFS(".")
 	seen := 0
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() {
-			base := path.Base(name)
-			if name != "." && base[0] == '.' || base == "testdata" || base == "examples" || slices.Contains(free, name) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+		case d.IsDir() && name != "." && (path.Base(name)[0] == '.' || skip(name)):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
 		src, err := fs.ReadFile(tree, name)
@@ -43,10 +52,10 @@ func TestOutgoingRequestsHaveOneDoor(t *testing.T) {
 			return err
 		}
 		seen++
-		for i, line := range strings.Split(string(src), "\n") {
-			if found := ownClient.FindString(line); found != "" {
-				t.Errorf("%s:%d uses %s: take a client of internal/outbound", name, i+1, found)
-			}
+		n := 0
+		for line := range strings.Lines(string(src)) {
+			n++
+			f(name, strings.TrimSuffix(line, "\n"), n)
 		}
 		return nil
 	})

@@ -69,20 +69,7 @@ func TestPeopleConnectAccounts(t *testing.T) {
 	token := func(name string) string {
 		return issuer.Token(t, resource, name, map[string]any{"scope": "mcp"})
 	}
-	run := func(token, code string) string {
-		t.Helper()
-		client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-		cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cs.Close()
-		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": code, "language": "javascript"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.Content[0].(*mcp.TextContent).Text
-	}
+	run := func(token, code string) string { t.Helper(); return runAs(t, address, token, code) }
 	browser := func(name string) *http.Client {
 		jar, err := cookiejar.New(nil)
 		if err != nil {

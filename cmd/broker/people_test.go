@@ -113,27 +113,30 @@ func TestPeopleSignIn(t *testing.T) {
 		}
 	}
 
-	run := func(address, token, code string) string {
-		t.Helper()
-		client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-		cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cs.Close()
-		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": code, "language": "javascript"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.Content[0].(*mcp.TextContent).Text
-	}
-	if got := run(url, person("ann", "platform"), `await store.set("mine", 7); return [typeof good, typeof other]`); !strings.Contains(got, `["object","undefined"]`) {
+	if got := runAs(t, url, person("ann", "platform"), `await store.set("mine", 7); return [typeof good, typeof other]`); !strings.Contains(got, `["object","undefined"]`) {
 		t.Errorf("ann sees %s", got)
 	}
-	if got := run(url+"/ci", person("bob", "build", "platform"), `return [await store.get("mine") ?? null, typeof good, typeof other]`); !strings.Contains(got, `[null,"undefined","object"]`) {
+	if got := runAs(t, url+"/ci", person("bob", "build", "platform"), `return [await store.get("mine") ?? null, typeof good, typeof other]`); !strings.Contains(got, `[null,"undefined","object"]`) {
 		t.Errorf("bob sees %s", got)
 	}
-	if got := run(url, person("ann", "platform"), `return await store.get("mine")`); !strings.Contains(got, `7`) {
+	if got := runAs(t, url, person("ann", "platform"), `return await store.get("mine")`); !strings.Contains(got, `7`) {
 		t.Errorf("ann has %s of her own", got)
 	}
+}
+
+// runAs runs a script at the endpoint address for the owner of token, and returns the
+// answer.
+func runAs(t *testing.T, address, token, code string) string {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cs.Close()
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": code, "language": "javascript"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Content[0].(*mcp.TextContent).Text
 }

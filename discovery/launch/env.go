@@ -1,12 +1,13 @@
 package launch
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
 // inherited are the variables that every server gets if the broker has them.
@@ -92,20 +93,5 @@ func LookPath(command, dir string, env []string) (string, error) {
 		}
 		return exec.LookPath(full)
 	}
-	if runtime.GOOS == "windows" {
-		return exec.LookPath(command)
-	}
-	for _, kv := range env {
-		list, ok := strings.CutPrefix(kv, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, d := range filepath.SplitList(list) {
-			full := filepath.Join(d, command)
-			if info, err := os.Stat(full); filepath.IsAbs(full) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return full, nil
-			}
-		}
-	}
-	return "", &exec.Error{Name: command, Err: exec.ErrNotFound}
+	return spawn.LookPath(command, env)
 }

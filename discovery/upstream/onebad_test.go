@@ -13,14 +13,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
-// pause returns a tool that answers when release is called, and a channel that
-// is closed when it was called.
-func pause(puppet *fakeupstream.Puppet, tool string) (called chan struct{}, release func()) {
+// pausedCall returns a pool of the server puppet, with a call in progress, and a function
+// that lets the server answer and returns the error of the call.
+func pausedCall(t *testing.T, puppet *fakeupstream.Puppet) (p *Pool, finish func() error) {
 	called, released := make(chan struct{}), make(chan struct{})
-	var first, last sync.Once
+	var first sync.Once
 	before := puppet.HTTP
 	puppet.HTTP = func(w http.ResponseWriter, r *http.Request, id, method, name string) bool {
-		if name == tool {
+		if name == "slow" {
 			first.Do(func() { close(called) })
 			select {
 			case <-released:
@@ -30,8 +30,15 @@ func pause(puppet *fakeupstream.Puppet, tool string) (called chan struct{}, rele
 		}
 		return before != nil && before(w, r, id, method, name)
 	}
-	puppet.On("tools/call "+tool, fakeupstream.Result(`{"content":[{"type":"text","text":"slow but there"}]}`))
-	return called, func() { last.Do(func() { close(released) }) }
+	puppet.On("tools/call slow", fakeupstream.Result(`{"content":[{"type":"text","text":"slow but there"}]}`))
+	p = newPuppet(t, "http stream", puppet)
+	slow := make(chan error, 1)
+	go func() {
+		_, err := p.Call(t.Context(), "s", "slow", nil, nil)
+		slow <- err
+	}()
+	<-called
+	return p, func() error { close(released); return <-slow }
 }
 
 // reply answers with a status, a content type and a body.
@@ -102,14 +109,7 @@ func TestOneBadAnswerFailsOneCall(t *testing.T) {
 		reply(w, now.status, now.kind, strings.ReplaceAll(now.body, "$ID", id))
 		return true
 	}}
-	called, release := pause(puppet, "slow")
-	p := newPuppet(t, "http stream", puppet)
-	slow := make(chan error, 1)
-	go func() {
-		_, err := p.Call(t.Context(), "s", "slow", nil, nil)
-		slow <- err
-	}()
-	<-called
+	p, finish := pausedCall(t, puppet)
 	for _, tt := range tests {
 		mu.Lock()
 		now = tt
@@ -133,8 +133,7 @@ func TestOneBadAnswerFailsOneCall(t *testing.T) {
 			t.Errorf("%s: retry after %v", tt.name, status.RetryAfter)
 		}
 	}
-	release()
-	if err := <-slow; err != nil {
+	if err := finish(); err != nil {
 		t.Errorf("the other call: %v", err)
 	}
 	if n := puppet.Seen("initialize"); n != 1 {
@@ -181,14 +180,7 @@ func TestOptionalStreamEndsNothing(t *testing.T) {
 				get(w)
 				return true
 			}}
-			called, release := pause(puppet, "slow")
-			p := newPuppet(t, "http stream", puppet)
-			slow := make(chan error, 1)
-			go func() {
-				_, err := p.Call(t.Context(), "s", "slow", nil, nil)
-				slow <- err
-			}()
-			<-called
+			p, finish := pausedCall(t, puppet)
 			if name == "ends each time" || name == "has no messages" {
 				<-enough // more often than the SDK would have tried
 			}
@@ -197,8 +189,7 @@ func TestOptionalStreamEndsNothing(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			release()
-			if err := <-slow; err != nil {
+			if err := finish(); err != nil {
 				t.Error(err)
 			}
 			if n := puppet.Seen("initialize"); n != 1 {

@@ -159,15 +159,15 @@ func TestWithdrawnKeys(t *testing.T) {
 	}
 }
 
-// While the issuer is unreachable, keys that were read recently stay valid for an hour.
-func TestIssuerThatIsAwayForAWhile(t *testing.T) {
-	keys, asked, away := fakeauth.NewIssuer(t), 0, false
+// fronted returns a verifier with its clock, and a token that it has verified. The keys
+// come from a server that calls fails first, which reports whether it has answered.
+func fronted(t *testing.T, fails func(http.ResponseWriter) bool) (*bearer.Verifier, *clock, string) {
+	t.Helper()
+	keys := fakeauth.NewIssuer(t)
 	var front *httptest.Server
 	front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
 		switch {
-		case away:
-			http.Error(w, "away", http.StatusBadGateway)
+		case fails(w):
 		case r.URL.Path == "/keys":
 			keys.ServeHTTP(w, r)
 		default:
@@ -175,13 +175,25 @@ func TestIssuerThatIsAwayForAWhile(t *testing.T) {
 			fmt.Fprintf(w, `{"issuer": %q, "jwks_uri": "%s/keys"}`, front.URL, front.URL)
 		}
 	}))
-	defer front.Close()
+	t.Cleanup(front.Close)
 	c := &clock{time.Now()}
 	v := verifier(t, bearer.Options{Issuer: front.URL, Now: c.now})
 	token := keys.Token(t, resource, "ann", map[string]any{"iss": front.URL, "exp": time.Now().Add(24 * time.Hour).Unix()})
 	if _, err := v.Verify(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
+	return v, c, token
+}
+
+// While the issuer is unreachable, keys that were read recently stay valid for an hour.
+func TestIssuerThatIsAwayForAWhile(t *testing.T) {
+	asked, away := 0, false
+	v, c, token := fronted(t, func(w http.ResponseWriter) bool {
+		if asked++; away {
+			http.Error(w, "away", http.StatusBadGateway)
+		}
+		return away
+	})
 	away, asked = true, 0
 	for _, after := range []time.Duration{6 * time.Minute, 10 * time.Second, 30 * time.Minute} {
 		c.at = c.at.Add(after)
@@ -205,29 +217,15 @@ func TestIssuerThatIsAwayForAWhile(t *testing.T) {
 
 // One request waits for an issuer that hangs, and the others go on with the known keys.
 func TestIssuerThatHangsDelaysOneRequest(t *testing.T) {
-	keys := fakeauth.NewIssuer(t)
 	hangs, arrived, release := false, make(chan struct{}, 1), make(chan struct{})
-	var front *httptest.Server
-	front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case hangs:
+	v, c, token := fronted(t, func(w http.ResponseWriter) bool {
+		if hangs {
 			arrived <- struct{}{}
 			<-release
 			http.Error(w, "away", http.StatusBadGateway)
-		case r.URL.Path == "/keys":
-			keys.ServeHTTP(w, r)
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"issuer": %q, "jwks_uri": "%s/keys"}`, front.URL, front.URL)
 		}
-	}))
-	defer front.Close()
-	c := &clock{time.Now()}
-	v := verifier(t, bearer.Options{Issuer: front.URL, Now: c.now})
-	token := keys.Token(t, resource, "ann", map[string]any{"iss": front.URL, "exp": time.Now().Add(24 * time.Hour).Unix()})
-	if _, err := v.Verify(t.Context(), token); err != nil {
-		t.Fatal(err)
-	}
+		return hangs
+	})
 	hangs = true
 	c.at = c.at.Add(6 * time.Minute)
 	first := make(chan error, 1)

@@ -7,7 +7,34 @@
 // thread that stays.
 package spawn
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// LookPath is exec.LookPath for a program without a folder and the PATH of env. It does
+// not search relative folders.
+func LookPath(program string, env []string) (string, error) {
+	if runtime.GOOS == "windows" { // it has its own rules for extensions
+		return exec.LookPath(program)
+	}
+	for _, kv := range env {
+		list, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			path := filepath.Join(dir, program)
+			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return path, nil
+			}
+		}
+	}
+	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
+}
 
 // cancelTree makes the end of cmd's context, if it has one, kill its tree.
 func cancelTree(cmd *exec.Cmd) {

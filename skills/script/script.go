@@ -158,33 +158,13 @@ func resolve(r Request, env []string) (argv []string, err error) {
 	if s.Executable {
 		return append([]string{filepath.Join(dir, filepath.FromSlash(s.Path))}, r.Args...), nil
 	}
-	program, err := lookPath(s.Program[0], env)
+	program, err := spawn.LookPath(s.Program[0], env)
 	if err != nil {
 		return nil, &Error{NotAllowed, fmt.Sprintf("%q needs %s, which is not installed", r.Script, s.Program[0])}
 	}
 	argv = s.Argv(filepath.ToSlash(dir), r.Args)
 	argv[0] = program
 	return argv, nil
-}
-
-// lookPath is exec.LookPath for the PATH of env. Relative folders are not searched.
-func lookPath(program string, env []string) (string, error) {
-	if runtime.GOOS == "windows" { // it has its own rules for extensions
-		return exec.LookPath(program)
-	}
-	for _, kv := range env {
-		list, ok := strings.CutPrefix(kv, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(list) {
-			path := filepath.Join(dir, program)
-			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return path, nil
-			}
-		}
-	}
-	return "", exec.ErrNotFound
 }
 
 // environment returns only the variables that programs need to run.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/statetest"
 )
@@ -246,7 +247,7 @@ func TestTwoBrokersWriteOneChain(t *testing.T) {
 		t.Errorf("%d links", v.Links)
 	}
 	open(t, dir, nil) // marks what was killed
-	eventually(t, "the killed execution is interrupted", func() bool {
+	eventually.True(t, "the killed execution is interrupted", func() bool {
 		var n int
 		_ = s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM executions WHERE status = 'interrupted'").Scan(&n)
 		return n == 1

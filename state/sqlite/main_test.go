@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/statetest"
@@ -41,20 +39,4 @@ func show(t *testing.T, s *Store, id string) (state.Execution, []state.Call) {
 		t.Fatal(err)
 	}
 	return e, calls
-}
-
-// eventually polls, since another goroutine does what is waited for.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("never true: %s", what)
-		}
-	}
 }

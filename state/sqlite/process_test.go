@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/statetest"
 )
@@ -19,7 +20,7 @@ func TestOpenMarksWhatAKilledProcessLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	eventually(t, "the row itself says interrupted and its owner is forgotten", func() bool {
+	eventually.True(t, "the row itself says interrupted and its owner is forgotten", func() bool {
 		var status string
 		var owners int
 		err := reader.db.QueryRowContext(t.Context(), "SELECT status, (SELECT count(*) FROM owners) FROM executions WHERE id = ?", c.ID).Scan(&status, &owners)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -24,7 +25,7 @@ func TestOldRecordsGoByThemselves(t *testing.T) {
 		t.Error("Days below 0 removed a record")
 	}
 	s = open(t, dir, nil)
-	eventually(t, "a record of 100 days is removed in the background", func() bool { return !exists(t, s, id) })
+	eventually.True(t, "a record of 100 days is removed in the background", func() bool { return !exists(t, s, id) })
 }
 
 func exists(t *testing.T, s *Store, id string) bool {
@@ -190,7 +191,7 @@ func TestLongExecutionsAreNewsWhenTheyEnd(t *testing.T) {
 	id := s.Begin(state.Execution{Started: time.Now().Add(-100 * time.Hour)})
 	s.Record(state.Call{ExecutionID: id, Status: state.CallOK})
 	n, err := s.News(t.Context(), state.Position{})
-	eventually(t, "the call is in the record", func() bool {
+	eventually.True(t, "the call is in the record", func() bool {
 		n, err = s.News(t.Context(), state.Position{})
 		return err != nil || n.At.Call == 2
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -95,7 +96,7 @@ func (s Buses) heard(t *testing.T) {
 func (s Buses) leads(t *testing.T) {
 	at := s.New(t)
 	one, _, closeOne := s.Open(t, at)
-	eventually(t, "the first one leads", one.Leads)
+	eventually.True(t, "the first one leads", one.Leads)
 	two, _, closeTwo := s.Open(t, at)
 	defer closeTwo()
 	told := make(chan bool, 100)
@@ -106,7 +107,7 @@ func (s Buses) leads(t *testing.T) {
 		t.Error("two lead")
 	}
 	closeOne()
-	eventually(t, "the other one leads", two.Leads)
+	eventually.True(t, "the other one leads", two.Leads)
 	for deadline := time.After(heardTime); ; {
 		select {
 		case leads := <-told:

@@ -1,12 +1,12 @@
 package statetest
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -22,7 +22,7 @@ func (a Audits) killed(t *testing.T) {
 	// The store was open before: reading has to see it too.
 	var e state.Execution
 	var calls []state.Call
-	eventually(t, "the execution of a process that is gone is interrupted", func() bool {
+	eventually.True(t, "the execution of a process that is gone is interrupted", func() bool {
 		e, calls = show(t, s, c.ID)
 		return e.Status == state.StatusInterrupted
 	})
@@ -47,7 +47,7 @@ func (a Audits) survivor(t *testing.T) {
 	if e, _ := show(t, s, survivor.ID); e.Status != state.StatusDone {
 		t.Errorf("survivor's execution is %q after it has ended, want done", e.Status)
 	}
-	eventually(t, "the victim's execution is interrupted", func() bool {
+	eventually.True(t, "the victim's execution is interrupted", func() bool {
 		e, _ := show(t, s, victim.ID)
 		return e.Status == state.StatusInterrupted
 	})
@@ -94,7 +94,7 @@ func (a Audits) committedSoon(t *testing.T) {
 	for n := range 20 {
 		recorded := time.Now()
 		s.Record(state.Call{ExecutionID: id, Server: "git", Tool: "log", Status: state.CallOK})
-		eventually(t, "the call is visible to another one", func() bool {
+		eventually.True(t, "the call is visible to another one", func() bool {
 			_, calls, err := reader.Show(t.Context(), id)
 			return err == nil && len(calls) == n+1
 		})
@@ -146,21 +146,5 @@ func (a Audits) concurrent(t *testing.T) {
 	stats, err := s.Stats(t.Context(), time.Time{})
 	if err != nil || stats.Executions != executions || stats.Calls != executions*calls {
 		t.Errorf("Stats = %+v, %v", stats, err)
-	}
-}
-
-// eventually polls, since another process or goroutine does what is waited for.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("never true: %s", what)
-		}
 	}
 }

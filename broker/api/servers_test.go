@@ -91,7 +91,7 @@ func TestServersAreChanged(t *testing.T) {
 		}
 	}
 	text := strings.Join(got, "\n")
-	for _, want := range []string{"console new added", "console new failed not added: there is", "console bad failed not added", "console old enabled", "console new disabled", "console none failed not disabled"} {
+	for _, want := range []string{"console new added", "console new failed not added: server \"new\" already exists", "console bad failed not added", "console old enabled", "console new disabled", "console none failed not disabled"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the record lacks %q:\n%s", want, text)
 		}

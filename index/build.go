@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/blevesearch/bleve/v2"
 	bdocument "github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bidx "github.com/blevesearch/bleve_index_api"
@@ -29,24 +28,46 @@ var errClosed = errors.New("index: closed")
 // buildInMemory makes an index of list that no other process sees. Its
 // documents have the slots from first on. It ends early when done is closed.
 func buildInMemory(list []record, first int, done <-chan struct{}) (*part, error) {
-	x, err := emptyBleve("")
+	x, err := buildBleve("", list, first, done)
+	if err != nil {
+		return nil, err
+	}
+	return newPart(x, first, len(list), false)
+}
+
+// buildBleve makes an index of bleve in the directory path, or in memory if path
+// is "". The package bleve would open it too, but draws in query languages,
+// analyzers and other stores.
+func buildBleve(path string, list []record, first int, done <-chan struct{}) (bidx.Index, error) {
+	queue := bidx.NewAnalysisQueue(analysts)
+	defer queue.Close() // only a batch needs it
+	x, err := openBleve(map[string]any{"path": path, "create_if_missing": true, "error_if_exists": true}, queue)
 	if err != nil {
 		return nil, err
 	}
 	if err := fill(x, list, first, done); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
-	return newPart(x, first, len(list), false)
+	return x, nil
 }
 
-func emptyBleve(path string) (bleve.Index, error) {
-	m := bleve.NewIndexMapping()
-	m.StoreDynamic, m.DocValuesDynamic = false, false
-	return bleve.NewUsing(path, m, scorch.Name, scorch.Name, nil)
+// analysts is how many goroutines enter the documents of a batch.
+const analysts = 4
+
+// openBleve opens an index of bleve.
+func openBleve(config map[string]any, queue *bidx.AnalysisQueue) (bidx.Index, error) {
+	x, err := scorch.NewScorch(scorch.Name, config, queue)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Open(); err != nil { // it cannot be closed then
+		return nil, err
+	}
+	return x, nil
 }
 
 // fill enters the documents of list as one segment.
-func fill(x bleve.Index, list []record, first int, done <-chan struct{}) error {
+func fill(x bidx.Index, list []record, first int, done <-chan struct{}) error {
 	if first+len(list) > slotMask {
 		return fmt.Errorf("%d tools and entries are more than the index can hold", len(list))
 	}
@@ -54,7 +75,7 @@ func fill(x bleve.Index, list []record, first int, done <-chan struct{}) error {
 		return nil
 	}
 	r := newReader()
-	batch := x.NewBatch()
+	batch := bidx.NewBatch()
 	for i, rec := range list {
 		select {
 		case <-done:
@@ -66,9 +87,7 @@ func fill(x bleve.Index, list []record, first int, done <-chan struct{}) error {
 		for _, f := range r.fields(&d) {
 			doc.AddField(f)
 		}
-		if err := batch.IndexAdvanced(doc); err != nil {
-			return err
-		}
+		batch.Update(doc)
 	}
 	return x.Batch(batch)
 }

@@ -6,9 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/analysis/lang/ar"
-	"github.com/blevesearch/bleve/v2/analysis/lang/hi"
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/danish"
 	"github.com/blevesearch/snowballstem/dutch"
@@ -46,7 +43,7 @@ var (
 	arabic     = &alphabet{stem: []func(string) string{arabicStem, arabicRoot}, prefixes: true}
 	hebrew     = &alphabet{stem: []func(string) string{hebrewStem}, prefixes: true}
 	greek      = &alphabet{stem: []func(string) string{greekEndings.stem}}
-	devanagari = &alphabet{stem: []func(string) string{filtered(hi.NewHindiNormalizeFilter(), hi.NewHindiStemmerFilter())}}
+	devanagari = &alphabet{stem: []func(string) string{hindiStem}}
 )
 
 // alphabetOf returns the alphabet of a word, or nil if no stemmer knows it.
@@ -111,19 +108,6 @@ func turkishStem(word string) string {
 	}
 	return word
 }
-
-// filtered returns a function that applies filters of bleve.
-func filtered(filters ...analysis.TokenFilter) func(string) string {
-	return func(word string) string {
-		tokens := analysis.TokenStream{{Term: []byte(word)}}
-		for _, f := range filters {
-			tokens = f.Filter(tokens)
-		}
-		return string(tokens[0].Term)
-	}
-}
-
-var lightArabic = filtered(ar.NewArabicNormalizeFilter(), ar.NewArabicStemmerFilter())
 
 // arabicStem removes articles, conjunctions and endings, and a lone preposition
 // before a longer word.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bidx "github.com/blevesearch/bleve_index_api"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -13,7 +12,7 @@ import (
 
 // A part is one bleve index, opened to read. It is immutable.
 type part struct {
-	index  bleve.Index
+	index  bidx.Index
 	reader bidx.IndexReader
 	first  int // the slot of its first document
 	views  []view
@@ -28,18 +27,14 @@ type view struct {
 
 // newPart reads which documents are where. It takes n documents, from the slot
 // first on, for granted. On an error x is closed.
-func newPart(x bleve.Index, first, n int, file bool) (p *part, err error) {
+func newPart(x bidx.Index, first, n int, file bool) (p *part, err error) {
 	p = &part{index: x, first: first, file: file}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	a, err := x.Advanced()
-	if err != nil {
-		return nil, err
-	}
-	if p.reader, err = a.Reader(); err != nil {
+	if p.reader, err = x.Reader(); err != nil {
 		return nil, err
 	}
 	s, ok := p.reader.(*scorch.IndexSnapshot)

@@ -16,12 +16,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/blevesearch/bleve/v2"
+	bidx "github.com/blevesearch/bleve_index_api"
 )
 
 // format is part of the names of directories. It changes with what is in them:
 // the fields of documents and how they are counted, the stemmer, bleve.
-const format = 2
+const format = 3
 
 // Directories that nobody has opened for longer than unused are removed, and
 // all but the latest so many that nobody has opened for a day. What a build
@@ -88,8 +88,8 @@ func (s *store) openAt(path string, n int) (p *part, err error) {
 		return nil, err
 	}
 	damaged := guard(func() {
-		var x bleve.Index
-		if x, err = bleve.OpenUsing(path, map[string]any{"read_only": true, "bolt_timeout": "2s"}); err == nil {
+		var x bidx.Index
+		if x, err = openBleve(map[string]any{"path": path, "read_only": true, "bolt_timeout": "2s"}, nil); err == nil {
 			p, err = newPart(x, 0, n, true)
 		}
 	})
@@ -154,12 +154,11 @@ func (s *store) build(path string, list []record, done <-chan struct{}) error {
 	}
 	defer os.RemoveAll(temp) // is gone when it has been renamed
 	at := filepath.Join(temp, "index")
-	x, err := emptyBleve(at)
+	x, err := buildBleve(at, list, 0, done)
 	if err != nil {
 		return err
 	}
-	err = fill(x, list, 0, done)
-	if err = errors.Join(err, x.Close()); err != nil {
+	if err := x.Close(); err != nil {
 		return err
 	}
 	if err := writeManifest(at); err != nil {

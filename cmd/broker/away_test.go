@@ -58,6 +58,7 @@ func readiness(t *testing.T, r *replica) int {
 // What only reads goes on without the database, and is in the record once, also if the
 // broker is killed before the database is back.
 func TestReadsGoOnWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	r, db, cs, config := startAway(t, map[string]any{})
 	if err := db.Kill(); err != nil {
 		t.Fatal(err)
@@ -116,6 +117,7 @@ func TestReadsGoOnWhileTheDatabaseIsAway(t *testing.T) {
 }
 
 func TestNothingRunsWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	r, db, cs, _ := startAway(t, map[string]any{"stateFailure": "refuse"})
 	if err := db.Kill(); err != nil {
 		t.Fatal(err)

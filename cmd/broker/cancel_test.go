@@ -8,15 +8,11 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
-	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
 )
 
 // An execution of one broker is ended at another one that shares its database.
 func TestCancelAtAnotherBroker(t *testing.T) {
-	db, err := postgrestest.Start()
-	db = postgrestest.Need(t, db, err)
-	t.Cleanup(func() { db.Stop() })
-	config := fleetConfig(t, map[string]any{}, db.Address(), map[string]any{"http": map[string]any{"adminToken": "${FLEET_ADMIN}"}})
+	config := fleetConfig(t, map[string]any{}, sharedDatabase(t).Address(), map[string]any{"http": map[string]any{"adminToken": "${FLEET_ADMIN}"}})
 	t.Setenv("FLEET_ADMIN", "0123456789abcdef0123456789abcdef")
 	var urls []string
 	for range 2 {

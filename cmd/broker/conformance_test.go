@@ -77,11 +77,11 @@ func skillFolder(t *testing.T) (config string) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	return filepath.Join(dir, "servers.json")
 }
 
 func TestConformanceOfTheServer(t *testing.T) {
+	t.Parallel()
 	command := conformance(t)
 	t.Run("one broker", func(t *testing.T) { serverConforms(t, command, serveHTTP(t, skillFolder(t))) })
 	t.Run("two behind nginx", func(t *testing.T) { serverConforms(t, command, startFleetOf(t, 2, skillFolder(t)).url) })
@@ -129,6 +129,7 @@ func serverConforms(t *testing.T, command []string, url string) {
 }
 
 func TestConformanceWithSkillsOfServers(t *testing.T) {
+	t.Parallel()
 	command := conformance(t)
 	client, err := filepath.Abs("testdata/conformance/client.sh")
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
 )
 
 // A consoleBrowser is one whose user the issuer knows. It does not follow the redirect
@@ -93,9 +92,7 @@ func (b *consoleBrowser) answer(base string) string {
 // database, and to both. What they may do is decided by a claim, and what they decide
 // is in the record with their names.
 func TestPeopleSignInToTheConsole(t *testing.T) {
-	db, err := postgrestest.Start()
-	db = postgrestest.Need(t, db, err)
-	t.Cleanup(func() { db.Stop() })
+	db := startDatabase(t)
 	issuer := fakeauth.NewIssuer(t)
 	issuer.Secret(fakeauth.Secret)
 	t.Setenv("DATABASE", db.Address())

@@ -80,6 +80,7 @@ func (r *readers) end(t *testing.T) {
 // The primary is killed and the standby promoted: what was answered is there, and
 // reading does not stop.
 func TestFleetFailover(t *testing.T) {
+	t.Parallel()
 	primary := startDatabase(t)
 	standby, err := primary.Standby()
 	if err != nil {
@@ -255,6 +256,7 @@ func TestFleetSplit(t *testing.T) {
 
 // The database is stopped for a while: reading goes on, and writes happen once it is back.
 func TestFleetDatabasePaused(t *testing.T) {
+	t.Parallel()
 	db, c := startDatabase(t), startCounter(t)
 	at := db.Address()
 	f := startFleetWith(t, 2, faultsConfig(t, map[string]string{"counter": c.url}, map[string]any{}), fleetOptions{states: []string{at, at}})

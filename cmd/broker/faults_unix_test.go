@@ -33,6 +33,7 @@ func withRetry(conf string) string {
 // Brokers are killed, one after the other, while clients write: nothing is lost of
 // what was answered, and nothing is done twice.
 func TestFleetKilled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		nginx func(string) string
@@ -99,6 +100,7 @@ func ownCertificate(t *testing.T) (cert, key string) {
 // Of two sandboxd one is killed, again and again: what ran there ends with 137 and the
 // calls that it made, nothing is run again, and the other one goes on.
 func TestFleetSandboxdKilled(t *testing.T) {
+	t.Parallel()
 	cert, key := ownCertificate(t)
 	addrs := freePorts(t, 2)
 	sandboxd := func(addr string) *exec.Cmd {
@@ -162,6 +164,7 @@ func TestFleetSandboxdKilled(t *testing.T) {
 // A broker is stopped for a while, its run is taken over meanwhile, and it sends
 // nothing more of that when it goes on.
 func TestFleetPaused(t *testing.T) {
+	t.Parallel()
 	db, c := startDatabase(t), startCounter(t)
 	at := db.Address()
 	f := startFleetWith(t, 2, faultsConfig(t, map[string]string{"counter": c.url}, map[string]any{}),
@@ -221,6 +224,7 @@ func TestFleetPaused(t *testing.T) {
 // A server hangs, and as many scripts as there are places wait for it: those that call
 // another server are not delayed.
 func TestServerThatHangsDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
 	hangs, c := startCounter(t), startCounter(t)
 	f := startFleetWith(t, 1, faultsConfig(t, map[string]string{"hangs": hangs.url, "counter": c.url}, map[string]any{}), fleetOptions{})
 	another := newCaller(t, f.url, modern)

@@ -37,7 +37,7 @@ type fleet struct {
 
 // fleetOptions are how a fleet differs from the usual one.
 type fleetOptions struct {
-	states []string            // the database's address for each broker; nil for a database of the fleet
+	states []string            // the database's address for each broker; nil for a schema of the fleet
 	nginx  func(string) string // changes the configuration in deploy
 	broker string              // the program; empty for this one
 }
@@ -106,7 +106,7 @@ func startFleetWith(t testing.TB, n int, config string, o fleetOptions) *fleet {
 	t.Helper()
 	nginx := nginxCommand(t)
 	if o.states == nil {
-		o.states = slices.Repeat([]string{startDatabase(t).Address()}, n)
+		o.states = slices.Repeat([]string{sharedDatabase(t).Address()}, n)
 	}
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -139,7 +139,8 @@ func startFleetWith(t testing.TB, n int, config string, o fleetOptions) *fleet {
 	return f
 }
 
-// startDatabase starts a server that ends with the test.
+// startDatabase starts a server that ends with the test: for tests that stop it, or
+// look at all that it has.
 func startDatabase(t testing.TB) *postgrestest.Server {
 	t.Helper()
 	db, err := postgrestest.Start()
@@ -315,6 +316,7 @@ func said(res *mcp.CallToolResult) string {
 
 // Any broker answers any request of any client, in round robin.
 func TestFleetAnswersEveryone(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, 2)
 	for _, version := range []string{legacy, modern} {
 		t.Run(version, func(t *testing.T) {
@@ -353,6 +355,7 @@ func TestFleetAnswersEveryone(t *testing.T) {
 
 // A rolling restart under load is seen by no client.
 func TestFleetRestartsWithoutAnError(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, 3)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -397,6 +400,7 @@ func TestFleetRestartsWithoutAnError(t *testing.T) {
 
 // A session that one broker has can be used, watched and ended through all.
 func TestFleetSessionOfAClientThatCanBeAsked(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, 2)
 	ask := func(method, at, session, body string) (status int, answer string, id string) {
 		t.Helper()
@@ -466,6 +470,7 @@ func TestFleetSessionOfAClientThatCanBeAsked(t *testing.T) {
 // A script's progress reaches its client while it runs, whoever has it; a script of a
 // killed broker has to be run again.
 func TestFleetStreams(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, 2)
 	for _, version := range []string{legacy, modern} {
 		for _, asked := range []bool{false, true} {
@@ -500,6 +505,7 @@ func TestFleetStreams(t *testing.T) {
 // A script that waits for its client lives until it has its answer, also while its
 // broker ends, and is lost with a broker that is killed.
 func TestFleetScriptThatWaits(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, 2)
 	one, two := "http://"+f.replicas[0].addr+"/mcp", "http://"+f.replicas[1].addr+"/mcp"
 	o := &mcp.ClientOptions{

@@ -57,6 +57,7 @@ var hostiles = []hostile{
 // one, the tools are listed at once, the good one works throughout, each bad one
 // is listed with its reason, whatever can work does, and no process is left.
 func TestBadServersCostOnlyThemselves(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the processes are looked at in /proc")
 	}
@@ -145,7 +146,6 @@ func hostileConfig(t *testing.T) string {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	return path
 }
 

@@ -79,6 +79,7 @@ func (k keeper) Run() int {
 		return 1
 	}
 	defer keepImages(worker)()
+	defer stopSharedDatabase()
 	return k.M.Run()
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
 	"github.com/mcpbroker/mcpbroker/state/postgres"
 )
 
@@ -57,6 +56,7 @@ func aPlugin(t *testing.T) string {
 // Loading a config opens nothing, but it reads the switches of existing plugins from a
 // database without creating tables.
 func TestLoadingAConfigOpensNothing(t *testing.T) {
+	t.Parallel()
 	address, came := noDatabase(t)
 	for name, broker := range map[string]map[string]any{
 		"a database":              {"state": address},
@@ -94,11 +94,9 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Error("the plugins look as if they had changed")
 	}
 
-	db, err := postgrestest.Start()
-	db = postgrestest.Need(t, db, err)
-	defer db.Stop()
+	with := sharedDatabase(t).Address()
 	file := filepath.Join(t.TempDir(), "servers.json")
-	writeConfig(t, file, map[string]any{"broker": map[string]any{"state": db.Address()}, "mcpServers": map[string]any{}})
+	writeConfig(t, file, map[string]any{"broker": map[string]any{"state": with}, "mcpServers": map[string]any{}})
 	if err := os.CopyFS(filepath.Join(filepath.Dir(file), "plugins", "kit"), os.DirFS(aPlugin(t))); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +105,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	if _, err := a.load(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
 		t.Errorf("%v; it says %s", err, &notes)
 	}
-	in, err := postgres.Connect(db.Address(), nil)
+	in, err := postgres.Connect(with, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +118,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 // A reload does not change the database, and while that is unreachable the servers of
 // plugins stay.
 func TestReloadsLeaveDatabasesAlone(t *testing.T) {
+	t.Parallel()
 	plugins := filepath.Join(t.TempDir(), "plugins")
 	r, db, cs, config := startAway(t, map[string]any{"plugins": map[string]any{"path": plugins}})
 	output(t, brokerCommand(t, "plugins", "install", aPlugin(t), "--yes", "--config", config, "--state-dir", r.dir))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,8 +12,34 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
 )
 
+// database is the server that tests share.
+var database struct {
+	start  sync.Once
+	server *postgrestest.Server
+	err    error
+}
+
+// sharedDatabase returns a server that ends with the last test. Each address of it is
+// that of another schema.
+func sharedDatabase(t testing.TB) *postgrestest.Server {
+	t.Helper()
+	database.start.Do(func() { database.server, database.err = postgrestest.Start() })
+	return postgrestest.Need(t, database.server, database.err)
+}
+
+// stopSharedDatabase ends the server, if a test has started it.
+func stopSharedDatabase() {
+	if database.server == nil {
+		return
+	}
+	if err := database.server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
 // Brokers that share a database.
 func TestPostgresScripts(t *testing.T) {
+	t.Parallel()
 	s, err := postgrestest.Start()
 	s = postgrestest.Need(t, s, err)
 	t.Cleanup(func() {

@@ -12,6 +12,7 @@ import (
 // A later version of a real server has one more parameter: its tool is held, the
 // difference is read, approved, and then the tool is called with it.
 func TestRealServerThatChangesIsHeld(t *testing.T) {
+	t.Parallel()
 	modules := filepath.Join(filepath.Dir(npmBin(t)))
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "everything"), os.DirFS(filepath.Join(modules, "@modelcontextprotocol", "server-everything"))); err != nil {

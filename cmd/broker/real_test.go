@@ -50,7 +50,6 @@ func realServers(t *testing.T) (config, files string) {
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	return config, files
 }
 
@@ -76,6 +75,7 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 }
 
 func TestRealServersAreIndexed(t *testing.T) {
+	t.Parallel()
 	config, _ := realServers(t)
 	var r indexReport
 	if err := json.Unmarshal(output(t, brokerCommand(t, "index", "--config", config, "--json")), &r); err != nil {
@@ -95,6 +95,7 @@ func TestRealServersAreIndexed(t *testing.T) {
 // The main job on real servers: a document goes from one to the other, and the
 // model sees one line.
 func TestRealServersWorkTogether(t *testing.T) {
+	t.Parallel()
 	config, files := realServers(t)
 	long := strings.Repeat("Ada wrote the first program. Grace found the bug. Alan asked whether machines think.\n", 200)
 	if err := os.WriteFile(filepath.Join(files, "people.txt"), []byte(long), 0o600); err != nil {
@@ -133,6 +134,7 @@ func TestRealServersWorkTogether(t *testing.T) {
 
 // The Inspector is a client that we did not write.
 func TestInspectorListsAndCalls(t *testing.T) {
+	t.Parallel()
 	config, files := realServers(t)
 	if err := os.WriteFile(filepath.Join(files, "a.txt"), []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)

@@ -143,6 +143,7 @@ var diagram = []row{
 	{pkg: "internal/lazyregexp", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},
 	{pkg: "internal/fakeauth"},
+	{pkg: "internal/fakes3", modules: []string{"std"}},
 	{pkg: "internal/skillcases"},
 	{pkg: "internal/catalogues", modules: []string{"std"}},
 	{pkg: "internal/postgrestest", modules: []string{"std"}},

@@ -12,10 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
-
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
+	"github.com/mcpbroker/mcpbroker/internal/fakes3"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/s3"
 	"github.com/mcpbroker/mcpbroker/state/statetest"
@@ -23,25 +21,21 @@ import (
 
 // A bucket is one at a server that may be away.
 type bucket struct {
-	backend gofakes3.Backend
+	backend *fakes3.Server
 	url     string
 	away    atomic.Bool
 	putting atomic.Pointer[func() error] // if not nil, called for each object that is put
 }
 
 func newBucket(t testing.TB) *bucket {
-	b := &bucket{backend: s3mem.New()}
-	if err := b.backend.CreateBucket("results"); err != nil {
-		t.Fatal(err)
-	}
-	fake := gofakes3.New(b.backend).Server()
+	b := &bucket{backend: fakes3.New("results")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := b.putting.Load()
 		if b.away.Load() || r.Method == http.MethodPut && f != nil && (*f)() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		fake.ServeHTTP(w, r)
+		b.backend.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	b.url = server.URL
@@ -64,27 +58,8 @@ func (b *bucket) objects(t testing.TB, keys ...[]byte) state.Objects {
 	return sealed
 }
 
-// all is what all objects have, by their names.
-func (b *bucket) all(t testing.TB) map[string]string {
-	t.Helper()
-	list, err := b.backend.ListBucket("results", nil, gofakes3.ListBucketPage{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, c := range list.Contents {
-		o, err := b.backend.GetObject("results", c.Key, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := gofakes3.ReadAll(o.Contents, o.Size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[c.Key] = string(body)
-	}
-	return all
-}
+// all returns all objects, by their names.
+func (b *bucket) all() map[string]string { return b.backend.Objects("results") }
 
 func TestKeptSuiteWithObjects(t *testing.T) {
 	b := newBucket(t)
@@ -120,26 +95,26 @@ func TestResultsAsObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := gofakes3.ReadAll(r, int64(len(want)))
+		got, err := io.ReadAll(r)
 		if err := errors.Join(err, r.Close()); err != nil || string(got) != want {
 			t.Errorf("%d bytes, %v, want %d", len(got), err, len(want))
 		}
 	}
 	kept := map[string]string{}
 	for n, objects := range map[int]int{inlineBytes: 0, inlineBytes + 1: 1, objectBytes: 1, 2*objectBytes + 1: 3} {
-		before := len(b.all(t))
+		before := len(b.all())
 		data := strings.Repeat("planted secret ", n)[:n]
 		ref, err := put(t, k, data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		read(ref, data)
-		if got := len(b.all(t)) - before; got != objects {
+		if got := len(b.all()) - before; got != objects {
 			t.Errorf("%d bytes are %d objects, want %d", n, got, objects)
 		}
 		kept[ref] = data
 	}
-	for name, body := range b.all(t) {
+	for name, body := range b.all() {
 		if strings.Contains(body, "planted") {
 			t.Errorf("%s is in the clear", name)
 		}
@@ -182,7 +157,7 @@ func TestResultsAsObjects(t *testing.T) {
 	if err := k.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(b.all(t)); n != 3 {
+	if n := len(b.all()); n != 3 {
 		t.Errorf("%d objects are left, want those of three results", n)
 	}
 	if _, err := k.d.db.ExecContext(t.Context(), "UPDATE results SET created = created - interval '30 days'"); err != nil {
@@ -191,7 +166,7 @@ func TestResultsAsObjects(t *testing.T) {
 	if err := k.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(b.all(t)); n != 0 {
+	if n := len(b.all()); n != 0 {
 		t.Errorf("%d objects are left of results that are too old", n)
 	}
 }
@@ -278,7 +253,7 @@ func TestObjectsAreSealedAgain(t *testing.T) {
 	if err := errors.Join(<-done, <-done); err != nil {
 		t.Error(err)
 	}
-	if n := len(b.all(t)); n != 0 {
+	if n := len(b.all()); n != 0 {
 		t.Errorf("%d objects are left of results that were removed", n)
 	}
 }

@@ -122,7 +122,7 @@ var diagram = []row{
 	{pkg: "internal/oauth", imports: []string{"internal/outbound", "state"}},
 	{pkg: "internal/connect", imports: []string{"discovery/transport", "discovery/upstream", "internal/oauth", "state"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
-	{pkg: "internal/tokens"},
+	{pkg: "internal/tokens", modules: []string{"std"}},
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
 	{pkg: "internal/lines", modules: []string{"std"}},
 	{pkg: "internal/pipes", modules: []string{"std"}},
@@ -170,7 +170,6 @@ var reserved = map[string][]string{
 	"github.com/go-jose/go-jose":                {"internal/bearer", "internal/fakeauth"},
 	"github.com/spf13/cobra":                    {"cmd/broker"},
 	"github.com/spf13/pflag":                    {"cmd/broker"},
-	"github.com/tiktoken-go/tokenizer":          {"internal/tokens"},
 	"github.com/pelletier/go-toml":              {"internal/clients"},
 }
 

@@ -15,8 +15,8 @@ import (
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-._].*)?$`)
 
 // notices are the license texts of all that the programs for a system are made of:
-// those beside each package and above it in its module, those of Go, and those of
-// what the console bundles. A module without one is an error.
+// those beside each package and above it in its module, those of Go, that of the
+// vocabulary of tokens, and those of what the console bundles. A module without one is an error.
 func (r *release) notices(t target) ([]byte, error) {
 	root, err := output(r.root, "go", "env", "GOROOT")
 	if err != nil {
@@ -65,6 +65,9 @@ func (r *release) notices(t target) ([]byte, error) {
 		}
 	}
 	if err := add("Go "+runtime.Version(), filepath.Join(root, "LICENSE")); err != nil {
+		return nil, err
+	}
+	if err := add("the vocabulary o200k_base of tiktoken", filepath.Join(r.root, "internal/tokens/LICENSE.tiktoken")); err != nil {
 		return nil, err
 	}
 	console, err := os.ReadFile(filepath.Join(r.root, "broker/console/dist/NOTICE.txt"))

@@ -24,6 +24,7 @@ import (
 // script and a client can: each is refused at once, in few words, and little of
 // it is recorded.
 func TestLongNamesCostNothing(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	store, err := sqlite.Open(state, nil)
 	if err != nil {
@@ -84,6 +85,7 @@ const loop = `{"start": "write", "steps": {"write": {"action": {"tool": "notes__
 // TestAllCallsOfAnExecutionAreCounted makes calls from wherever an execution can:
 // no more are made than one script may.
 func TestAllCallsOfAnExecutionAreCounted(t *testing.T) {
+	t.Parallel()
 	const most = 5
 	dir, r := newSkills(t)
 	writeSkill(t, dir, "loop", "Loops. Use it.", "Go.", map[string]string{"workflow.json": loop})

@@ -22,6 +22,7 @@ import (
 // Every script of the cookbook produces the output below it, with the servers that the
 // page names.
 func TestCookbook(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../docs/cookbook.md")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 // Every example in the documentation, and in the skill of the plugin, does what stands below it.
 func TestExamplesInTheDocsRun(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../docs/code.md")
 	skill, err2 := os.ReadFile("../plugin/skills/broker-code/SKILL.md")
 	if err := errors.Join(err, err2); err != nil {

@@ -163,6 +163,7 @@ func TestProjectsByRoots(t *testing.T) {
 // An HTTP client cannot name a folder of this machine: no server starts in it, and it
 // does not lead to another client's instance.
 func TestFoldersOverHTTPAreNotBelieved(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []sharing.Kind{sharing.PerProject, sharing.PerClient} {
 		for _, token := range []string{"", "secret-a", "secret-b"} {
 			t.Run(string(kind)+" token="+token, func(t *testing.T) {

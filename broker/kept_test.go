@@ -16,6 +16,7 @@ import (
 )
 
 func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
+	t.Parallel()
 	kept := files.Open(t.TempDir(), nil)
 	b := newBroker(t, broker.Options{Results: kept, Values: kept})
 	a := execute(t, b, `return await files.listRows({ n: 2000 })`)

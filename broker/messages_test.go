@@ -237,6 +237,7 @@ func checkOthers(t *testing.T, cs *mcp.ClientSession) {
 }
 
 func TestNoMessageOfAClientEndsTheBroker(t *testing.T) {
+	t.Parallel()
 	b := attacked(t)
 	other := connect(t, b, "2025-11-25", nil)
 	for _, modern := range []bool{false, true} {
@@ -283,6 +284,7 @@ func (p pair) Pass(w http.ResponseWriter, r *http.Request, name string) bool {
 
 // Messages that one replica passes on to another are harmless too.
 func TestNoMessageEndsAnotherReplica(t *testing.T) {
+	t.Parallel()
 	inner := make(map[string]http.Handler)
 	urls := make(map[string]string)
 	for name, other := range map[string]string{"one": "two", "two": "one"} {
@@ -412,6 +414,7 @@ var answersOf = map[string]string{
 // No answer of a client to questions of servers or of the broker ends a session or the
 // broker.
 func TestNoAnswerOfAClientEndsTheBroker(t *testing.T) {
+	t.Parallel()
 	b := attacked(t)
 	other := connect(t, b, "2025-11-25", nil)
 	for method, code := range map[string]string{

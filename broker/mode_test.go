@@ -124,6 +124,7 @@ func TestCallToolFailsInWords(t *testing.T) {
 
 // What a tool sends reaches the client as it is, within the budget.
 func TestCalledToolsSendMedia(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "media")}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)

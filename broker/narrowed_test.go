@@ -95,6 +95,7 @@ func TestWhatIsKeptIsOfItsProject(t *testing.T) {
 // Tokens that stand for values, and answers to requests with a key, belong to the
 // profiles of a client too.
 func TestTokensAndKeysAreOfTheirProfile(t *testing.T) {
+	t.Parallel()
 	b := hidingBroker(t, t.TempDir())
 	views := map[string]*broker.Broker{
 		"all": b, "named": b.View("crm"), "project": b.View("", policy.Profile{Servers: []string{"crm"}, Allow: all}), "both": b.View("crm", policy.Profile{Servers: all, Allow: all, Deny: []string{"mail.*"}}),

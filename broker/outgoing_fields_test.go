@@ -249,12 +249,14 @@ func (c tapConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Every field that a server, a skill or a script controls is walked in every
 // mode: what reaches a client hides nothing and is no longer than an answer is.
 func TestNothingHidesInWhatIsSent(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeTools, broker.ModeAuto} {
 		for _, size := range []int{0, 1 << 18} {
 			if size > 0 && mode != broker.ModeCode {
 				continue // they differ in their lists of tools, which TestLongSchemasAreNotListed is for
 			}
 			t.Run(fmt.Sprintf("%s with %d bytes", mode, size), func(t *testing.T) {
+				t.Parallel()
 				walkFields(t, mode, size)
 			})
 		}

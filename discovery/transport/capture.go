@@ -23,6 +23,11 @@ type Capture struct {
 	// unreadable.
 	AllowNaN bool
 
+	// Undecoded makes the SDK's call return ErrCaptured in place of a decoded stand-in
+	// once Raw is set: the SDK's decoder allocates 64 KiB for each result. Not on
+	// Streamable HTTP, where the SDK reads the answer itself.
+	Undecoded bool
+
 	standIn func(result json.RawMessage) (shown json.RawMessage, keep bool)
 	failure atomic.Pointer[AnswerError]
 	refusal atomic.Pointer[jsonrpc.Error]
@@ -31,6 +36,9 @@ type Capture struct {
 	tee *tee       // where id is registered; nil on Streamable HTTP
 	id  jsonrpc.ID // of the last request sent
 }
+
+// ErrCaptured is the error of the SDK's call when the result is in Capture.Raw.
+var ErrCaptured = errors.New("the result was captured")
 
 // NewCapture returns a capture. standIn is called with each result: the SDK is
 // given what it returns instead, and Raw is set to the result if keep is true.
@@ -167,6 +175,9 @@ func (t *tee) received(m jsonrpc.Message) {
 		resp.Result = knownVersion(resp.Result)
 	}
 	c.answered(resp)
+	if c != nil && c.Undecoded && c.Raw != nil {
+		resp.Result, resp.Error = nil, ErrCaptured
+	}
 }
 
 // knownVersion replaces protocol 2024-10-07 in an answer to initialize by 2024-11-05,

@@ -20,12 +20,14 @@ const (
 // captureCall captures the result of a call. One that asks for input is not kept:
 // answering it is the SDK's work, and the retry that follows is captured again.
 func captureCall() *transport.Capture {
-	return transport.NewCapture(func(result json.RawMessage) (json.RawMessage, bool) {
+	c := transport.NewCapture(func(result json.RawMessage) (json.RawMessage, bool) {
 		if asksForInput(result) {
 			return result, false
 		}
 		return json.RawMessage(standInCall), true
 	})
+	c.Undecoded = true
+	return c
 }
 
 // captureList captures a page of tools. An invalid number in a schema must not make all

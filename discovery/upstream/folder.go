@@ -24,6 +24,9 @@ var errNoFolder = &dialError{
 func (c Config) usesFolder() bool {
 	uses := false
 	c.eachText(func(text string) string {
+		if !strings.Contains(text, "${workspaceFolder") { // each call asks
+			return text
+		}
 		for _, ref := range folderRef.FindAllString(text, -1) {
 			uses = uses || !strings.HasPrefix(ref, "$$")
 		}

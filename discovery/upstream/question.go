@@ -162,6 +162,8 @@ func (s *session) rounds(ctx context.Context, c *liveCall, params *mcp.CallToolP
 		res, err := s.mcp.CallTool(transport.WithCapture(ctx, kept), params)
 		kept.Release()
 		switch {
+		case errors.Is(err, transport.ErrCaptured):
+			return kept.Raw, nil
 		case err != nil:
 			return nil, s.pagesFirst(ctx, c, answerError(kept, err))
 		case kept.Raw != nil:

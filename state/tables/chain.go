@@ -10,6 +10,7 @@ import (
 	"hash"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -60,17 +61,10 @@ func (h *head) checkpoint() []byte {
 // digestOf returns the SHA-256 of values that databases store unchanged: each is
 // preceded by its type and length, so that different rows never have the same bytes.
 func digestOf(values ...any) []byte {
-	h := sha256.New()
-	var buf [9]byte
-	number := func(kind byte, n uint64) {
-		buf[0] = kind
-		binary.BigEndian.PutUint64(buf[1:], n)
-		h.Write(buf[:])
-	}
-	text := func(s string) {
-		number('s', uint64(len(s)))
-		writeString(h, s)
-	}
+	d := digesters.Get().(*digester)
+	defer digesters.Put(d)
+	d.reset()
+	number, text := d.number, d.text
 	for _, v := range values {
 		switch v := v.(type) {
 		case nil:
@@ -93,16 +87,47 @@ func digestOf(values ...any) []byte {
 			text(fmt.Sprint(v))
 		}
 	}
-	return h.Sum(nil)
+	return d.sum()
 }
 
-func writeString(h hash.Hash, s string) {
-	var chunk [512]byte
+// A digester hashes what is written to it, in pieces of a few kilobytes.
+type digester struct {
+	hash  hash.Hash
+	piece []byte // is not in hash yet; its capacity never grows
+}
+
+var digesters = sync.Pool{New: func() any { return &digester{sha256.New(), make([]byte, 0, 4<<10)} }}
+
+func (d *digester) reset() {
+	d.hash.Reset()
+	d.piece = d.piece[:0]
+}
+
+func (d *digester) room(n int) {
+	if cap(d.piece)-len(d.piece) < n {
+		d.hash.Write(d.piece)
+		d.piece = d.piece[:0]
+	}
+}
+
+func (d *digester) number(kind byte, n uint64) {
+	d.room(9)
+	d.piece = binary.BigEndian.AppendUint64(append(d.piece, kind), n)
+}
+
+func (d *digester) text(s string) {
+	d.number('s', uint64(len(s)))
 	for len(s) > 0 {
-		n := copy(chunk[:], s)
-		h.Write(chunk[:n])
+		d.room(1)
+		n := min(len(s), cap(d.piece)-len(d.piece))
+		d.piece = append(d.piece, s[:n]...)
 		s = s[n:]
 	}
+}
+
+func (d *digester) sum() []byte {
+	d.hash.Write(d.piece)
+	return d.hash.Sum(nil)
 }
 
 // linkHash is the hash of a link after the one with the hash prev.

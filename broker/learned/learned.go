@@ -10,11 +10,7 @@
 // from call to call, counts as a map from string to one type.
 package learned
 
-import (
-	"encoding/json"
-
-	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
-)
+import "encoding/json"
 
 const (
 	// maxKeys is how many keys an object of a learned type can have.
@@ -26,8 +22,21 @@ const (
 	minCalls, minDriftCalls = 2, 3
 )
 
-// fieldName is what the key of a record, unlike that of a map, looks like.
-var fieldName = lazyregexp.New(`^[A-Za-z_$][\w$-]{0,39}$`)
+// isFieldName reports whether a key looks like that of a record, unlike that of a map.
+func isFieldName(key string) bool {
+	if key == "" || len(key) > 40 {
+		return false
+	}
+	for i := range len(key) {
+		switch c := key[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', c == '$':
+		case i > 0 && ('0' <= c && c <= '9' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
 
 // A kind is a kind of JSON value. Integers are told apart from other numbers.
 type kind int

@@ -20,7 +20,7 @@ func (h hasher) sum(s []byte) string {
 // A merger adds the sample of one call.
 type merger struct {
 	hash  hasher
-	args  string // hash of the call's arguments
+	args  digest // of the call's arguments
 	query bool   // arguments contain a query, on which the keys may depend
 	inner bool   // within the result
 }
@@ -114,18 +114,18 @@ func (m merger) varies(o *object, s *sampleObject) bool {
 // pending adds a key that is not known yet, and makes it known when this call
 // has other arguments than the one before it.
 func (m merger) pending(o *object, name string, order int, member *sampleMember) {
-	h := m.hash.sum([]byte(name))
+	h, args := m.hash.sum([]byte(name)), m.hash.sum(m.args[:])
 	p := o.Pending[h]
 	if p == nil {
 		if o.Pending == nil {
 			o.Pending = map[string]*pending{}
 		}
-		p = &pending{Args: m.args, Order: order}
+		p = &pending{Args: args, Order: order}
 		o.Pending[h] = p
 	}
 	p.N += member.n
 	m.merge(&p.node, &member.sample)
-	if p.Args == m.args {
+	if p.Args == args {
 		return
 	}
 	delete(o.Pending, h)
@@ -134,7 +134,7 @@ func (m merger) pending(o *object, name string, order int, member *sampleMember)
 
 // isMap reports whether the keys of an object are data.
 func isMap(s *sampleObject) bool {
-	return s.more || len(s.keys) > maxKeys || slices.ContainsFunc(s.keys, func(k string) bool { return !fieldName.MatchString(k) })
+	return s.more || len(s.keys) > maxKeys || slices.ContainsFunc(s.keys, func(k string) bool { return !isFieldName(k) })
 }
 
 // toMap forgets the keys and keeps what their values have in common.

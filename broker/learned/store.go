@@ -1,7 +1,6 @@
 package learned
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -36,6 +34,8 @@ type Store struct {
 	// file first.
 	file   sync.Mutex
 	loaded atomic.Bool
+
+	names parameters
 
 	mu         sync.Mutex
 	hash       hasher
@@ -111,8 +111,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 		s.log.Warn("read learned types", "err", err)
 	}
 	q := queued{}
-	q.args, q.asked = digests(args)
-	q.query = hasQuery(args)
+	q.args, q.asked, q.query = s.names.digests(args)
 	k := toolName(server, tool)
 	e, calls, large := s.entry(k, q, value)
 	if large {
@@ -184,15 +183,17 @@ func (e *entry) learn(h hasher, q queued) {
 
 func (t *learnedTool) merge(h hasher, q queued) {
 	t.Calls++
-	if asked := h.sum(q.asked[:]); len(t.Asked) < maxAsked && !slices.Contains(t.Asked, asked) {
-		t.Asked = append(t.Asked, asked)
+	if len(t.Asked) < maxAsked {
+		if asked := h.sum(q.asked[:]); !slices.Contains(t.Asked, asked) {
+			t.Asked = append(t.Asked, asked)
+		}
 	}
 	q.merger(h).merge(&t.Root, q.s)
 	t.mergeText(h, q)
 }
 
 func (q *queued) merger(h hasher) merger {
-	return merger{hash: h, args: h.sum(q.args[:]), query: q.query}
+	return merger{hash: h, args: q.args, query: q.query}
 }
 
 func toolName(server, tool string) state.ToolName {
@@ -244,57 +245,6 @@ func (s *Store) List() ([]Tool, error) {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool))
 	})
 	return list, err
-}
-
-// digests returns the digest of the arguments of a call, independent of formatting, and
-// the digest of what the call asks for: the names of its parameters, and the values of
-// those that choose fields or a format.
-func digests(args json.RawMessage) (all, asked digest) {
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	var v any
-	if len(args) == 0 || d.Decode(&v) != nil {
-		return sha256.Sum256(args), digest{}
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return sha256.Sum256(args), digest{}
-	}
-	o, _ := v.(map[string]any)
-	chosen := make(map[string]any, len(o))
-	for key, value := range o {
-		chosen[key] = nil
-		if chooser.MatchString(key) {
-			chosen[key] = value
-		}
-	}
-	form, err := json.Marshal(chosen)
-	if err != nil {
-		return sha256.Sum256(text), digest{}
-	}
-	return sha256.Sum256(text), sha256.Sum256(form)
-}
-
-// chooser matches parameters that commonly choose the fields of a result.
-var chooser = lazyregexp.New(`(?i)^(?:\$?(?:fields?|select|expand|include\w*|exclude\w*|properties|columns?|projection|with\w*)|views?|details?|detail_?level|format|output\w*|response_?format|` +
-	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression)$`)
-
-// query matches parameters that contain a query or a search text, on which the keys of
-// objects in a result may depend.
-var query = lazyregexp.New(`(?i)^(?:q|search\w*|quer(?:y|ies)|\w*_query|\w*Query|\w*sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression|select|columns?|fields?|projection)$`)
-
-// hasQuery reports whether arguments have a parameter that matches query.
-func hasQuery(args json.RawMessage) bool {
-	var o map[string]json.RawMessage
-	if json.Unmarshal(args, &o) != nil {
-		return false
-	}
-	for key := range o {
-		if query.MatchString(key) {
-			return true
-		}
-	}
-	return false
 }
 
 // knows reports whether an earlier call had the same digest.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
-	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -305,7 +302,7 @@ func (g *journaling) Asked(ctx context.Context, a bridge.Attempt, d policy.Decis
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	row, pin := p.row, pinOf(a.Tool)
+	row, pin := p.row, g.x.e.pinOf(a.Tool)
 	may := g.permitted(row, pin)
 	if !may {
 		row.Pin, row.Why, row.Code = pin, d.Reason, d.Code
@@ -327,7 +324,7 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 	if g.planning() {
 		return g.planned(p, a)
 	}
-	pin := pinOf(a.Tool)
+	pin := g.x.e.pinOf(a.Tool)
 	switch {
 	case g.run.Plan == "":
 	case a.Class == policy.Read:
@@ -344,13 +341,6 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 }
 
 func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
-
-// pinOf returns the digest of a tool's definition.
-func pinOf(t *discovery.Tool) string {
-	text, _ := json.Marshal(t.ListedTool) // texts, booleans and JSON that was read: no error
-	sum := sha256.Sum256(append([]byte(t.ID+"\x00"), text...))
-	return hex.EncodeToString(sum[:])
-}
 
 // recorded is a call as a sandbox repeats it.
 func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Recorded, error) {

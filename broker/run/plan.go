@@ -48,7 +48,7 @@ func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 // held.
 func (g *journaling) planned(p place, a bridge.Attempt) error {
 	row := p.row
-	row.Pin, row.DependsOn = pinOf(a.Tool), g.plan.dependsOn(a.Args)
+	row.Pin, row.DependsOn = g.x.e.pinOf(a.Tool), g.plan.dependsOn(a.Args)
 	if a.Class == policy.Read && row.DependsOn == 0 {
 		return nil
 	}

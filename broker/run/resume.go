@@ -201,7 +201,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 		why := ""
 		if c.Ordinal != len(list)+1 {
 			why = fmt.Sprintf("call %d is not in the journal", len(list)+1)
-		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && pinOf(t) != c.Pin {
+		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && x.e.pinOf(t) != c.Pin {
 			why = fmt.Sprintf("%s has changed since call %d", c.Tool, c.Ordinal)
 		}
 		r, err := x.recorded(ctx, c)

@@ -149,6 +149,7 @@ type Executor struct {
 	host      map[string]HostFunc
 	libraries []Library
 	pasts     pasts     // shared by all views
+	toolPins  toolPins  // shared by all views
 	live      sync.Map  // context.CancelCauseFunc by the id of the execution, of the root
 	of        *Executor // nil unless this is a view
 }

@@ -1,0 +1,42 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
+)
+
+// toolPins keeps the digests of tools, each of which is computed once.
+type toolPins struct {
+	mu sync.Mutex
+	of map[*discovery.Tool]string
+}
+
+// maxToolPins bounds toolPins. Tools are pointers into catalogues, so the entries of a
+// replaced catalogue are garbage after a while.
+const maxToolPins = 4096
+
+// pinOf returns the digest of all that a tool says of itself.
+func (e *Executor) pinOf(t *discovery.Tool) string {
+	p := &e.root().toolPins
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pin, ok := p.of[t]
+	if !ok {
+		pin = digestOf(t)
+		if p.of == nil || len(p.of) >= maxToolPins {
+			p.of = make(map[*discovery.Tool]string)
+		}
+		p.of[t] = pin
+	}
+	return pin
+}
+
+func digestOf(t *discovery.Tool) string {
+	text, _ := json.Marshal(t.ListedTool) // texts, booleans and JSON that was read: no error
+	sum := sha256.Sum256(append([]byte(t.ID+"\x00"), text...))
+	return hex.EncodeToString(sum[:])
+}

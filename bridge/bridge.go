@@ -114,6 +114,7 @@ type Record struct {
 	Result      json.RawMessage // raw CallToolResult; nil if there was none
 	Value       json.RawMessage // what the script got; nil if it failed
 	ResultBytes int             // bytes of the value that the script got
+	Resolved    *discovery.Tool // what Tool names; nil if that is unknown, and in Records
 
 	sent bool
 }
@@ -231,7 +232,7 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	b.mu.Lock()
 	b.bytes += int64(len(value))
 	kept := r
-	kept.Args, kept.Result, kept.Value = nil, nil, nil
+	kept.Args, kept.Result, kept.Value, kept.Resolved = nil, nil, nil, nil
 	b.records = append(b.records, kept)
 	b.mu.Unlock()
 	if b.o.Record != nil {
@@ -248,7 +249,7 @@ func (b *Bridge) call(ctx context.Context, k *policy.Skill, name string, args js
 	if err != nil {
 		return nil, err
 	}
-	r.Server, r.Tool, r.ID, r.Class = tool.Server, tool.Name, tool.ID, b.classOf(tool)
+	r.Server, r.Tool, r.ID, r.Class, r.Resolved = tool.Server, tool.Name, tool.ID, b.classOf(tool), tool
 	shown := args
 	if b.o.Reveal != nil {
 		if args, err = b.o.Reveal(tool, args); err != nil {

@@ -408,7 +408,7 @@ func (c *Catalog) Hidden(name string) (t *discovery.Tool, hidden bool) {
 // them insufficiently, and learning is enabled for its server.
 func (c *Catalog) Learns(t *discovery.Tool) bool {
 	o := c.options()
-	return o.Learned != nil && !o.Unlearned[t.Server] && !learned.HasUse(t.OutputSchema)
+	return o.Learned != nil && !o.Unlearned[t.Server] && offerKinds[t.OwnName()] == "" && !learned.HasUse(t.OutputSchema)
 }
 
 // Types writes the types of tools: those that they declare, else those that

@@ -77,12 +77,15 @@ func ToolsOfOffers(scope *discovery.Catalog, s *discovery.Server) []*discovery.T
 	return list
 }
 
+// offerKinds are the tools that read prompts and resources, with what each reads.
+var offerKinds = map[string]string{upstream.ReadResource: "resource", upstream.GetPrompt: "prompt"}
+
 // heldOffer is the failure of a call that would read what is held back of a
 // server's prompts and resources; nil if it would not. Resources may have URIs that
 // are not listed, so that only those can be refused that are held.
 func heldOffer(s *discovery.Server, tool string, args json.RawMessage) *bridge.Error {
 	var want struct{ URI, Name string }
-	kind := map[string]string{upstream.ReadResource: "resource", upstream.GetPrompt: "prompt"}[tool]
+	kind := offerKinds[tool]
 	if kind == "" || json.Unmarshal(args, &want) != nil {
 		return nil
 	}
@@ -96,10 +99,12 @@ func heldOffer(s *discovery.Server, tool string, args json.RawMessage) *bridge.E
 
 // Call calls a tool of a server, unless it would read what is held back.
 func (c *Catalog) Call(ctx context.Context, server, tool string, args json.RawMessage, o *upstream.CallOptions) (json.RawMessage, error) {
-	full, _ := c.Both()
-	if s, ok := full.Server(server); ok {
-		if e := heldOffer(s, tool, args); e != nil {
-			return nil, e
+	if offerKinds[tool] != "" {
+		full, _ := c.Both()
+		if s, ok := full.Server(server); ok {
+			if e := heldOffer(s, tool, args); e != nil {
+				return nil, e
+			}
 		}
 	}
 	return c.Pool.Call(ctx, server, tool, args, o)

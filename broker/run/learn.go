@@ -55,8 +55,8 @@ func (x *Execution) learn(r bridge.Record) {
 	if x.o.Learned == nil || r.Status != bridge.StatusOK {
 		return
 	}
-	t, ok := x.e.catalog.Scope().Tool(r.ID)
-	if !ok || !x.e.catalog.Learns(t) {
+	t := r.Resolved
+	if t == nil || !x.e.catalog.Learns(t) {
 		return
 	}
 	for _, d := range x.o.Learned.Observe(t.Server, t.OwnName(), r.Args, r.Value) {

@@ -148,10 +148,14 @@ func (e *Executor) readTarget(a surface.Arguments) (tool string, args json.RawMe
 			break
 		}
 	}
-	full, _ := e.catalog.Both()
-	if _, known := full.Tool(tool); !known && tool != "" && a.Text("server") != "" {
-		if _, known := full.ServerOf(tool); !known {
-			tool = a.Text("server") + "." + tool
+	if server := a.Text("server"); tool != "" && server != "" {
+		full, _ := e.catalog.Both()
+		_, known := full.Tool(tool)
+		if !known {
+			_, known = full.ServerOf(tool)
+		}
+		if !known {
+			tool = server + "." + tool
 			delete(rest, "server")
 		}
 	}

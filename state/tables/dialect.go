@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,11 +60,49 @@ type Owners interface {
 // A Conn is a connection to a database with statements in a Dialect.
 type Conn struct {
 	*sql.Conn
-	d *Dialect
+	d       *Dialect
+	control map[string]*sql.Stmt // what begins and ends transactions; nil: not prepared
 }
 
 // NewConn returns a connection of a dialect.
-func NewConn(conn *sql.Conn, d *Dialect) *Conn { return &Conn{conn, d} }
+func NewConn(conn *sql.Conn, d *Dialect) *Conn { return &Conn{Conn: conn, d: d} }
+
+// prepares lets c prepare what begins and ends its transactions, of which there will be
+// many, unless the driver does that by itself. Close must be called.
+func (c *Conn) prepares() *Conn {
+	if !c.d.Numbered && c.control == nil {
+		c.control = map[string]*sql.Stmt{}
+	}
+	return c
+}
+
+// begins executes a statement that begins or ends a transaction.
+func (c *Conn) begins(ctx context.Context, text string) error {
+	if c.control == nil {
+		_, err := c.ExecContext(ctx, text)
+		return err
+	}
+	stmt := c.control[text]
+	if stmt == nil {
+		var err error
+		if stmt, err = c.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+		c.control[text] = stmt
+	}
+	_, err := stmt.ExecContext(ctx)
+	return err
+}
+
+// Close is that of sql.Conn.
+func (c *Conn) Close() error {
+	var errs []error
+	for _, stmt := range c.control {
+		errs = append(errs, stmt.Close())
+	}
+	c.control = nil
+	return errors.Join(append(errs, c.Conn.Close())...)
+}
 
 // ExecContext is that of sql.Conn.
 func (c *Conn) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
@@ -134,12 +173,12 @@ func Transaction(ctx context.Context, conn *Conn, table string, f func() error) 
 	if table != "" && conn.d.LockTable != "" {
 		begin += "; " + fmt.Sprintf(conn.d.LockTable, table)
 	}
-	_, err := conn.ExecContext(ctx, begin)
+	err := conn.begins(ctx, begin)
 	if err == nil {
 		err = f()
 	}
 	if err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
+		err = conn.begins(ctx, "COMMIT")
 	}
 	if err != nil {
 		// The first error is what matters; without a transaction this one says so.

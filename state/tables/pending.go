@@ -67,7 +67,7 @@ func (w *writer) reconnect(ctx context.Context) bool {
 		if err != nil {
 			return err
 		}
-		w.conn = &Conn{conn, w.d}
+		w.conn = NewConn(conn, w.d).prepares()
 		if w.registered {
 			return w.owners.Register(ctx, w.conn, w.owner)
 		}

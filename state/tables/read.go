@@ -154,7 +154,7 @@ func (s *Store) read(ctx context.Context, what string, f func(conn *Conn, living
 		return fmt.Errorf("%s audit record: %w", what, s.d.Explain(err))
 	}
 	defer sc.Close()
-	conn := &Conn{sc, s.d}
+	conn := NewConn(sc, s.d)
 	if _, err := conn.ExecContext(ctx, s.d.Snapshot); err != nil {
 		return fmt.Errorf("%s audit record: %w", what, s.d.Explain(err))
 	}

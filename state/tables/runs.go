@@ -114,7 +114,7 @@ func (r *Runs) ready(create bool) error {
 		r.again(err)
 		return err
 	}
-	r.conn = NewConn(conn, r.d)
+	r.conn = NewConn(conn, r.d).prepares()
 	r.prune(ctx)
 	return nil
 }

@@ -199,7 +199,7 @@ func (w *writer) dial() (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{one, w.d}
+	conn := NewConn(one, w.d)
 	if err := w.owners.Register(ctx, conn, w.owner); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

@@ -83,7 +83,7 @@ func New(o Options, conn *sql.Conn) *Store {
 		s.measure(nil)
 	}
 	if !o.ReadOnly {
-		go s.write(&Conn{conn, s.d})
+		go s.write(NewConn(conn, s.d))
 	}
 	return s
 }

@@ -69,7 +69,7 @@ type writer struct {
 // write is the goroutine that has the writing connection.
 func (s *Store) write(conn *Conn) {
 	defer close(s.done)
-	w := &writer{Store: s, conn: conn, owner: NewOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}, back: make(chan *Conn, 1)}
+	w := &writer{Store: s, conn: conn.prepares(), owner: NewOwnerID(), statements: map[string]*sql.Stmt{}, started: map[string]int64{}, back: make(chan *Conn, 1)}
 	defer w.end()
 	w.spooled = s.spoolRows.Load() > 0
 	if err := w.markInterrupted(context.Background()); err != nil {

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/blevesearch/snowballstem"
-	"github.com/blevesearch/snowballstem/english"
+	"github.com/mcpbroker/mcpbroker/internal/wordstem"
 )
 
 //go:embed words.txt
@@ -131,17 +130,7 @@ func (l *lexicon) rule(name, rest string, relate func(from, to string, weight fl
 
 // stem returns the part that a word shares with its other forms in English. Words of
 // other alphabets are returned unchanged: see forms.
-func stem(word string) string {
-	if s, ok := irregular[word]; ok {
-		return s
-	}
-	if len(word) < 3 || hasDigit(word) || word[0] >= 0x80 {
-		return word
-	}
-	env := snowballstem.NewEnv(word)
-	english.Stem(env)
-	return env.Current()
-}
+func stem(word string) string { return wordstem.Of(word) }
 
 // stem is the package function stem for a word of words.txt; it computes each stem
 // once.
@@ -160,16 +149,4 @@ func queryStem(word string) string {
 		return s
 	}
 	return stem(word)
-}
-
-// irregular are words that the rules do not lead to one stem.
-var irregular = map[string]string{
-	"people": "person", "persons": "person", "children": "child", "men": "man", "women": "woman",
-	"indices": "index", "indexes": "index", "vertices": "vertex", "matrices": "matrix", "criteria": "criterion",
-	"queries": "queri", "sent": "send", "made": "make", "found": "find", "got": "get", "written": "write", "wrote": "write",
-	"ran": "run", "bought": "buy", "paid": "pay", "sold": "sell", "left": "left", "deletion": "delet", "deletions": "delet",
-	"retrieval": "retriev", "removal": "remov", "analyses": "analyz", "analysis": "analyz", "analyse": "analyz", "analysing": "analyz",
-	"creation": "creat", "creator": "creat", "installation": "instal", "uninstallation": "uninstal",
-	"news": "news", "aws": "aws", "ids": "id", "apis": "api", "urls": "url", "prs": "prs", "media": "media",
-	"organisation": "organiz", "organisations": "organiz", "colour": "color", "colours": "color",
 }

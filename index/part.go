@@ -117,7 +117,7 @@ func (p *part) append(list []packed, stem string, dead []bool) []packed {
 		v := &p.views[i]
 		from := len(list)
 		v.each(weightField, stem, func(slot uint32, freq uint64) {
-			list = append(list, packed{slot, float32(freq) / quantum})
+			list = append(list, packed{slot, saturated(float32(freq) / quantum)})
 		})
 		if from == len(list) {
 			continue

@@ -26,6 +26,8 @@ type wanted struct {
 type variant struct {
 	word   *word
 	weight float64
+	// related is set if the word is only related to the one of the query.
+	related bool
 }
 
 // A parsed query.
@@ -149,7 +151,7 @@ func (s *snapshot) joinWanted(all []wanted, a, b int, compound string) {
 		return
 	}
 	for _, i := range []int{a, b} {
-		all[i].to = addVariant(all[i].to, variant{found, joinedWeight})
+		all[i].to = addVariant(slices.Clone(all[i].to), variant{word: found, weight: joinedWeight})
 	}
 }
 
@@ -222,35 +224,57 @@ type resolution struct {
 const maxSynonyms = 1
 
 // resolve returns the words that match a word: the word and its synonyms, other forms
-// of it if it may not be English, or else the nearest word that the tools use. written
-// is the word with its accents, or "" for an English word.
+// of it if it may not be English, words that are related to it, or else the nearest word
+// that the tools use. written is the word with its accents, or "" for an English word.
+// The result is remembered and must not be changed.
 func (s *snapshot) resolve(word, written string) resolution {
+	key := lookup{word, written}
+	s.stemsMu.RLock()
+	r, ok := s.resolved[key]
+	s.stemsMu.RUnlock()
+	if ok {
+		return r
+	}
+	r = s.resolveAnew(word, written)
+	s.stemsMu.Lock()
+	defer s.stemsMu.Unlock()
+	if len(s.resolved) < maxResolved {
+		s.resolved[lookup{strings.Clone(word), strings.Clone(written)}] = r
+	}
+	return r
+}
+
+func (s *snapshot) resolveAnew(word, written string) resolution {
 	st := queryStem(word)
 	synonyms := words().synonyms[st]
-	to := s.variants(st, synonyms, 1)
-	r := resolution{known: len(synonyms) > 0}
+	r := resolution{to: s.variants(st, synonyms, 1), known: len(synonyms) > 0}
 	if written != "" {
 		for _, form := range s.forms(word, written) {
 			if found := s.find(form); found != nil {
-				to = addVariant(to, variant{found, formWeight})
+				r.to = addVariant(r.to, variant{word: found, weight: formWeight})
 			}
 		}
 	}
-	if len(to) > 0 {
-		if to[0].weight < formWeight {
+	direct := len(r.to) > 0
+	if !direct {
+		r.synonyms = s.related(&r, st)
+	} else {
+		s.related(&r, st)
+		if r.to[0].weight < formWeight {
 			r.synonyms = s.inUse(synonyms)
 		}
-		r.to = to
+	}
+	if len(r.to) > 0 {
 		return r
 	}
 	for _, w := range s.repair(word) {
 		st := stem(w.word)
 		for _, v := range s.variants(st, words().synonyms[st], w.weight) {
-			to = addVariant(to, v)
+			r.to = addVariant(r.to, v)
 		}
 	}
-	if len(to) > 0 {
-		r.to, r.repair = to, joinWords(s.repair(word))
+	if len(r.to) > 0 {
+		r.repair = joinWords(s.repair(word))
 	}
 	return r
 }
@@ -269,11 +293,11 @@ func (s *snapshot) inUse(synonyms []synonym) (list []string) {
 func (s *snapshot) variants(st string, synonyms []synonym, weight float64) []variant {
 	var to []variant
 	if found := s.findStem(st); found != nil {
-		to = append(to, variant{found, weight})
+		to = append(to, variant{word: found, weight: weight})
 	}
 	for _, syn := range synonyms {
 		if found := s.findStem(syn.stem); found != nil {
-			to = addVariant(to, variant{found, weight * syn.weight})
+			to = addVariant(to, variant{word: found, weight: weight * syn.weight})
 		}
 	}
 	return to

@@ -22,6 +22,7 @@ type snapshot struct {
 	stemsMu   sync.RWMutex
 	stems     map[string]*word // those that were asked for; nil where nothing holds one
 	found     map[string]*word // likewise, by word
+	resolved  map[lookup]resolution
 	spellings [256]atomic.Pointer[[]spelling]
 
 	formsMu sync.Mutex
@@ -34,7 +35,7 @@ type snapshot struct {
 }
 
 func newSnapshot(records []record, parts ...*part) *snapshot {
-	return &snapshot{stems: map[string]*word{}, found: map[string]*word{}, formsOf: map[string][]string{}, records: records, dead: make([]bool, len(records)), live: len(records), parts: slices.DeleteFunc(parts, func(p *part) bool { return p == nil })}
+	return &snapshot{stems: map[string]*word{}, found: map[string]*word{}, formsOf: map[string][]string{}, resolved: map[lookup]resolution{}, records: records, dead: make([]bool, len(records)), live: len(records), parts: slices.DeleteFunc(parts, func(p *part) bool { return p == nil })}
 }
 
 func (s *snapshot) onDisk() bool {
@@ -52,6 +53,7 @@ func (w *word) df() int { return len(w.docs) }
 // A packed posting is one document of a word: its slot in the lower bits, and
 // above them the place of the word in the document's name, from 1, and how many
 // words that name has; both are 0 if the name does not hold the word.
+// The weight is saturated.
 type packed struct {
 	at     uint32
 	weight float32
@@ -70,6 +72,12 @@ func (p packed) named() uint32 { return p.at >> (slotBits + namedBits) }
 
 // maxStems bounds what a snapshot remembers: queries may have any words.
 const maxStems = 200_000
+
+// A lookup is a word of a query, as resolve is asked for it.
+type lookup struct{ word, written string }
+
+// maxResolved bounds the words of queries whose resolution a snapshot remembers.
+const maxResolved = 4096
 
 // find returns the documents that hold a word in lower case, or nil.
 func (s *snapshot) find(w string) *word {
@@ -135,9 +143,9 @@ const (
 	nameCoverage = 0.6
 )
 
-func saturated(weight float32) float64 {
+func saturated(weight float32) float32 {
 	tf := float64(weight)
-	return tf * (saturation + 1) / (tf + saturation)
+	return float32(tf * (saturation + 1) / (tf + saturation))
 }
 
 // A tally is what a search knows of one document so far.
@@ -187,8 +195,8 @@ func (s *snapshot) score(sc *scratch, q []wanted, server string) {
 				if t.best == 0 {
 					sc.touched = append(sc.touched, p.slot())
 				}
-				t.best = max(t.best, weight*saturated(p.weight))
-				if p.at > slotMask {
+				t.best = max(t.best, weight*float64(p.weight))
+				if p.at > slotMask && !v.related {
 					t.named |= 1 << p.place()
 					t.words = uint8(p.named())
 				}
@@ -226,8 +234,8 @@ func (s *snapshot) matches(slot uint32, q []wanted) []Match {
 		var best Match
 		for _, v := range w.to {
 			for _, p := range v.word.docs {
-				if score := v.weight * w.idf * saturated(p.weight); p.slot() == slot && score > best.Score {
-					best = Match{Word: w.surface, As: v.word.stem, Score: score, Named: p.at > slotMask}
+				if score := v.weight * w.idf * float64(p.weight); p.slot() == slot && score > best.Score {
+					best = Match{Word: w.surface, As: v.word.stem, Score: score, Named: p.at > slotMask && !v.related, Related: v.related}
 				}
 			}
 		}
@@ -241,18 +249,21 @@ func (s *snapshot) matches(slot uint32, q []wanted) []Match {
 // rank returns the best limit of what was scored for a query of so many words,
 // best first, equal scores by id.
 func (s *snapshot) rank(hits []scored, limit, words int) []Hit {
-	hits = top(hits, limit, func(a, b scored) int {
-		if a.score != b.score { // most often; the rest costs look-ups
-			return cmp.Compare(b.score, a.score)
-		}
-		return s.records[a.slot].compare(s.records[b.slot])
-	})
+	hits = top(hits, limit, s.before)
 	out := make([]Hit, len(hits))
 	for i, h := range hits {
 		r := s.records[h.slot]
 		out[i] = Hit{ID: r.id(), Kind: r.kind(), Score: h.score, Held: float64(h.found) / float64(words)}
 	}
 	return out
+}
+
+// before orders hits: the best first, equal scores by id.
+func (s *snapshot) before(a, b scored) int {
+	if a.score != b.score { // most often; the rest costs look-ups
+		return cmp.Compare(b.score, a.score)
+	}
+	return s.records[a.slot].compare(s.records[b.slot])
 }
 
 // top sorts the first n of list in order to the front, and returns them.

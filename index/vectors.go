@@ -166,7 +166,7 @@ func (s *snapshot) ceiling(q parsed) float64 {
 	if sum == 0 {
 		return 1
 	}
-	return sum * saturated(float32(fields[nameField].weight)) * (1 + coverage) * (1 + nameCoverage)
+	return sum * float64(saturated(float32(fields[nameField].weight))) * (1 + coverage) * (1 + nameCoverage)
 }
 
 // withRepairs is the text with its typing errors repaired.

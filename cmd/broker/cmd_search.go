@@ -110,7 +110,11 @@ func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRe
 	return table[broker.Explained]{"SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
 		var words []string
 		for _, w := range h.Words {
-			words = append(words, fmt.Sprintf("%s %.2f", w.As, w.Score))
+			mark := ""
+			if w.Related {
+				mark = "~"
+			}
+			words = append(words, fmt.Sprintf("%s%s %.2f", mark, w.As, w.Score))
 		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
 	}}.print(a.stdout, x.Hits)

@@ -70,6 +70,9 @@ func (r *release) notices(t target) ([]byte, error) {
 	if err := add("the vocabulary o200k_base of tiktoken", filepath.Join(r.root, "internal/tokens/LICENSE.tiktoken")); err != nil {
 		return nil, err
 	}
+	if err := add("WordNet 3.0, of which part of the search's table of related words was made", filepath.Join(r.root, "index/related.LICENSE")); err != nil {
+		return nil, err
+	}
 	console, err := os.ReadFile(filepath.Join(r.root, "broker/console/dist/NOTICE.txt"))
 	if err != nil {
 		return nil, err

@@ -145,7 +145,7 @@ func (b built) testArchive(t *testing.T) {
 	unpack(t, b.named(b.archiveName(b.here)), dir)
 	works(t, filepath.Join(dir, "broker"))
 	licenses := read(t, filepath.Join(dir, "THIRD_PARTY_LICENSES.txt"))
-	for _, want := range []string{"Go " + runtime.Version(), "github.com/dop251/goja ", "modernc.org/sqlite ", "o200k_base", "\npreact\n"} {
+	for _, want := range []string{"Go " + runtime.Version(), "github.com/dop251/goja ", "modernc.org/sqlite ", "o200k_base", "WordNet 3.0", "\npreact\n"} {
 		if !strings.Contains(licenses, want) {
 			t.Errorf("no license of %s", want)
 		}

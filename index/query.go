@@ -45,25 +45,43 @@ type parsed struct {
 // alphabets are not English. Latin words may be English if the lexicon contains more
 // than a third of them.
 func (s *snapshot) parse(text string) parsed {
-	q := s.parseAs(text, false)
-	if 3*q.english <= q.words && q.words > 0 {
-		q = s.parseAs(text, true)
+	q := s.parseAs(text, false, nil)
+	if q.words == 0 || q.english == q.words && len(q.unmatched)+len(q.repaired) == 0 {
+		return q
+	}
+	foreign := 3*q.english <= q.words
+	var translated map[int]translation
+	if foreign || len(q.unmatched)+len(q.repaired) > 0 {
+		translated = translate(prepared(text))
+	}
+	if foreign || len(translated) > q.english {
+		return s.parseAs(text, true, translated)
 	}
 	return q
 }
 
-// parseAs is parse, with foreign set if the text may be in another language.
-func (s *snapshot) parseAs(text string, foreign bool) parsed {
-	var q parsed
+// prepared returns the part of a text that is read, without data.
+func prepared(text string) string {
 	if len(text) > maxQueryBytes {
 		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
 	}
-	text = withoutData(text)
+	return withoutData(text)
+}
+
+// parseAs is parse with the choice whether the text may be in another language, and what
+// its pieces stand for in English.
+func (s *snapshot) parseAs(text string, foreign bool, translated map[int]translation) parsed {
+	var q parsed
+	text = prepared(text)
 	seen := map[string]bool{}
 	prev := -1 // the place of the word before, if it stands right before
 	prevWord := ""
 	pieces(text, func(p piece) bool {
 		surface := surfaceOf(text, p)
+		if s.parseTranslated(&q, p, surface, translated[p.start]) {
+			prev, prevWord = -1, ""
+			return len(q.wanted) < maxQueryWords
+		}
 		for _, w := range s.queryWords(p) {
 			stop := s.stop(w)
 			if stop {
@@ -103,6 +121,67 @@ func (s *snapshot) parseAs(text string, foreign bool) parsed {
 	return q
 }
 
+// parseTranslated adds what a piece of a query stands for in English, together with the
+// word itself. It reports whether nothing else is to be done with the piece.
+func (s *snapshot) parseTranslated(q *parsed, p piece, surface string, t translation) bool {
+	if p.unspaced {
+		for _, w := range wordsOf(p.whole) {
+			var own []variant
+			for _, pair := range pairs(w.word) {
+				if found := s.find(pair); found != nil {
+					own = append(own, variant{word: found, weight: formWeight})
+				}
+			}
+			s.wantTranslation(q, surface, w.word, own, w.english)
+		}
+		return false
+	}
+	if t.skip {
+		q.words++
+		return true
+	}
+	if len(t.english) == 0 {
+		return false
+	}
+	own := s.variants(queryStem(p.whole), nil, 1)
+	for _, form := range s.forms(p.whole, p.written) {
+		if found := s.find(form); found != nil {
+			own = addVariant(own, variant{word: found, weight: formWeight})
+		}
+	}
+	if len(own) == 0 && !isASCII(p.whole) && scriptOf(p.whole) != "latin" && len(s.repair(p.whole)) > 0 {
+		return false // a typing error in a word that tools have
+	}
+	if !s.wantTranslation(q, surface, surface, own, t.english) {
+		return false
+	}
+	q.words++
+	return true
+}
+
+// wantTranslation adds a word of another language: its own forms, if tools have any, and
+// what it stands for. It reports whether tools have any of them.
+func (s *snapshot) wantTranslation(q *parsed, surface, word string, to []variant, english []string) bool {
+	direct, weight := len(to) > 0, translatedWeight
+	if direct {
+		weight = besideWeight
+	}
+	for _, e := range english {
+		st := queryStem(e)
+		for _, v := range s.variants(st, words().synonyms[st], weight) {
+			to = addVariant(to, v)
+		}
+	}
+	if len(to) == 0 {
+		return false
+	}
+	q.wanted = append(q.wanted, wanted{surface: surface, to: to})
+	if !direct {
+		q.replaced = append(q.replaced, Replacement{From: word, To: english[:1]})
+	}
+	return true
+}
+
 // queryWords are the words of a piece of a query. A name of several words is
 // one word where the tools write it as one.
 func (s *snapshot) queryWords(p piece) []string {
@@ -112,7 +191,7 @@ func (s *snapshot) queryWords(p piece) []string {
 		}
 		return []string{p.whole}
 	}
-	if s.find(p.whole) != nil {
+	if s.find(p.whole) != nil || len(words().synonyms[p.whole]) > 0 { // k8s
 		return []string{p.whole}
 	}
 	return p.parts
@@ -136,7 +215,7 @@ func surfaceOf(text string, p piece) string {
 		}
 		end += n
 	}
-	return strings.Trim(strings.ToValidUTF8(text[start:end], ""), "'-_./")
+	return firstLetters(strings.Trim(strings.ToValidUTF8(text[start:end], ""), "'-_./"), maxWord)
 }
 
 func inWord(r rune) bool {

@@ -24,7 +24,7 @@ var relatedWords = sync.OnceValue(func() *related.Table {
 const (
 	// relatedWeight is how much a tool that has a related word counts against one that
 	// has what was asked for.
-	relatedWeight = 0.2
+	relatedWeight = 0.15
 	// leastRelated is how close two words must be.
 	leastRelated = 0.45
 	// relatedShare is the largest share of the tools that may have a related word: one

@@ -59,6 +59,9 @@ type Hit struct {
 	Score float64 // larger is better; comparable within one search only
 	Held  float64 // the share of the query's words that it holds, synonyms and repaired words included
 	Words []Match // what each word added to the score, if Query.Explain asked for it
+	// General says that it gained as a tool that answers questions of any kind, if
+	// Query.Explain asked for it.
+	General bool
 }
 
 // A Match is a word of a query that a hit holds.
@@ -213,6 +216,8 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	p := s.parse(q.Text)
 	sc := x.getScratch(len(s.records))
 	s.score(sc, p.wanted, q.Server)
+	s.preferNamed(sc, q.Text)
+	s.needs(x, sc, q)
 	if x.vectors != nil {
 		s.fuse(x.vectors, sc, p, q.Text, q.Server)
 	}
@@ -222,6 +227,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	if q.Explain {
 		for i := range h.Hits {
 			h.Hits[i].Words = s.matches(uint32(sc.hits[i].slot), p.wanted)
+			h.Hits[i].General = sc.hits[i].general
 		}
 	}
 	x.scratch.Put(sc) // not if there was a panic: it would not be clean

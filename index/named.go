@@ -140,7 +140,7 @@ func (n *namer) raise(slot, at int) {
 			return
 		}
 	}
-	n.sc.hits = append(n.sc.hits, scored{int32(slot), 0, above})
+	n.sc.hits = append(n.sc.hits, scored{slot: int32(slot), score: above})
 }
 
 // folded calls f with each document that has a name which folds to name.

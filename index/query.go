@@ -51,7 +51,7 @@ func (s *snapshot) parse(text string) parsed {
 	}
 	foreign := 3*q.english <= q.words
 	var translated map[int]translation
-	if foreign || len(q.unmatched)+len(q.repaired) > 0 {
+	if foreign || 2*(len(q.unmatched)+len(q.repaired)) >= q.words {
 		translated = translate(prepared(text))
 	}
 	if foreign || len(translated) > q.english {

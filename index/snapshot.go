@@ -30,6 +30,12 @@ type snapshot struct {
 
 	catalog *discovery.Catalog
 
+	serversOnce sync.Once
+	servers     map[string][]namedServer // by the first word of the name
+
+	generalOnce sync.Once
+	generals    map[int32]bool // the slots of general tools
+
 	meaningsMu sync.Mutex
 	meanings   [][]int8 // by slot, as far as they were needed
 }
@@ -158,9 +164,10 @@ type tally struct {
 }
 
 type scored struct {
-	slot  int32
-	found int32 // words of the query
-	score float64
+	slot    int32
+	found   uint8 // words of the query
+	general bool  // it gained as a general tool
+	score   float64
 }
 
 // scratch is the memory of one search.
@@ -212,18 +219,26 @@ func (s *snapshot) score(sc *scratch, q []wanted, server string) {
 			t.found++
 		}
 	}
+	covered := make([]float64, len(q)+1)
+	for n := range covered {
+		covered[n] = 1 + coverage*float64(n)/float64(len(q))
+	}
 	for _, slot := range sc.all {
 		t := &sc.tallies[slot]
 		if server == "" || s.records[slot].server() == server {
-			sc.hits = append(sc.hits, scored{int32(slot), int32(t.found), t.total(len(q))})
+			sc.hits = append(sc.hits, scored{slot: int32(slot), found: t.found, score: t.total(covered[t.found])})
 		}
 		*t = tally{}
 	}
 }
 
-func (t *tally) total(words int) float64 {
-	return t.sum * (1 + coverage*float64(t.found)/float64(words)) *
-		(1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
+// total is the score of a document; covered is the factor for the words of the query
+// that it has.
+func (t *tally) total(covered float64) float64 {
+	if t.named == 0 {
+		return t.sum * covered
+	}
+	return t.sum * covered * (1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
 }
 
 // matches says what each word of a query adds to the score of one document, in

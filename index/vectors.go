@@ -140,7 +140,7 @@ func (s *snapshot) fuse(v *Vectors, sc *scratch, q parsed, text, server string) 
 			continue
 		}
 		if l := likeness(meaning, meanings[slot]); l >= leastLikeness {
-			sc.hits = append(sc.hits, scored{int32(slot), 0, vectorWeight * l})
+			sc.hits = append(sc.hits, scored{slot: int32(slot), score: vectorWeight * l})
 		}
 	}
 }

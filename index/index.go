@@ -216,6 +216,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	p := s.parse(q.Text)
 	sc := x.getScratch(len(s.records))
 	s.score(sc, p.wanted, q.Server)
+	s.general(sc, p, q.Text, q.Server)
 	s.preferNamed(sc, q.Text)
 	s.needs(x, sc, q)
 	if x.vectors != nil {

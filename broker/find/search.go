@@ -56,6 +56,8 @@ type Explained struct {
 	Score float64       `json:"score"`
 	Held  float64       `json:"held"`
 	Words []index.Match `json:"words"`
+	// General says that it gained as a tool that answers questions of any kind.
+	General bool `json:"general,omitempty"`
 }
 
 // Explain returns the scores of the best hits of a request, in the order of the index:
@@ -69,7 +71,7 @@ func (f *Finder) Explain(ctx context.Context, req SearchRequest) ([]Explained, e
 	found, err := f.index.Search(ctx, index.Query{Text: s.text, Server: s.server, Limit: req.Offset + min(cmp.Or(req.Limit, defaultHits), maxHits), Explain: true})
 	list := []Explained{}
 	for _, h := range found.Hits {
-		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...)})
+		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...), General: h.General})
 	}
 	return list, err
 }

@@ -116,6 +116,9 @@ func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRe
 			}
 			words = append(words, fmt.Sprintf("%s%s %.2f", mark, w.As, w.Score))
 		}
+		if h.General {
+			words = append(words, "(general tool)")
+		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
 	}}.print(a.stdout, x.Hits)
 }

@@ -89,7 +89,7 @@ func New(o Options) (*Broker, error) {
 		Implementation:    surface.Implementation(o.Version),
 	}, b.changed)
 	b.run = run.New(o.run(), b.catalog, o.Logger)
-	b.find = find.New(o.find(), b.catalog, &index.Options{Dir: o.IndexDir, Vectors: o.Vectors, Logger: o.Logger})
+	b.find = find.New(o.find(), b.catalog, &index.Options{Dir: o.IndexDir, Logger: o.Logger})
 	b.skill = skill.New(o.skill(), skill.Parts{
 		Catalog: b.catalog, Runs: b.run, Hits: b.find, CacheDir: o.SkillCacheDir, IndexDir: o.IndexDir, Logger: o.Logger,
 		Changed: func() { b.changed(); b.surface.Refresh() },

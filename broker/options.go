@@ -22,7 +22,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/vault"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -73,8 +72,6 @@ type Options struct {
 	// Fixed are tools without a server: they can be searched but not called. It is for
 	// measuring the search.
 	Fixed []discovery.Listing
-	// Vectors improves the search, see index.Options; may be nil.
-	Vectors *index.Vectors
 	// CacheDir holds the cached tool lists; "" keeps none.
 	CacheDir string
 	// Listings shares tool lists among several brokers, and Lists reports whether this

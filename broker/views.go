@@ -129,7 +129,7 @@ func (b *Broker) newView(n narrowing) *Broker {
 	v.opts.Store(&o)
 	v.catalog = b.catalog.View(profiles)
 	v.run = b.run.View(o.run(), v.catalog)
-	v.find = find.New(o.find(), v.catalog, &index.Options{Dir: o.IndexDir, Vectors: o.Vectors, Logger: o.Logger})
+	v.find = find.New(o.find(), v.catalog, &index.Options{Dir: o.IndexDir, Logger: o.Logger})
 	v.skill = skill.New(o.skill(), skill.Parts{
 		Catalog: v.catalog, Runs: v.run, Hits: v.find, IndexDir: o.IndexDir, Logger: o.Logger, Of: b.skill,
 		Changed: func() { v.changed(); v.surface.Refresh() },

@@ -23,7 +23,6 @@ import (
 // An Index is a searchable catalogue. It is safe for concurrent use: any
 // number of searches run beside one Sync. Close it in the end.
 type Index struct {
-	vectors *Vectors
 	store   *store // nil keeps nothing
 	log     *slog.Logger
 	quiet   time.Duration // from a change until everything is built again
@@ -131,9 +130,6 @@ type Options struct {
 	// of processes, may share it. "" keeps everything in memory, and so does a
 	// directory that cannot be written.
 	Dir string
-	// Vectors lets tools be found whose words are other than the query's but
-	// mean the like; nil leaves that to the synonyms.
-	Vectors *Vectors
 	// Logger hears of directories that are damaged or cannot be written; nil
 	// discards.
 	Logger *slog.Logger
@@ -144,7 +140,7 @@ func New(o *Options) *Index {
 	if o == nil {
 		o = &Options{}
 	}
-	x := &Index{vectors: o.Vectors, log: o.Logger, quiet: 2 * time.Second, catalog: discovery.NewCatalog(nil), current: newSnapshot(nil), done: make(chan struct{})}
+	x := &Index{log: o.Logger, quiet: 2 * time.Second, catalog: discovery.NewCatalog(nil), current: newSnapshot(nil), done: make(chan struct{})}
 	x.current.catalog = x.catalog
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
@@ -219,9 +215,6 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	s.general(sc, p, q.Text, q.Server)
 	s.preferNamed(sc, q.Text)
 	s.needs(x, sc, q)
-	if x.vectors != nil {
-		s.fuse(x.vectors, sc, p, q.Text, q.Server)
-	}
 	named := s.named(sc, q)
 	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Replaced: p.replaced, Exact: named > 0, Named: named}
 	h.Hits = s.rank(sc.hits, min(q.Limit, len(sc.hits)), max(1, len(p.wanted)+len(p.unmatched)))

@@ -381,3 +381,17 @@ func (s *snapshot) variants(st string, synonyms []synonym, weight float64) []var
 	}
 	return to
 }
+
+// ceiling is the score of a document that has every word of the query in its
+// name, those included that no document has.
+func (s *snapshot) ceiling(q parsed) float64 {
+	sum := 0.0
+	for _, w := range q.wanted {
+		sum += w.idf
+	}
+	sum += float64(len(q.unmatched)) * s.idf(0)
+	if sum == 0 {
+		return 1
+	}
+	return sum * float64(saturated(float32(fields[nameField].weight))) * (1 + coverage) * (1 + nameCoverage)
+}

@@ -36,8 +36,6 @@ type snapshot struct {
 	generalOnce sync.Once
 	generals    map[int32]bool // the slots of general tools
 
-	meaningsMu sync.Mutex
-	meanings   [][]int8 // by slot, as far as they were needed
 }
 
 func newSnapshot(records []record, parts ...*part) *snapshot {

@@ -176,9 +176,6 @@ func (s *snapshot) moved(wanted []record) (next *snapshot, changed []record) {
 		}
 	}
 	next = newSnapshot(slices.Clone(s.records), s.parts...)
-	s.meaningsMu.Lock()
-	next.meanings = slices.Clip(s.meanings)
-	s.meaningsMu.Unlock()
 	for i := range next.dead {
 		next.dead[i] = true
 	}
@@ -206,7 +203,6 @@ func (s *snapshot) add(changed []record) error {
 			}
 		}
 		s.records, s.dead, s.parts = s.records[:first:first], s.dead[:first:first], s.parts[:1:1]
-		s.meanings = s.meanings[:min(first, len(s.meanings)):min(first, len(s.meanings))]
 	}
 	p, err := buildInMemory(changed, len(s.records), nil)
 	if err != nil {

@@ -290,7 +290,7 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (api.Ledger, erro
 	defer store.Close()
 	read := api.Reader{Audit: store}
 	if a.configPath != "" || a.stateDir == "" {
-		s, err := a.openAnyway(-1)
+		s, err := a.open(-1)
 		if err != nil {
 			return api.Ledger{}, err
 		}

@@ -26,7 +26,7 @@ func (a *app) callCommand() *cobra.Command {
 		Example: "  broker call github.list_issues owner=o repo=r state=OPEN limit=5\n  broker call files.read_file '{\"path\": \"a.txt\"}'",
 		Args:    someArgs(1, -1, "the name of a tool, and perhaps its arguments\nhint: broker search WORDS finds tools by what they do"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openAnyway(-1)
+			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}

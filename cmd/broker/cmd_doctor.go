@@ -58,7 +58,7 @@ func (a *app) doctorCommand() *cobra.Command {
 
 func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	a.whole = true
-	s, err := a.openAnyway(-1)
+	s, err := a.open(-1)
 	if err != nil {
 		return err
 	}
@@ -75,10 +75,6 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 	e.add(checkTypes(ctx, s))
 	if c, ok := checkProject(s); ok {
 		e.add(c)
-	}
-	if s.unvectored != nil {
-		e.add(check{Name: "search", Detail: s.unvectored.Error(),
-			Hint: "broker index --build-vectors SOURCE, or take \"vectors\" out of the config"})
 	}
 	e.add(checkLayers(ctx, s)...)
 	if c, on := a.checkSkillScripts(ctx, s.config); on {

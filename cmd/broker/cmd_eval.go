@@ -17,13 +17,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
 
 func (a *app) evalCommand() *cobra.Command {
-	var tools, vectors string
+	var tools string
 	var misses bool
 	c := &cobra.Command{
 		Use:   "eval QUERIES.jsonl",
@@ -45,7 +44,7 @@ docs/search.md says how to read the table.`,
 			if err != nil {
 				return err
 			}
-			b, done, err := a.evaluated(cmd, tools, vectors)
+			b, done, err := a.evaluated(cmd, tools)
 			if err != nil {
 				return err
 			}
@@ -65,16 +64,14 @@ docs/search.md says how to read the table.`,
 		},
 	}
 	c.Flags().StringVar(&tools, "tools", "", "search these recorded tools instead of the configured servers")
-	c.Flags().StringVar(&vectors, "vectors", "", "table of word vectors (default: that of the config)")
 	c.Flags().BoolVar(&misses, "misses", false, "also list queries whose right tool was not among the first five")
 	return c
 }
 
 // evaluated is the broker that is measured: that of the config with all of its
 // servers, or one that knows recorded tools only.
-func (a *app) evaluated(cmd *cobra.Command, tools, vectors string) (*broker.Broker, func(), error) {
+func (a *app) evaluated(cmd *cobra.Command, tools string) (*broker.Broker, func(), error) {
 	if tools == "" {
-		a.vectors = vectors
 		s, err := a.open(-1)
 		if err != nil {
 			return nil, nil, err
@@ -86,27 +83,11 @@ func (a *app) evaluated(cmd *cobra.Command, tools, vectors string) (*broker.Brok
 	if err != nil {
 		return nil, nil, err
 	}
-	table, err := loadVectors(vectors)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := broker.New(broker.Options{Fixed: listings, Vectors: table, Runner: inproc.New(), Logger: a.logger(), Version: version})
+	b, err := broker.New(broker.Options{Fixed: listings, Runner: inproc.New(), Logger: a.logger(), Version: version})
 	if err != nil {
 		return nil, nil, err
 	}
 	return b, func() { _ = b.Close() }, nil
-}
-
-// loadVectors reads a table of word vectors; no path is no table.
-func loadVectors(path string) (*index.Vectors, error) {
-	if path == "" {
-		return nil, nil
-	}
-	v, err := index.LoadVectors(path)
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	return v, nil
 }
 
 // searchOf asks as an agent does, for the tokens and the time, and then for

@@ -70,7 +70,7 @@ func (a *app) execCommand() *cobra.Command {
 
 // execute runs a script, prints what it answers, and ends with its exit code.
 func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
-	s, err := a.openAnyway(-1)
+	s, err := a.open(-1)
 	if err != nil {
 		return err
 	}

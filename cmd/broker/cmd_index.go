@@ -42,18 +42,11 @@ type indexRow struct {
 }
 
 func (a *app) indexCommand() *cobra.Command {
-	var build vectorBuild
 	c := &cobra.Command{
 		Use:   "index",
 		Short: "Connect to every server, index its tools and count the tokens saved",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if build.source != "" {
-				return a.buildVectors(build)
-			}
-			if build.out != "" {
-				return usage("--out needs --build-vectors\nhint: broker index --help")
-			}
 			s, err := a.open(-1)
 			if err != nil {
 				return err
@@ -88,9 +81,6 @@ func (a *app) indexCommand() *cobra.Command {
 			return failedServers(status)
 		},
 	}
-	c.Flags().StringVar(&build.source, "build-vectors", "", "build a table of word vectors from this text file instead: one word and its numbers per line")
-	c.Flags().StringVar(&build.out, "out", "", "file to write the table to (default vectors.bin beside the config)")
-	c.Flags().IntVar(&build.words, "words", 50_000, "number of words to read from the text file")
 	return c
 }
 

@@ -81,7 +81,7 @@ func (a *app) pinMode(cfg *config.Config) pins.Mode {
 // or of all servers, as far as they are known. With refresh it lists the servers first.
 func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := a.openAnyway(-1)
+		s, err := a.open(-1)
 		if err != nil {
 			return err
 		}

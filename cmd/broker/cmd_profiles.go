@@ -117,7 +117,7 @@ type serverTools struct {
 
 func (a *app) showProfile(name string) error {
 	a.profile = name
-	s, err := a.openAnyway(-1)
+	s, err := a.open(-1)
 	if err != nil {
 		return err
 	}

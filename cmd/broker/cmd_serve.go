@@ -95,7 +95,7 @@ func (a *app) serveHere(ctx context.Context, serve func(context.Context, *sessio
 func (a *app) openServing(ctx context.Context) (*session, error) {
 	a.warn = func(problem string) { say(a.stderr, "broker: %s\n", problem) }
 	a.serving = true
-	s, err := a.openAnyway(0)
+	s, err := a.open(0)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,6 @@ func (a *app) openServing(ctx context.Context) (*session, error) {
 	if err := cmp.Or(a.checkPeople(s.config), s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
 		_ = s.close() // nothing has run
 		return nil, err
-	}
-	if s.unvectored != nil {
-		say(a.stderr, "broker: searching without word vectors: %v\n", s.unvectored)
 	}
 	for _, problem := range s.config.Broker.UnknownProfiles() {
 		a.warn(problem)

@@ -30,7 +30,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			"server, without npx or uvx, or \"as written\" if the command runs unchanged.",
 		Args: someArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openAnyway(-1)
+			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}

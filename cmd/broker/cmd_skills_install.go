@@ -406,7 +406,7 @@ func (a *app) knownTool() (func(id string) bool, error) {
 	if err != nil || len(cfg.Servers) == 0 {
 		return nil, err
 	}
-	s, err := a.openAnyway(-1)
+	s, err := a.open(-1)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := a.openAnyway(-1)
+			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}

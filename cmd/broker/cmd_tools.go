@@ -40,7 +40,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if len(args) > 0 {
 				server = args[0]
 			}
-			s, err := a.openAnyway(-1)
+			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 		Short: "Show the description and the parameters of a tool",
 		Args:  oneArg("the name of a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openAnyway(-1)
+			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}

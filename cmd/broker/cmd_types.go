@@ -19,7 +19,7 @@ func (a *app) typesCommand() *cobra.Command {
 			if out == "" {
 				return usage("types needs a directory to write to\nhint: broker types --out code")
 			}
-			s, err := a.openAnyway(-1)
+			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}

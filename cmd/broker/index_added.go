@@ -49,7 +49,7 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 }
 
 func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexReport, error) {
-	s, err := a.openAnyway(-1)
+	s, err := a.open(-1)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,6 @@ type app struct {
 	nowhere    bool   // it serves many, so its working directory is no project of theirs
 	serving    bool   // it goes on, so it hears of other brokers on its database
 	whole      bool   // the command is about all that is configured, whatever the profile
-	vectors    string // overrules that of the config
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
 

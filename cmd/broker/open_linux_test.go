@@ -27,7 +27,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.env)
 		before := children(t)
 		a := &app{configPath: file, stateDir: state, httpAddr: c.http, stdout: io.Discard, stderr: io.Discard}
-		s, err := a.openAnyway(1)
+		s, err := a.open(1)
 		if err == nil {
 			_ = s.close()
 		}

@@ -62,8 +62,6 @@ type session struct {
 	telemetry *telemetry.Telemetry // nil for none
 	// equip completes the options of a broker with what the process has once.
 	equip func(*broker.Options, *config.Config, config.Sources)
-
-	unvectored error // why the search goes without the table of the config
 }
 
 // close ends the servers and the sandbox, then what they write to.
@@ -74,9 +72,6 @@ func (s *session) close() error {
 // notice tells models what is missing.
 func (s *session) notice() {
 	var notices []string
-	if s.unvectored != nil {
-		notices = append(notices, "the search goes without its table of word vectors: "+oneLine(s.unvectored.Error(), 300))
-	}
 	if n := s.project.notice(s.config); n != "" {
 		notices = append(notices, oneLine(n, 500))
 	}
@@ -140,19 +135,7 @@ func (a *app) loadWithState() (*config.Config, string, error) {
 
 // open reads the config and makes a broker of it. spares is the number of
 // sandboxes kept ready; negative means none.
-func (a *app) open(spares int) (*session, error) {
-	s, err := a.openAnyway(spares)
-	if err == nil && s.unvectored != nil {
-		err = s.unvectored
-		_ = s.close() // nothing has run
-		return nil, err
-	}
-	return s, err
-}
-
-// openAnyway is open for commands that do not need the table of word vectors,
-// and go on without it.
-func (a *app) openAnyway(spares int) (_ *session, err error) {
+func (a *app) open(spares int) (_ *session, err error) {
 	cfg, dir, err := a.loadWithState()
 	if err != nil {
 		return nil, err
@@ -172,7 +155,6 @@ func (a *app) openAnyway(spares int) (_ *session, err error) {
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
 	}
-	vectors, unvectored := loadVectors(cmp.Or(a.vectors, cfg.Resolve(cfg.Broker.Search.Vectors)))
 	log := a.logger()
 	kept, err := a.kept(cfg, dir)
 	if err != nil {
@@ -223,7 +205,7 @@ func (a *app) openAnyway(spares int) (_ *session, err error) {
 		vault.Count = seen.Redacted
 	}
 	equip := func(o *broker.Options, cfg *config.Config, from config.Sources) {
-		o.Vectors, o.Runner, o.ScriptSandbox = vectors, runner, commands
+		o.Runner, o.ScriptSandbox = runner, commands
 		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, catalogueDir(dir), from.Expand, log, version
 		o.Folder = func() string { return *folder.Load() }
 		o.Listings, o.Lists = kept.listings()
@@ -259,7 +241,7 @@ func (a *app) openAnyway(spares int) (_ *session, err error) {
 	}
 	s.telemetry, s.config, s.project, s.state, s.stores = seen, cfg, project, dir, kept
 	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
-	s.folder, s.equip, s.where, s.places, s.unvectored = folder, equip, where, places, unvectored
+	s.folder, s.equip, s.where, s.places = folder, equip, where, places
 	s.desk, s.quotas, s.runner = desk, limiter, runner
 	s.live.Store(cfg)
 	s.see(a)

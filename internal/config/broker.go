@@ -63,8 +63,7 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 		}),
 		"metrics": c.text(of("metrics"), &b.Metrics),
 		"search": section("search", schema{
-			"vectors": c.text(of("search.vectors"), &b.Search.Vectors),
-			"wait":    c.optionalDuration(of("search.wait"), &b.Search.Wait),
+			"wait": c.optionalDuration(of("search.wait"), &b.Search.Wait),
 		}),
 		"sandbox": c.sandbox(of, &b.Sandbox),
 		"http": section("http", schema{

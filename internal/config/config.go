@@ -301,8 +301,6 @@ type Telemetry struct {
 
 // Search tunes search_tools.
 type Search struct {
-	// Vectors is the path of a table of word vectors; default none.
-	Vectors string
 	// Wait is how long a search waits for servers that were never listed, 0 for not at
 	// all; default "10s". See docs/search.md#while-servers-start.
 	Wait *time.Duration

@@ -47,7 +47,7 @@ func TestParseReadsEverything(t *testing.T) {
 	"broker": {
 		"mode": "auto", "autoThreshold": 5, "language": "python", "timeout": "1m", "maxTimeout": 300, "maxOutputChars": 500,
 		"readonly": true, "typecheck": "/usr/bin/tsgo", "notedReads": false, "learn": true,
-		"audit": {"payloads": true, "days": 7}, "search": {"vectors": "v.bin", "wait": 0},
+		"audit": {"payloads": true, "days": 7}, "search": {"wait": 0},
 		"sandbox": {"isolation": "container", "require": ["seccomp", "landlock"], "memory": "0.5 GiB", "maxCalls": 9, "inFlight": 2},
 		"http": {"tokens": {"ci": "${CI_TOKEN}"}, "adminToken": "${ADMIN}"},
 		"skills": {
@@ -76,7 +76,7 @@ func TestParseReadsEverything(t *testing.T) {
 		Broker: Broker{
 			Mode: "auto", AutoThreshold: 5, Language: "python", Timeout: time.Minute, MaxTimeout: 5 * time.Minute, MaxOutputChars: 500,
 			ReadOnly: true, Typecheck: "/usr/bin/tsgo", NotedReads: &no, Learn: &yes,
-			Audit: Audit{Payloads: true, Days: 7}, Search: Search{Vectors: "v.bin", Wait: new(time.Duration)},
+			Audit: Audit{Payloads: true, Days: 7}, Search: Search{Wait: new(time.Duration)},
 			Sandbox: Sandbox{Isolation: "container", Require: []string{"seccomp", "landlock"}, Memory: 512 << 20, MaxCalls: 9, InFlight: 2},
 			HTTP:    HTTP{Tokens: map[string]Token{"ci": {Value: "${CI_TOKEN}"}}, AdminToken: "${ADMIN}"},
 			Skills: Skills{

@@ -20,6 +20,12 @@ type field func(v hujson.Value)
 // A schema is the keys of an object that are known.
 type schema map[string]field
 
+// removed are the keys that had a meaning in an earlier version, below the name of their
+// object, with what replaces them.
+var removed = map[string]string{
+	`"search" of "broker" vectors`: "the search has a table of related words of its own",
+}
+
 // object reads the members of v by schema, and the keys that it does not know
 // become notes. where is how messages name the object. It returns the offset of
 // each key that was read.
@@ -31,6 +37,10 @@ func (c *collector) object(v hujson.Value, where string, s schema) map[string]in
 		if read == nil {
 			canonical = sameName(name, known)
 			if read = s[canonical]; read == nil {
+				if why := removed[where+" "+name]; why != "" {
+					c.note(key.StartOffset, "%s in %s is ignored: %s", quote(name), where, why)
+					return
+				}
 				c.note(key.StartOffset, "unknown key %s in %s is ignored%s", quote(name), where, didYouMean(name, known))
 				return
 			}

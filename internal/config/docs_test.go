@@ -36,7 +36,7 @@ var sections = []struct{ heading, text, function, first string }{
 	{"`redact` of `broker`", "", "broker", "secrets"},
 	{"A quota in `quotas`", "Each has `every`, and one of `calls` and `executions`. [operations.md](operations.md#quotas) says more.", "quota", "per"},
 	{"`telemetry` of `broker`", "Off unless there is an endpoint, here or in the environment.", "broker", "endpoint"},
-	{"`search` of `broker`", "", "broker", "vectors"},
+	{"`search` of `broker`", "", "broker", "wait"},
 	{"`sandbox` of `broker`", "", "sandbox", "isolation"},
 	{"`remote` of `sandbox`", "[remote.md](remote.md) says more.", "remote", "addresses"},
 	{"`docker` of `sandbox`", "[containers.md](containers.md#an-engine-elsewhere) says more.", "docker", "host"},

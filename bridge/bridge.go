@@ -57,9 +57,9 @@ type Options struct {
 	// Take counts a call for its quotas; undo takes that back if the call is not sent
 	// after all. Its error is an *Error. Nil counts nothing.
 	Take func(ctx context.Context, t *discovery.Tool, class policy.Class) (undo func(), err error)
-	// Approve asks a person about a call that Policy asks about, with the arguments that
-	// are sent except the values of tokens. If it is nil or returns an error, nobody can
-	// be asked, and the call is refused.
+	// Approve asks a person about a call that Policy asks about, with the arguments to
+	// send except the values of tokens. If it is nil or returns an error, the call is
+	// refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
 	// Past is what earlier runs of the principal have read; nil knows of none. The
 	// results that Rules compare are looked through by Personal, if it is not nil, for
@@ -192,7 +192,7 @@ func (b *Bridge) CallOfSkill(ctx context.Context, k *policy.Skill, name string, 
 func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args json.RawMessage) (value, raw json.RawMessage, err error) {
 	long := CheckName(name)
 	if long != nil {
-		name = gate.Cut(name, 60) // more of it helps nobody
+		name = gate.Cut(name, 60) // a longer name is useless
 	}
 	leave, full := b.o.Budget.enter(ctx)
 	if e, ok := errors.AsType[*Error](full); ok {
@@ -399,13 +399,13 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 	switch {
 	case d.Effect == policy.Allow:
 		return nil
-	case d.Code == policy.CodeProfile: // for this caller there is no such tool
+	case d.Code == policy.CodeProfile: // the tool does not exist for this caller
 		return &Error{Code: CodeUnknownTool, Tool: call.Tool.ID, Message: fmt.Sprintf("unknown tool %q", call.Tool.ID), Hint: "search_tools finds tools by what they do"}
 	}
 	return Refused(call.Tool, d)
 }
 
-// maxApproveError bounds the reason why nobody could be asked, in characters.
+// maxApproveError bounds the reason no person could be asked, in characters.
 const maxApproveError = 300
 
 // asError makes err the *Error that the script sees, with the names of r.

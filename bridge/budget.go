@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Budget bounds the calls of one execution, whoever makes them: the script, a
-// workflow that it runs, or a handler. It may be shared by bridges, and is safe
-// for concurrent use.
+// A Budget bounds the calls of one execution, by the script, a workflow that it runs,
+// or a handler. Bridges may share it, and it is safe for concurrent use.
 type Budget struct {
 	calls  int64
 	asked  atomic.Int64

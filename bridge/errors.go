@@ -83,8 +83,8 @@ const (
 	CodeArguments   Code = "invalid_arguments" // refused before it was sent
 	CodeUnknownTool Code = "unknown_tool"      // no such tool
 	CodeDenied      Code = "denied"            // not allowed here
-	CodeApproval    Code = "needs_approval"    // a person has to allow it, and nobody could be asked
-	CodeToken       Code = "token_not_allowed" // a token whose value may not go there
+	CodeApproval    Code = "needs_approval"    // a person must allow it, and none could be asked
+	CodeToken       Code = "token_not_allowed" // a token is not allowed there
 	CodeCallLimit   Code = "call_limit"        // too many calls in one execution
 	CodeQuota       Code = "quota_exceeded"    // too many calls in a time; Hint says when to try again
 	CodeRateLimited Code = "rate_limited"      // the server, or the service behind it, asks for fewer calls
@@ -92,7 +92,7 @@ const (
 	CodeProtocol    Code = "protocol_error"    // the server answered with a JSON-RPC error
 	CodeTimeout     Code = "timeout"           // no answer in time
 	CodeCancelled   Code = "cancelled"         // the execution ended first
-	CodeNeedsInput  Code = "needs_input"       // the server asked for something that nobody answered
+	CodeNeedsInput  Code = "needs_input"       // a question of the server was not answered
 )
 
 // maxName is the longest name of a tool that is looked up.
@@ -127,7 +127,7 @@ func unanswered(t *discovery.Tool, d policy.Decision) *Error {
 	return e
 }
 
-// of returns e about t, whose server may know it by another name.
+// of returns e about t, which may have another name at its server.
 func (e *Error) of(t *discovery.Tool) *Error {
 	if own := t.OwnName(); own != t.Name {
 		e.Message = strings.Replace(e.Message, "call "+t.Server+"/"+own+":", "call "+t.Server+"/"+t.Name+":", 1)

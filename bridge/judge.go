@@ -369,7 +369,7 @@ func compare(a string, b json.Number) int {
 	return x.Cmp(y)
 }
 
-// checkValue judges a value that is no container.
+// checkValue judges a value other than an object or array.
 func checkValue(schema map[string]any, l Literal, path string) *Finding {
 	if l.Kind != KnownValue {
 		return nil

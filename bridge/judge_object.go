@@ -63,8 +63,8 @@ func (j *judge) object(schema map[string]any, l Literal, path string, strict boo
 	return append(found, missing(schema, l, path, known, given, meant)...)
 }
 
-// others says what holds for keys that are no properties: their schema, or
-// false if there may be none.
+// others returns the schema of keys that are not properties, or false if they are
+// forbidden.
 func (j *judge) others(schema, properties map[string]any, strict bool) (extra any, allowed bool) {
 	extra, declared := schema["additionalProperties"]
 	if declared {

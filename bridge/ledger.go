@@ -59,7 +59,7 @@ func (b *Bridge) reread(t *discovery.Tool, k *Known) {
 	}
 }
 
-// Sources are the tools whose results the run has seen.
+// Sources returns the tools with results that the run has seen.
 func (b *Bridge) Sources() (tools []*discovery.Tool) {
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()

@@ -25,7 +25,7 @@ type Validator struct {
 // for a schema that cannot be checked: the server checks anyway.
 type schema struct {
 	checked *jsoncheck.Schema
-	root    map[string]any // the same, as JSON; nil if that is no object
+	root    map[string]any // the same, as JSON; nil if not an object
 	// spelt are the strings of the schema in which something was spelled out for
 	// models, by the text that models see.
 	spelt map[string]string

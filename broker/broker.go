@@ -52,7 +52,7 @@ type Broker struct {
 	used    atomic.Bool        // somebody may search it
 
 	warning sync.Mutex
-	warned  map[string]bool // what Options.Warn was told
+	warned  map[string]bool // passed to Options.Warn so far
 }
 
 // New returns a broker that knows what the cache knows. It starts no server;

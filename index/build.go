@@ -113,7 +113,7 @@ func (r *reader) fields(d *document) []*bleveField {
 	return []*bleveField{weights, places, spell, fold}
 }
 
-// A bleveField is a field whose words and frequencies are known.
+// A bleveField is a field with known words and frequencies.
 type bleveField struct {
 	name  string
 	freqs bidx.TokenFrequencies

@@ -124,7 +124,7 @@ func parameters(schema json.RawMessage) []parameter {
 			Description string `json:"description"`
 			Enum        []any  `json:"enum"`
 		}
-		// A parameter whose schema is odd still has its name.
+		// A parameter with an unusual schema still has its name.
 		_ = json.Unmarshal(s.Properties[name], &p)
 		q := parameter{name: name, description: p.Description}
 		for _, v := range p.Enum {

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Fragment returns the part of text, of at most so many bytes, that holds most
-// words of the query as Search understands it; "" if there is none. White space
-// is one blank each, and "…" marks where something was left out.
+// Fragment returns the part of text, of at most the given number of bytes, that
+// contains most words of the query as Search understands it, or "". White space becomes
+// single blanks, and "…" marks omissions.
 func (x *Index) Fragment(query, text string, most int) string {
 	wanted := x.wantedStems(query)
 	if len(wanted) == 0 {

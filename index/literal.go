@@ -21,8 +21,8 @@ func withoutData(text string) string {
 	return strings.Join(words, " ")
 }
 
-// valueKind says in words of tools what a value is, or nothing if it is no
-// value: an address on the web, of a mailbox, of a file.
+// valueKind returns the word in descriptions of tools for the kind of a value, or
+// nothing: a web address, a mail address, a file.
 func valueKind(s string) string {
 	lower := strings.ToLower(s)
 	switch {

@@ -178,8 +178,8 @@ func closeParts(list []*part) error {
 // errDamaged says that files are not what bleve wrote.
 var errDamaged = errors.New("damaged")
 
-// check ends a search whose index cannot be read; guard catches it. An index in
-// memory can always be read.
+// check ends a search of an unreadable index; guard catches that. An index in memory
+// can always be read.
 func check(err error) {
 	if err != nil {
 		panic(err)

@@ -23,9 +23,9 @@ import (
 // the fields of documents and how they are counted, the stemmer, bleve.
 const format = 3
 
-// Directories that nobody has opened for longer than unused are removed, and
-// all but the latest so many that nobody has opened for a day. What a build
-// has left that did not end goes after an hour.
+// Folders that were not opened for unused are removed, and all but the latest of those
+// that were not opened for a day. Remains of an interrupted build are removed after an
+// hour.
 const (
 	unused      = 7 * 24 * time.Hour
 	most        = 8
@@ -120,7 +120,7 @@ func verify(path string) error {
 		}
 		got, err := sumOf(filepath.Join(path, filepath.FromSlash(name)))
 		if err != nil {
-			return fmt.Errorf("%w: %s", errDamaged, err) // a file that is missing is no reason to think that nothing is there
+			return fmt.Errorf("%w: %s", errDamaged, err) // a missing file does not mean that the index is empty
 		}
 		if got != sum {
 			return fmt.Errorf("%s: %w", name, errDamaged)
@@ -198,8 +198,8 @@ func writeManifest(dir string) error {
 // discard removes the index of list.
 func (s *store) discard(list []record) { s.remove(s.path(list)) }
 
-// remove takes a directory away at once, so that nobody opens half of it. Where
-// that cannot be done while somebody has it open, it stays.
+// remove removes a folder at once, so that it is never opened half-removed. If that is
+// impossible while it is open elsewhere, it stays.
 func (s *store) remove(path string) {
 	temp, err := os.MkdirTemp(s.dir, buildPrefix)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *store) remove(path string) {
 	_ = os.RemoveAll(temp) // else a later clean does
 }
 
-// clean removes what nobody has used for long; keep stays.
+// clean removes folders that were not used for long; keep stays.
 func (s *store) clean(keep string) {
 	type used struct {
 		path string

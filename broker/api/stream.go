@@ -59,7 +59,7 @@ func (s *server) follow(r *http.Request) (int, any, error) {
 // A follower is one stream.
 type follower struct {
 	s       *server
-	session bool // the request was let in by its session
+	session bool // the request was admitted by its session
 	w       http.ResponseWriter
 	flush   *http.ResponseController
 	at      state.Position

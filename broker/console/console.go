@@ -79,7 +79,7 @@ type Console struct {
 	files    http.Handler
 }
 
-// New returns a console that nobody has opened yet.
+// New returns a console without sessions.
 func New() *Console {
 	built, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -126,8 +126,8 @@ func (c *Console) session(r *http.Request) (in, changes bool) {
 	return ok && time.Since(k.since) < sessionAge, ok && k.changes
 }
 
-// ServeHTTP serves what is below /console. Whoever mounts it keeps requests of
-// other hosts and origins out.
+// ServeHTTP serves paths below /console. The caller must refuse requests of other hosts
+// and origins.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -140,7 +140,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/console/", http.StatusMovedPermanently)
 	case name == "/session" && r.Method == http.MethodPost:
 		c.open(w, r)
-	case name == "/session": // nobody signs in here
+	case name == "/session": // this console has no sign-in
 		h.Set("Content-Type", "application/json")
 		answer := "{}"
 		if in, changes := c.Session(r); in && !changes {

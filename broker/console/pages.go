@@ -80,5 +80,5 @@ func serveDocs(w http.ResponseWriter, r *http.Request, name string) {
 		fmt.Fprintf(&list, "<li><a href=\"%s\"%s>%s</a></li>\n", topic.Name, current, html.EscapeString(topic.Title))
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = fmt.Fprintf(w, page, html.EscapeString(title), list.String(), docs.HTML(text)) // whoever asked may be gone
+	_, _ = fmt.Fprintf(w, page, html.EscapeString(title), list.String(), docs.HTML(text)) // the client may be gone
 }

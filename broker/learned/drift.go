@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// maxDrifts is how many differences of one result are told.
+// maxDrifts bounds the reported differences of one result.
 const maxDrifts = 5
 
 // drift compares a result with what all results before it had in common: a key

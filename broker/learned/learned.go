@@ -38,7 +38,7 @@ func isFieldName(key string) bool {
 	return true
 }
 
-// A kind is a kind of JSON value. Integers are told apart from other numbers.
+// A kind is a kind of JSON value. Integers differ from other numbers.
 type kind int
 
 const (
@@ -90,8 +90,8 @@ type node struct {
 type object struct {
 	N     int `json:"n"` // how many objects
 	Calls int `json:"c"` // in how many calls
-	// Fields are the keys that are no secret any more, in the order of their
-	// confirmation, which is that of their first sight within a call.
+	// Fields are the keys that are not secret any more, in the order of their
+	// confirmation, and within a call of their first occurrence.
 	Fields []*field `json:"p,omitempty"`
 	// Pending are keys that only calls with one set of arguments had, by
 	// hash.

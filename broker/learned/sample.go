@@ -42,7 +42,7 @@ func take(text []byte) (*sample, error) {
 	return s, r.value(s, 0)
 }
 
-// A reader walks over JSON. It is no validator: what it reads is valid.
+// A reader walks over valid JSON. It does not validate it.
 type reader struct {
 	text []byte
 	i    int

@@ -29,9 +29,8 @@ type Store struct {
 	types state.Types
 	log   *slog.Logger
 
-	// file guards the use of types, which may wait for another process. mu
-	// guards the rest and never waits for anything. Whoever needs both takes
-	// file first.
+	// file guards the use of types, which may wait for another process. mu guards the
+	// rest and never waits. Lock file before mu.
 	file   sync.Mutex
 	loaded atomic.Bool
 
@@ -67,7 +66,7 @@ type learnedTool struct {
 	Asked []string `json:"asked,omitempty"`
 }
 
-// maxAsked bounds the combinations of parameters that are told apart.
+// maxAsked bounds the combinations of parameters that are distinguished.
 const maxAsked = 16
 
 type queued struct {

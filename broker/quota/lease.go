@@ -143,9 +143,9 @@ func (s *leases) renew(ctx context.Context, l *lease, now time.Time) error {
 		l.size = min(2*l.size, maxLease)
 	}
 	if closed {
-		l.size = 1 // nobody gives back what is left
+		l.size = 1 // nothing is given back
 	}
-	// Others wait for the answer too, when whoever asks is gone.
+	// Others wait for the answer too, even after the caller is gone.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 	got, wait, err := s.buckets.TakeTokens(asking, l.b, l.size)
@@ -181,7 +181,7 @@ func (s *leases) back(b state.Bucket) {
 	l.spent--
 }
 
-// end ends the leases whose time is over, or all of them.
+// end ends the expired leases, or all of them.
 func (s *leases) end(all bool) {
 	s.mu.Lock()
 	list := slices.Collect(maps.Values(s.byKey))

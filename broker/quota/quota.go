@@ -1,11 +1,11 @@
-// Package quota limits how many calls of tools, and how many executions, users,
-// teams, servers and tools have in a time.
+// Package quota limits the calls of tools, and the executions, of users, teams, servers
+// and tools per unit of time.
 //
-// Each quota counts in buckets, one for each user, tool or whatever it is per. A
-// bucket fills evenly, so that nobody waits for a new hour. On one machine buckets
-// are in memory. Brokers that share a state take tokens out of shared buckets ahead
-// of the calls, for about a second each time, and spend them by themselves: most
-// calls need nobody else, and never more tokens are spent than the bucket had.
+// Each quota counts in buckets, one for each user, tool or other subject. A bucket
+// fills evenly, so that no caller waits for the next hour. On one machine buckets are
+// in memory. Brokers that share a state take tokens out of shared buckets ahead of the
+// calls, for about a second each time, and spend them locally: most calls need no
+// query, and together they never spend more tokens than the bucket had.
 package quota
 
 import (
@@ -42,7 +42,8 @@ type Rule struct {
 	Executions bool
 	// Per are the dimensions that a bucket is for; none is one bucket for all.
 	Per []Dimension
-	// Tools are those whose calls count; nil is all. Names are what they were read from.
+	// Tools are the tools with counted calls; nil means all. Names are their configured
+	// names.
 	Tools policy.Patterns
 	Names []string
 	// Profile is that of the clients which it is for; empty is all.
@@ -154,8 +155,8 @@ func (a *alone) back(b state.Bucket) { _ = a.m.ReturnTokens(context.Background()
 
 func (a *alone) close() {}
 
-// New returns a limiter for the brokers that share buckets, or with nil for one process
-// that shares them with nobody. A nil logger discards.
+// New returns a limiter for the brokers that share buckets, or with nil buckets for a
+// single process. A nil logger discards.
 func New(rules []*Rule, buckets state.Buckets, log *slog.Logger) *Limiter {
 	l := &Limiter{counter: &alone{}}
 	if buckets != nil {

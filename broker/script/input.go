@@ -35,8 +35,7 @@ var mainShape = lazyregexp.New(`(?m)^[ \t]*export\s+(?:default\s+)?(?:async\s+)?
 // hasMain reports whether a script has a function main that others can call.
 func hasMain(code string) bool { return mainShape.MatchString(code) }
 
-// inputOf is what the function main of a script takes; nil if there is none, or
-// it takes nothing.
+// inputOf returns the input of the function main of a script, or nil if there is none.
 func inputOf(code string) *Input {
 	at := mainShape.FindStringIndex(code)
 	if at == nil {
@@ -327,7 +326,7 @@ func (p *types) named(name string) (schema, error) {
 	return s, nil
 }
 
-// object reads an object type, whose "{" is the token.
+// object reads an object type after its "{".
 func (p *types) object() (schema, error) {
 	properties, required := make(map[string]any), []string{}
 	s := schema{"type": "object", "additionalProperties": false}

@@ -118,7 +118,7 @@ func (st Store) text(f file) (string, error) {
 	return inFolder(st.Dir, f.name)
 }
 
-// inFolder reads one file of a folder, which is no link to another one.
+// inFolder reads a file of a folder that is not a link.
 func inFolder(dir, name string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

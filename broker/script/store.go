@@ -165,7 +165,7 @@ func (st Store) notFound(ref string) error {
 	return &NotFoundError{Name: ref, Near: nearest.Names(name, known, 2)}
 }
 
-// errForeign is the error of a file that is no saved script.
+// errForeign is the error for a file that is not a saved script.
 var errForeign = errors.New("it does not begin with the comment of a saved script")
 
 // read reads one file.

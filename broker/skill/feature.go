@@ -45,7 +45,7 @@ type Options struct {
 	Python bool
 	// Audit keeps the record; nil keeps none.
 	Audit state.Journal
-	// Mode says how a model is told to work with the broker.
+	// Mode selects the tools that descriptions refer to.
 	Mode surface.Mode
 	// ReadOnly runs no scripts on this host.
 	ReadOnly bool
@@ -56,8 +56,7 @@ type Options struct {
 
 	Workflows state.Documents // the sessions of workflows; nil keeps them in memory
 	Documents func(kind string) state.Documents
-	// Room tells a view of a broker from others, whose sessions and activations it does
-	// not share.
+	// Room separates the sessions and activations of a view from those of others.
 	Room    string
 	NoForms bool
 	Host    workflow.Host
@@ -85,7 +84,7 @@ type Feature struct {
 	runs    *run.Executor
 	hits    Hits
 	changed func()
-	of      *Feature // see Parts; nil for none
+	of      *Feature // see Parts; may be nil
 
 	base     *skills.Snapshot                // what shown was made of; guarded by looking
 	shown    atomic.Pointer[skills.Snapshot] // what clients see

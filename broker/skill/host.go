@@ -19,8 +19,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// approvalRequired is the code of a script that no person has approved yet. It is
-// no failure: its exit code is sandbox.ExitApproval.
+// approvalRequired is the code of a script that no person has approved yet. It is not a
+// failure: its exit code is sandbox.ExitApproval.
 const approvalRequired script.Code = "approval_required"
 
 // onHost runs a copy of the skill, which is what was approved whatever becomes
@@ -55,8 +55,8 @@ func (r *scriptRun) onHost(ctx context.Context) (*script.Result, error) {
 	return &result, nil
 }
 
-// approve makes sure that a person allows what is about to run. A result means
-// that nobody has, and says what to do.
+// approve checks that a person allows the run. A result means that no person has, and
+// says what to do.
 func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 	if r.x.o.ReadOnly {
 		return nil, &script.Error{Code: script.NotAllowed, Message: "scripts may change something, and this broker is read-only"}
@@ -115,9 +115,8 @@ var cutApprovalForm = json.RawMessage(`{"type":"object","properties":{"run":{"ty
 	`"enum":["` + sayNo + `","` + sayAlways + `"],` +
 	`"enumNames":["No","Yes, with any arguments and input, and do not ask again until the skill changes"],"default":"` + sayNo + `"}},"required":["run"]}`)
 
-// ask asks the person at the client, if the client can, and is none with a token,
-// which may be on another computer. Without an answer it returns nothing, or why
-// there is none.
+// ask asks the person at the client, unless the client lacks forms or has a token and
+// so may be on another computer. Without an answer it returns nothing, or the reason.
 func (r *scriptRun) ask(ctx context.Context, why string) (said string, err error) {
 	talker := r.asker(why)
 	if talker == nil || !talker.Capabilities().Form || r.x.Request.Owner != "" {

@@ -30,11 +30,11 @@ const (
 	maxNamedSkills = 64
 )
 
-// reader is whose activations the script of x has.
+// reader returns the reader with the activations of the script of x.
 func (x *running) reader() reader { return reader{x.Request.Owner, x.Request.Session} }
 
-// usableSkills are those whose files the script of x may use: those that models
-// know of, and those that its user has picked. What a server serves is read, and
+// usableSkills returns the skills with files that the script of x may use: those that
+// models know, and those that its user has picked. Skills of servers are read, and
 // never run.
 func (x *running) usableSkills() []*skills.Skill {
 	list := x.f.now().Shown()
@@ -77,7 +77,7 @@ func (sc scripting) Modules(of *run.Execution, lang sandbox.Language) (modules [
 		}
 		files, _, err := k.Files()
 		if err != nil {
-			continue // the import says that there is no such module
+			continue // the import reports the missing module
 		}
 		left := int64(maxSkillModules)
 		for _, file := range files {
@@ -119,8 +119,8 @@ func (x *running) skillModule(k *skills.Skill, f skills.File, module string, lef
 	return m
 }
 
-// moduleOf is the path under which a file of a skill is imported; ok is false
-// if it is no module.
+// moduleOf returns the path under which a file of a skill is imported; ok is false if
+// it is not a module.
 func moduleOf(file string) (module string, ok bool) {
 	switch ext := path.Ext(file); ext {
 	case ".json":
@@ -227,9 +227,8 @@ func (a advice) filesUse(k *skills.Skill) string {
 // folderOf is where programs in containers find the files of a skill.
 func (o *Options) folderOf(k *skills.Skill) string { return o.Dir + "/" + path.Base(k.Ref) }
 
-// skillsThatFit are the skills whose files a script finds, and a text that
-// changes with any of the files. One that is left out is a note, if the script
-// may be after it.
+// skillsThatFit returns the skills with files for a script, and a text that changes
+// with any of the files. An omitted skill becomes a note if the script may use it.
 func (x *running) skillsThatFit() (list []*skills.Skill, key string) {
 	sum, left := sha256.New(), int64(maxSkillFiles)
 	for _, k := range x.usableSkills() {

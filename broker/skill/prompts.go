@@ -134,8 +134,8 @@ func (u users) Prompts() []surface.Prompt {
 // maxEnum is up to how many skills the schema of activate_skill names each.
 const maxEnum = 64
 
-// Of these texts every word is paid for in every turn, beside those of the
-// other tools: what is in the skills is told when one is activated.
+// These texts are part of every turn, like those of other tools, so they are short:
+// activating a skill gives the rest.
 const (
 	activateDescription  = "Load a skill before the task that it is for, and follow it:\n"
 	readSkillDescription = "Read a file that a skill names, in pages."

@@ -49,8 +49,8 @@ type Scripts struct {
 	// Image is the image that they run in with ScriptsSandbox; empty means one
 	// that suits them.
 	Image string
-	// Programs are what scripts are run by that is known to be there, such as
-	// "python3": of scripts for others nobody is told. Nil tells of all.
+	// Programs are the available programs that run scripts, such as "python3"; scripts
+	// for others are hidden. Nil hides none.
 	Programs []string
 	// Environ returns the environment in which scripts on the host find programs; nil
 	// means os.Environ.
@@ -285,8 +285,8 @@ func (r *scriptRun) inSandbox(ctx context.Context) (*script.Result, error) {
 	return &result, nil
 }
 
-// An asker asks for somebody who is no server: a skill. Who it is stands in the
-// first line of each question, in which nobody else writes.
+// An asker asks on behalf of a skill. The first line of each question, which only the
+// broker writes, names the skill.
 type asker struct {
 	upstream.Talker
 	first string

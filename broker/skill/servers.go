@@ -44,8 +44,8 @@ func held(list []discovery.Listing, server, uri string) bool {
 	return i >= 0 && slices.ContainsFunc(list[i].Held, func(h discovery.Held) bool { return h.Kind == "skill" && h.Name == uri })
 }
 
-// take tells the registry which skills the servers list. Whoever calls it has to
-// look at the skills afterwards.
+// take passes the skills that the servers list to the registry. The caller must refresh
+// the skills afterwards.
 func (w known) take() {
 	if w.f.of != nil {
 		w.f.of.take()
@@ -82,8 +82,8 @@ func (w known) Count() (ofServer, others map[string]int) {
 	return ofServer, others
 }
 
-// notRun is why nothing of a skill runs here; nil if it may. Whoever runs a
-// server has not written the user's skills: what it serves is read.
+// notRun returns the reason nothing of a skill runs here, or nil. Skills of servers are
+// only read, since their authors are not known to the user.
 func notRun(k *skills.Skill) error {
 	if k.Scope != skills.ScopeServer {
 		return nil
@@ -112,9 +112,9 @@ func (m models) skillToActivate(ctx context.Context, r reader, name string) (*sk
 	return m.f.find(r, name)
 }
 
-// activateSkill reads a skill for a reader. One of a server that has changed
-// since it was listed is asked for again. The skill that it returns is the one
-// that was read, whose files the reader gets from then on.
+// activateSkill reads a skill for a reader. If a server's skill has changed since it
+// was listed, it is requested again. The result is the skill that was read; the reader
+// gets its files from then on.
 func (m models) activateSkill(ctx context.Context, r reader, k *skills.Skill, arguments string, force bool) (*skills.Skill, *skills.Activation, error) {
 	session := m.f.sessions.of(r)
 	a, err := k.With(ctx).Activate(session, arguments, force)

@@ -102,8 +102,7 @@ func (s *sessions) asActivated(r reader, k *skills.Skill) *skills.Skill {
 	return k
 }
 
-// activatedAt is a skill that the reader has activated by its address, nil if
-// there is none of that name.
+// activatedAt returns a skill that the reader has activated by its address, or nil.
 func (s *sessions) activatedAt(r reader, name string) *skills.Skill {
 	s.mu.Lock()
 	defer s.mu.Unlock()

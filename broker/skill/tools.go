@@ -146,7 +146,7 @@ func (m models) handleSkillCall(ctx context.Context, call *surface.Call) (*mcp.C
 type skillCall struct {
 	reader      reader
 	skill, tool string
-	input       json.RawMessage // a JSON value, also as text in a string; nil for none
+	input       json.RawMessage // a JSON value, also as text in a string; may be nil
 }
 
 // callSkill answers call_skill_tool. It is recorded like a script, so that the
@@ -169,7 +169,7 @@ func (m models) callSkill(ctx context.Context, c skillCall, req run.Request) *mc
 		answer.IsError = res.ExitCode != sandbox.ExitOK && res.ExitCode != sandbox.ExitApproval
 	default:
 		text := string(value.JSON)
-		_ = json.Unmarshal(value.JSON, &text) // what is no text stays JSON
+		_ = json.Unmarshal(value.JSON, &text) // other JSON stays unchanged
 		answer = x.TextResult(text)
 	}
 	x.Commit(res, gate.Compact(answer))

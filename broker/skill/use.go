@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxScriptsListed is how many scripts one who activates a skill is told of,
-	// maxScriptsFound how many one who finds it.
+	// maxScriptsListed bounds the scripts shown when a skill is activated, and
+	// maxScriptsFound those in a search hit.
 	maxScriptsListed = 50
 	maxScriptsFound  = 5
 )
@@ -38,8 +38,8 @@ func (s Scripts) ToolsOf(k *skills.Skill) []skills.Tool {
 // ToolsOf are the tools of a skill that call_skill_tool calls now.
 func (f *Feature) ToolsOf(k *skills.Skill) []skills.Tool { return f.opts.Load().Scripts.ToolsOf(k) }
 
-// of are the scripts of a skill that its users are told of, if any run. text is
-// its SKILL.md.
+// of returns the runnable scripts of a skill that its users are shown. text is its
+// SKILL.md.
 func (s Scripts) of(k *skills.Skill, text string) []*script.Script {
 	if !s.on() || notRun(k) != nil {
 		return nil

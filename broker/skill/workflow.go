@@ -65,8 +65,8 @@ func withInput(schema json.RawMessage) string {
 	return " and this input: " + string(gate.Compact(schema))
 }
 
-// An engineKey says whose sessions of which skill an engine runs: nobody can go
-// on with those of another client.
+// An engineKey identifies the client and the skill of an engine's sessions: other
+// clients cannot continue them.
 type engineKey struct{ owner, origin, skill string }
 
 // An engine runs the workflow of a skill for one owner.
@@ -81,8 +81,7 @@ type engines struct {
 	byKey map[engineKey]*engine
 }
 
-// of returns the engine of a skill's workflow w as it is now, whose sessions are kept
-// as o says.
+// of returns the engine of a skill's current workflow w, with sessions stored as in o.
 func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) *engine {
 	key := engineKey{owner, k.Origin(), k.ID()}
 	e.mu.Lock()

@@ -23,8 +23,8 @@ type judge struct {
 	called, spaces map[string]bool
 	// shapes are the types that the tree exports and the script does not declare.
 	shapes map[string]bool
-	// assigned are the names of variables and properties that get values
-	// besides the first, so that their type is no more than a guess.
+	// assigned are the names of variables and properties that get several values, so
+	// that their type is only a guess.
 	assigned map[string]bool
 }
 
@@ -75,7 +75,7 @@ func newJudge(p Program) *judge {
 	return j
 }
 
-// blocks decides about one error, whose message has these lines.
+// blocks decides about one error with these lines in its message.
 func (j *judge) blocks(code, offset int, lines []string) bool {
 	switch code {
 	case 2304, 2552, 2305, 2724, 2801: // a name that is not there, a promise as a condition
@@ -140,8 +140,8 @@ func (j *judge) expects(name string) bool {
 	return j.assigned[name]
 }
 
-// closesAtEnd reports whether the bracket that a type opens first is closed by
-// its last character, so that it is no union.
+// closesAtEnd reports whether the last character of a type closes its first bracket, so
+// that it is not a union.
 func closesAtEnd(typ string) bool {
 	depth := 0
 	for i := range len(typ) {

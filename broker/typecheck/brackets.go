@@ -9,13 +9,12 @@ type bracket struct {
 	body       bool // a "{" that follows "=>" or ")": statements, no object
 }
 
-// bracketsOf finds the brackets of a script outside of strings, templates and
-// comments, in the order of their beginnings. Text that is no program gives
-// some that mean nothing.
+// bracketsOf finds the brackets of a script outside of strings, templates and comments,
+// in the order of their beginnings. For an invalid program, the result is meaningless.
 func bracketsOf(text string) []bracket {
 	var all []bracket
 	var open []int
-	last := byte(0) // the last character that is no space
+	last := byte(0) // last character other than a space
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch c {
@@ -45,8 +44,8 @@ func bracketsOf(text string) []bracket {
 	return all
 }
 
-// quoteEnd is where the string or template that begins at i ends. A template is
-// one string with what is substituted in it, whose brackets are pairs.
+// quoteEnd returns the end of the string or template that begins at i. A template with
+// its substitutions is one string.
 func quoteEnd(text string, i int) int {
 	quote, depth := text[i], 0
 	for i++; i < len(text); i++ {

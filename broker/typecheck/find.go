@@ -25,7 +25,7 @@ type Compiler struct {
 	Version string
 }
 
-// minMajor is the first major version whose compiler is native.
+// minMajor is the first major version with a native compiler.
 const minMajor = 7
 
 // find looks for a compiler where the options say, and asks it for its version.

@@ -47,8 +47,8 @@ func become(j job) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
-	// A kernel without Landlock leaves what the others do: the compiler is
-	// told to read nothing but the tree.
+	// Without Landlock, the other measures remain: the compiler's options restrict it
+	// to the tree.
 	if err := landlock.V5.BestEffort().Restrict(
 		landlock.RODirs(j.Read...), landlock.ROFiles(j.Compiler),
 		landlock.RODirs(libraries...).IgnoreIfMissing(), landlock.ROFiles("/etc/ld.so.cache").IgnoreIfMissing(),

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// become is only asked of a launcher, and there is none here.
+// become is only called in a launcher, which does not exist here.
 func become(job) error { return errors.New("only Linux has a launcher") }
 
 // command is the compiler itself: only Linux has limits that a process can give

@@ -28,8 +28,8 @@ func mentionsFile(out string) bool {
 	return slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool { return header.MatchString(strings.TrimRight(line, "\r")) })
 }
 
-// parse reads the output of the compiler and returns the errors in the script of p.
-// dir is the scratch tree, whose name is left out of messages.
+// parse reads the output of the compiler and returns the errors in the script of p. It
+// removes dir, the scratch tree, from messages.
 func parse(out string, p Program, dir string) []Diagnostic {
 	text := p.Source
 	var judges *judge

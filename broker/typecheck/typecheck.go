@@ -28,10 +28,9 @@ type Options struct {
 	// Compiler is the path of a compiler, or of the npm package that holds one;
 	// empty looks for tsgo and tsc in PATH.
 	Compiler string
-	// Dirs are further directories whose node_modules may hold a compiler.
+	// Dirs are further folders with a node_modules that may contain a compiler.
 	Dirs []string
-	// Launcher is a program whose main calls [Launch] if [IsLauncher]; empty
-	// means this one.
+	// Launcher is a program that calls [Launch] if [IsLauncher]; empty means this one.
 	Launcher string
 	// Timeout of one check; zero means 5 s.
 	Timeout time.Duration
@@ -73,7 +72,7 @@ func New(o Options) *Checker {
 	return &Checker{o: o, slot: fair.New(maxConcurrent, 0, 0)}
 }
 
-// ErrNoCompiler is the error of a check for which there is no compiler.
+// ErrNoCompiler is the error of a check without a compiler.
 var ErrNoCompiler = errors.New("no native TypeScript compiler was found")
 
 // Install is how to get a compiler.
@@ -83,8 +82,8 @@ const Install = "npm install -g typescript@7 (or name a compiler under \"typeche
 // error.
 func (c *Checker) Named() bool { return c.o.Compiler != "" }
 
-// Compiler returns the compiler that is used. It is looked for until it is
-// found, once a minute at most. The error wraps ErrNoCompiler if there is none.
+// Compiler returns the compiler. Until it is found, Compiler searches for it at most
+// once a minute. The error wraps ErrNoCompiler if there is none.
 func (c *Checker) Compiler(ctx context.Context) (Compiler, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,10 +103,10 @@ type Program struct {
 	// Files are the other files by path: the wrappers, what they import, and
 	// declarations of globals. Paths are relative, with slashes, and stay inside.
 	Files map[string][]byte
-	// Namespaces are the globals whose members are tools. Only arguments of
-	// those, and of functions imported from "servers/", are judged.
+	// Namespaces are the globals with tools as members. Only arguments of those, and of
+	// functions imported from "servers/", are judged.
 	Namespaces []string
-	// Owner is whose check it is: owners share the compilers.
+	// Owner owns the check: owners share the compilers fairly.
 	Owner string
 }
 

@@ -25,9 +25,9 @@ const (
 	sweepEvery = time.Hour
 )
 
-// A fleet is what a vault has of the documents by which several brokers know the
-// same tokens. Each document has the entries of one text, a line for each, and is
-// never changed; its name begins with whose they are.
+// A fleet stores tokens that several brokers share in documents. Each document has the
+// entries of one text, one a line, and is never changed; its name begins with the
+// principal.
 type fleet struct {
 	docs          state.Documents // nil without any
 	had           map[string]bool // the names of those that were read

@@ -72,7 +72,7 @@ type Vault struct {
 	fleet
 	key func() ([]byte, error)
 	log *slog.Logger
-	// Count is called with the kind of each value that Hide replaces; nil for none.
+	// Count is called with the kind of each value that Hide replaces; it may be nil.
 	Count  func(kind string)
 	mu     sync.Mutex
 	opened bool
@@ -108,9 +108,9 @@ type seen struct {
 	value             []byte
 }
 
-// New returns the vault that is kept in the file at path, whose directory exists,
-// sealed with a key of 32 bytes, which is asked for when it is needed first. An
-// empty path keeps all in memory, with a key of its own if key is nil.
+// New returns the vault in the file at path, in an existing folder, encrypted with a
+// key of 32 bytes. key is called on first use. An empty path keeps everything in
+// memory, with a random key if key is nil.
 func New(path string, key func() ([]byte, error), log *slog.Logger) *Vault {
 	if key == nil {
 		key = func() ([]byte, error) { b := make([]byte, 32); _, _ = rand.Read(b); return b, nil }
@@ -271,7 +271,7 @@ func (v *Vault) sources(principal, value string, look *int) (from []string) {
 	return from
 }
 
-// tokens are those in JSON, whose letters may be escaped.
+// tokens matches tokens in JSON, possibly with escaped letters.
 var tokens = regexp.MustCompile(`(?:«|\\u00ab)([a-z0-9_]{2,40}:[0-9]{1,9})(?:·|\\u00b7)([a-z2-7]{6})(?:»|\\u00bb)`)
 
 // HasTokens reports whether there is a token in the arguments of a call.

@@ -40,7 +40,7 @@ func newTerminal(in io.Reader, out io.Writer) *terminal {
 	return &terminal{in: in, out: out, wanted: make(chan struct{}, 1), lines: make(chan string)}
 }
 
-// person is the terminal of who runs the command, nil if nobody can be asked.
+// person returns the terminal of the person who runs the command, or nil.
 func (a *app) person() *terminal {
 	in, ok := a.stdin.(*os.File)
 	if a.json || !ok || !onTerminal(in) || !onTerminal(a.stderr) {
@@ -173,7 +173,7 @@ type formField struct {
 // errForm is why a form is not asked for at a terminal.
 var errForm = errors.New("its form is more than a terminal can show: use a client with forms")
 
-// formFields reads the schema of a form, whose fields are in its order.
+// formFields reads the fields of a form's schema, in order.
 func formFields(schema json.RawMessage) ([]formField, error) {
 	var form struct {
 		Properties map[string]struct {

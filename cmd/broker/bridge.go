@@ -112,8 +112,8 @@ func (r *resting) Write(p []byte) (int, error) {
 	return r.out.Write(p)
 }
 
-// serveBridge serves this client through the daemon, which it starts if there is
-// none. A config that is wrong is reported by a broker of its own.
+// serveBridge serves this client through the daemon, which it starts if necessary. If
+// the config is invalid, it serves a broker that reports that.
 func (a *app) serveBridge(ctx context.Context) error {
 	here := func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })

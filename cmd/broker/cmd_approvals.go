@@ -228,7 +228,7 @@ func (a *app) askPerson(ctx context.Context, verb, command string, show func() e
 // maxAncestors is how many processes above this one are looked at.
 const maxAncestors = 32
 
-// clientPrograms are the names of programs whose models use a broker.
+// clientPrograms are the names of programs with models that use a broker.
 var clientPrograms = map[string]bool{
 	"claude": true, "claude-code": true, "codex": true, "gemini": true, "cursor": true, "cursor-agent": true, "windsurf": true,
 	"opencode": true, "zed": true, "zed-editor": true, "code": true, "code-insiders": true, "goose": true, "amp": true,

@@ -73,8 +73,8 @@ func (a *app) printVerification(v state.Verification, anchors int) {
 	}
 }
 
-// anchorFile is where heads of the chain are: the file that is named, or that of the
-// config, if it is read; empty for none.
+// anchorFile returns the file with heads of the chain: the named one, or that of the
+// config, or "".
 func (a *app) anchorFile(named string) (string, error) {
 	if named != "" || a.stateDir != "" && a.configPath == "" {
 		return named, nil

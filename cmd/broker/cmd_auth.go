@@ -121,7 +121,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	return nil
 }
 
-// openSignIn opens the sign-in page for a server, and says whose page it is.
+// openSignIn opens the sign-in page for a server, and prints the issuer.
 func (a *app) openSignIn(name, issuer, page string) error {
 	say(a.stderr, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
 	return openBrowser(page)

@@ -67,7 +67,7 @@ func (a *app) call(cmd *cobra.Command, s *session, tool string, words []string) 
 	return value, raw, callError(err)
 }
 
-// callInput are the arguments of a call as JSON; nil for none.
+// callInput returns the arguments of a call as JSON, or nil.
 func (a *app) callInput(cmd *cobra.Command, s *session, tool string, words []string) (json.RawMessage, error) {
 	return a.typedInput("call", tool, words, func() schema {
 		d, _ := s.broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded

@@ -160,8 +160,8 @@ var trials = map[sandbox.Language]string{
 	sandbox.Python:     "return 1 + 1",
 }
 
-// checkSandbox runs a script in the default language, and in those that run
-// elsewhere. That Python does not run is no fault unless it is the default.
+// checkSandbox runs a script in the default language, and in those that run elsewhere.
+// A missing Python is only an error if it is the default.
 func checkSandbox(ctx context.Context, s *session) []check {
 	first := sandbox.Language(s.config.Broker.WithDefaults().Language)
 	checks := []check{tryLanguage(ctx, s, "sandbox", first)}

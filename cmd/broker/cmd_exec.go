@@ -53,7 +53,7 @@ func (a *app) execCommand() *cobra.Command {
 			if args[0] != "-" {
 				req.File = args[0]
 			}
-			// A file on stdin may be data, and a log on stderr is read by nobody now.
+			// A file on stdin may be data, and a log on stderr has no reader now.
 			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)
 			}

@@ -32,7 +32,7 @@ func aboutCommand(cmd *cobra.Command) string {
 	return name
 }
 
-// pageWidth is how wide pages are where nobody says otherwise, and at most.
+// pageWidth is the default and maximum width of pages.
 const pageWidth = 80
 
 // helpCommand is "help" for commands and for the pages of the documentation. Where a

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manCommand writes what packages have beside the programs; broker completion is the
-// other half. It is hidden: whoever installs a package has the pages.
+// manCommand writes the man pages of packages; broker completion writes the rest. It is
+// hidden, since an installed package contains the pages.
 func (a *app) manCommand() *cobra.Command {
 	var date string
 	c := &cobra.Command{

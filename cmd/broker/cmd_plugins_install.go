@@ -22,8 +22,8 @@ func (g *gitFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&g.folder, "folder", "", "the folder of the repository to use (default all of it)")
 }
 
-// source is a repository with the flags; nil if text is no address, which takes
-// no flags.
+// source returns a repository with the flags, or nil if text is not an address, which
+// takes no flags.
 func (g gitFlags) source(text string) (*repo.Source, error) {
 	s, ok := repo.Of(text)
 	if _, err := os.Stat(text); err == nil || !ok {

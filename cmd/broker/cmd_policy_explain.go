@@ -115,9 +115,9 @@ func printExplanation(w io.Writer, e policy.Explanation) {
 // A policyCheck is what policy check finds.
 type policyCheck struct {
 	Findings []policy.Finding `json:"findings"`
-	// Guesses are tools whose class comes from their name alone.
+	// Guesses are tools with a class from their name alone.
 	Guesses []classGuess `json:"guesses"`
-	// Unlisted are servers whose tools are not known.
+	// Unlisted are servers with unknown tools.
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 

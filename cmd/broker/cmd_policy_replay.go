@@ -33,7 +33,7 @@ type replayed struct {
 // A replay is what a policy makes of what was recorded.
 type replay struct {
 	Calls int `json:"calls"`
-	// Unclear are calls whose arguments were not recorded and matter.
+	// Unclear are calls that depend on arguments that were not recorded.
 	Unclear int        `json:"unclear"`
 	Changes []replayed `json:"changes"`
 }

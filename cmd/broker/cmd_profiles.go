@@ -106,7 +106,7 @@ func (a *app) listProfiles() error {
 type profileView struct {
 	profileRow
 	Has []serverTools `json:"has"`
-	// Unlisted are servers of the profile whose tools are not known yet.
+	// Unlisted are servers of the profile with unknown tools.
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 
@@ -154,7 +154,7 @@ func (a *app) showProfile(name string) error {
 	return nil
 }
 
-// useProfile writes the default profile into the config; empty for none.
+// useProfile writes the default profile into the config; empty removes it.
 func (a *app) useProfile(name string) error {
 	cfg, err := a.load()
 	if err != nil {

@@ -223,7 +223,8 @@ func (a *app) trustProject(ctx context.Context, p *project, state string) error 
 	return err
 }
 
-// revokeProject needs nobody's word: it only takes away. The project may be gone.
+// revokeProject asks for no confirmation, since it only revokes. The project may be
+// gone.
 func (a *app) revokeProject(ctx context.Context, args []string) error {
 	_, state, err := a.loadWithState()
 	if err != nil {

@@ -112,8 +112,8 @@ func (a *app) sandboxSettings() (config.Sandbox, error) {
 	return cfg.SandboxSettings(), nil
 }
 
-// prove lets the attacks, and the probes, loose on one place. What cannot be
-// started is told in the report; an error means that the caller has had enough.
+// prove runs the attacks and the probes on one place. It reports what cannot be
+// started; an error means that the caller has cancelled.
 func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts attack.Options) (placeReport, error) {
 	rep := placeReport{Name: p.name, Attacks: []attack.Outcome{}, OK: true}
 	r := sandbox.NewQueue(p.open(set, a.logger()), set.MaxExecutions)

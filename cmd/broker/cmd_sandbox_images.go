@@ -75,8 +75,8 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 	return c
 }
 
-// imageManager looks after the images of the engine that the config names, or of the
-// usual one.
+// imageManager returns the manager of the images of the configured engine, or of the
+// default one.
 func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
 	set, err := a.sandboxSettings()
 	if err != nil {

@@ -103,7 +103,7 @@ func sandboxdHealth(s *remote.Server) http.Handler {
 	text := func(w http.ResponseWriter, code int, body string) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(code)
-		_, _ = io.WriteString(w, body) // whoever asked may be gone
+		_, _ = io.WriteString(w, body) // the client may be gone
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

@@ -34,7 +34,7 @@ func (a *app) printEdit(e serverEdit) error {
 	return nil
 }
 
-// A newServer is what "servers add" was told.
+// A newServer is the arguments of "servers add".
 type newServer struct {
 	url, kind, description string
 	headers, env           []string
@@ -214,7 +214,7 @@ func editConfig(path string, change func([]byte, *config.Config) ([]byte, error)
 		return change(data, cfg)
 	})
 	if mistake, ok := errors.AsType[*codeError](err); ok {
-		return mistake // the user's, whose hint has a line of its own
+		return mistake // the user's, with a hint on its own line
 	}
 	return err
 }

@@ -38,7 +38,7 @@ type skillHome struct {
 	plugins  string
 	switches skills.Switchboard
 
-	found *skills.Registry // the skills, those of servers among them; nil if nobody has asked servers
+	found *skills.Registry // the skills, including those of servers; nil before servers were asked
 }
 
 // skillHome reads the config, if there is one. install says that the folder of
@@ -269,8 +269,8 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 	return c
 }
 
-// searchSkills returns the skills whose name or description has words of the
-// query, then those whose files do.
+// searchSkills returns the skills with words of the query in their name or description,
+// then those with such words in their files.
 func (a *app) searchSkills(ctx context.Context, h *skillHome, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
 	rows := []skillRow{}
 	for _, k := range s.Search(query, limit) {
@@ -376,7 +376,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 				a.record(h.config, skillEvent(state.EventSkillFileRead, k, file, err))
 				if e, ok := errors.AsType[*skills.FileError](err); ok {
 					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
-						return e // nobody has mistyped anything
+						return e // the name is not mistyped
 					}
 					return usage("%w", err)
 				}

@@ -394,9 +394,9 @@ func (a *app) skillsLintCommand() *cobra.Command {
 	}
 }
 
-// knownTool reports whether a server of the config has a tool, as far as its
-// servers have been listed: of the others every tool is taken to be there. It is
-// nil if there is no config, or one without servers.
+// knownTool returns a function that reports whether a server of the config has a tool.
+// It assumes that unlisted servers have every tool. It returns nil without a config or
+// servers.
 func (a *app) knownTool() (func(id string) bool, error) {
 	path, exists, err := config.Target(a.configPath)
 	if err != nil || !exists {

@@ -119,7 +119,7 @@ func storeRows(ctx context.Context, store keptStore) ([]storeRow, error) {
 	return rows, nil
 }
 
-// A keptItem is a result or a value, by its name, and whose it is.
+// A keptItem is a result or a value, by its name, with its owner.
 type keptItem struct {
 	keptStore
 	owner, name string

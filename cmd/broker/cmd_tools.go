@@ -180,7 +180,7 @@ func printTool(w io.Writer, d broker.ToolDescription) error {
 	return printParameters(w, params)
 }
 
-// printParameters prints a table whose last column is wrapped.
+// printParameters prints a table and wraps its last column.
 func printParameters(w io.Writer, params []parameter) error {
 	room := screenWidth - len("  REQUIRED  ") - len("  ") -
 		longest(len("PARAMETER"), params, func(p parameter) string { return p.name }) -

@@ -81,7 +81,7 @@ func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 	})
 }
 
-// lastSaid is where a process prints whose terminal shows something else: it keeps
+// lastSaid is the output of a process while its terminal shows something else: it keeps
 // the last line.
 type lastSaid struct {
 	mu   sync.Mutex

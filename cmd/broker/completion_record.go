@@ -17,8 +17,7 @@ import (
 // maxCompleted is how many executions or runs a shell is offered.
 const maxCompleted = 50
 
-// recordCompletions are the commands whose first argument is in the record, and
-// values of flags.
+// recordCompletions adds completions from the record to commands and flags.
 func (a *app) recordCompletions(root *cobra.Command) {
 	for path, complete := range map[string]cobra.CompletionFunc{
 		"audit show": a.completeExecution, "runs show": a.completeRuns(false), "runs resume": a.completeRuns(false), "runs settle": a.completeRuns(false),

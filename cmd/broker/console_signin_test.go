@@ -154,7 +154,7 @@ func TestPeopleSignInToTheConsole(t *testing.T) {
 	refused(ann, used, "it was used already")
 	says(ann, 200, "GET", two+"/console/session", "", `"name":"ann","changes":true`)
 	eve := newConsoleBrowser(t, "eve", "golf")
-	refused(eve, eve.answer(one), `eve may not use this console: nothing in the claim &#34;groups&#34;`)
+	refused(eve, eve.answer(one), `eve may not use this console: claim &#34;groups&#34; matches neither`)
 	bot := newConsoleBrowser(t, "bot", "platform")
 	refused(bot, bot.answer(one), `is the name of a token of the broker`)
 	at := eve.answer(one)

@@ -76,8 +76,8 @@ func isLocal(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// openDesk opens where people connect their accounts; nil if this is no broker for
-// people.
+// openDesk opens the service with which people connect their accounts, or returns nil
+// for a broker without people.
 func (a *app) openDesk(cfg *config.Config, s *session, kept *stores, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*connect.Desk, error) {
 	if a.httpAddr == "" {
 		return nil, nil
@@ -111,7 +111,7 @@ func (a *app) openDesk(cfg *config.Config, s *session, kept *stores, shared func
 	})
 }
 
-// listFor lists the tools of a server that nobody could list before.
+// listFor lists the tools of a server that could not be listed before.
 func (s *session) listFor(server string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -130,7 +130,7 @@ func (s *session) meetPeople(addr string) error {
 	return s.desk.SetBase("http://" + addr)
 }
 
-// connectable are the servers whose accounts people connect.
+// connectable returns the servers to which people connect accounts.
 func connectable(cfg *config.Config) []connect.Server {
 	if cfg == nil { // the broker is being opened
 		return nil
@@ -233,7 +233,7 @@ func consoleSignIn(c config.HTTP) (*connect.Console, error) {
 			case has(of.Viewers):
 				return false, nil
 			}
-			return false, fmt.Errorf("%s may not use this console: nothing in the claim %q of the account lets in, as whoever looks after the broker has set it up", p.Name, of.Claim)
+			return false, fmt.Errorf("%s may not use this console: claim %q matches neither admins nor viewers", p.Name, of.Claim)
 		},
 	}, nil
 }

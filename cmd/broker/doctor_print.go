@@ -21,7 +21,7 @@ type examination struct {
 	bad  []string // the names of checks that failed
 }
 
-// add takes checks that are no servers.
+// add adds checks that are not servers.
 func (e *examination) add(checks ...check) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,9 +27,9 @@ const idleTime = 5 * time.Second
 // canceled.
 const shutdownGrace = 500 * time.Millisecond
 
-// serveUntil serves until ctx is done. It then takes no more connections, waits for
-// the requests that run, and cancels those that remain: a script whose client is gone
-// is killed.
+// serveUntil serves until ctx is done. It then accepts no more connections, waits for
+// the requests in progress, and cancels those that remain: it kills scripts of clients
+// that are gone.
 func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, o drainOptions) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -159,8 +159,8 @@ func (l *lastAnswer) Flush() {
 	_ = http.NewResponseController(l.ResponseWriter).Flush() // the next write has the error
 }
 
-// leave waits until no request runs, and whoever has connections has closed them or
-// has not used them for a while.
+// leave waits until no request is in progress, and connections are closed or have been
+// idle for a while.
 func (c *connections) leave(ctx context.Context, r *running) {
 	c.mu.Lock()
 	c.leaving, c.used = true, time.Now()
@@ -186,7 +186,7 @@ func (c *connections) leave(ctx context.Context, r *running) {
 type running struct {
 	mu     sync.Mutex
 	n      int
-	none   chan struct{} // closed when n falls to 0; nil if nobody waits
+	none   chan struct{} // closed when n falls to 0; nil if no goroutine waits
 	leave  sync.Once
 	closed chan struct{} // when streams are to end
 }

@@ -110,8 +110,8 @@ func describeLayers(layers []sandbox.Layer) string {
 	return text
 }
 
-// checkLayers is one check for each layer of each place of the sandbox. A missing
-// one is no fault unless the config requires it.
+// checkLayers returns one check for each layer of each place of the sandbox. A missing
+// one is only an error if the config requires it.
 func checkLayers(ctx context.Context, s *session) []check {
 	var checks []check
 	places, names := s.usualPlaces()

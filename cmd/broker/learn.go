@@ -61,9 +61,9 @@ func (s *session) concerned(only string) []string {
 	return names
 }
 
-// beginLearning connects, in the background, the servers whose tools are not known,
-// except those that failed recently and those that a daemon is starting. If only is the
-// name of a server, the others are left alone.
+// beginLearning connects, in the background, the servers with unknown tools, except
+// those that failed recently and those that a daemon is starting. If only is the name
+// of a server, the others are left alone.
 func (a *app) beginLearning(ctx context.Context, s *session, only string) {
 	names := s.concerned(only)
 	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(s.broker.Unlisted(), name) })
@@ -155,7 +155,7 @@ func starting(s *session) []upstream.Status {
 	return slices.DeleteFunc(s.broker.Status(), func(st upstream.Status) bool { return st.State != upstream.StateStarting })
 }
 
-// standing describes, on one line, the state of a server whose tools are not known.
+// standing describes, on one line, the state of a server with unknown tools.
 func standing(st upstream.Status, now time.Time) string {
 	switch {
 	case st.State == upstream.StateStarting && st.Err == nil:
@@ -199,8 +199,8 @@ func spell(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// notListed returns the error for a server whose tools are not known. again is the
-// command that connects to it with --refresh.
+// notListed returns the error for a server with unknown tools. again is the command
+// that connects to it with --refresh.
 func (s *session) notListed(server, again string) error {
 	for _, st := range s.broker.Status() {
 		if st.Name == server {

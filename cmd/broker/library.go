@@ -28,13 +28,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
-// The names in the audit log of who is no MCP client.
+// Names of principals in the record that are not MCP clients.
 const (
 	clientCLI   = "cli"
 	clientAdmin = "admin" // who has the admin token, over HTTP
 )
 
-// library is what manages the skills and plugins of a config; note is told of
+// library returns the library of skills and plugins of a config; it calls note with
 // changes.
 func (h *skillHome) library(note func(library.Change)) *library.Library {
 	return library.New(library.Options{
@@ -42,7 +42,7 @@ func (h *skillHome) library(note func(library.Change)) *library.Library {
 	})
 }
 
-// recorded is that of a command, whose changes are recorded.
+// recorded returns the library for a command, which records changes.
 func (a *app) recorded(h *skillHome) *library.Library {
 	return h.library(func(c library.Change) { a.record(h.config, changeEvent(c, clientCLI)) })
 }
@@ -56,8 +56,8 @@ func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *ski
 	}
 }
 
-// record puts an event of a command into the audit log. A log that cannot be
-// written keeps nobody from what the command is for.
+// record adds an event of a command to the record. If the record cannot be written, the
+// command continues.
 func (a *app) record(cfg *config.Config, e state.Event) {
 	dir, err := a.stateOf(cfg.Path)
 	if err == nil {
@@ -94,8 +94,8 @@ func (a *app) noted(e state.Event, err error) {
 // unpruned opens a record from which nothing goes by itself.
 var unpruned = &sqlite.Options{Days: -1, MaxBytes: -1}
 
-// manageOverHTTP is the HTTP interface to what a running broker manages, for clients
-// with tokens and for the console, whose changes are in force when they are answered.
+// manageOverHTTP returns the HTTP interface of a running broker, for clients with
+// tokens and for the console. Changes are in force when they are answered.
 func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, issued issued, c *console.Console) (http.Handler, error) {
 	admin, err := expand(s.config.Broker.HTTP.AdminToken)
 	switch {
@@ -126,8 +126,8 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 	return api.New(o), nil
 }
 
-// consoleSession is whose session a request comes from: of who has opened the console
-// with a token, or has signed in to it.
+// consoleSession returns the function that finds the session of a request: of a console
+// opened with a token, or of a person who has signed in.
 func consoleSession(c *console.Console, desk *connect.Desk) func(*http.Request) (api.Session, error) {
 	return func(r *http.Request) (api.Session, error) {
 		if in, changes := c.Session(r); in || desk == nil {

@@ -68,7 +68,7 @@ func run() int {
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	protocol       io.Writer // stdout for MCP, whose texts the gate has cleaned
+	protocol       io.Writer // stdout for MCP, with texts cleaned by the gate
 
 	variables variables // of this process and of a daemon's clients
 
@@ -82,7 +82,7 @@ type app struct {
 	drain      time.Duration
 	profile    string // see chosenProfile
 	httpAddr   string // where it serves over HTTP; empty elsewhere
-	nowhere    bool   // it serves many, so its working directory is no project of theirs
+	nowhere    bool   // it serves many clients, so its working folder is not a project
 	serving    bool   // it goes on, so it hears of other brokers on its database
 	whole      bool   // the command is about all that is configured, whatever the profile
 	skillsPath string // overrules that of the config
@@ -324,8 +324,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 func oneArg(what string) cobra.PositionalArgs { return someArgs(1, 1, what) }
 
-// someArgs checks that there are at least and at most so many arguments, which
-// are what; most below 0 is no limit.
+// someArgs checks the number of arguments, which what describes; a negative most means
+// no limit.
 func someArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// desktopPath is where programs find commands that were started from a desktop
-// and not from a shell, whose start-up files add to PATH.
+// desktopPath returns the PATH of programs started from a desktop, without the start-up
+// files of a shell.
 func desktopPath(goos string) []string {
 	switch goos {
 	case "darwin":
@@ -24,8 +24,8 @@ func desktopPath(goos string) []string {
 	return []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/games", "/usr/games", "/snap/bin"}
 }
 
-// pathNote warns that a client that is started from the desktop may not find a
-// server's command, which is found here. It is empty when there is no danger.
+// pathNote warns that a client that is started from the desktop may not find a server's
+// command that is found here. It is empty without that danger.
 func pathNote(command, goos string, lookPath func(string) (string, error)) string {
 	standard := desktopPath(goos)
 	if command == "" || strings.ContainsAny(command, `/\`) || standard == nil {

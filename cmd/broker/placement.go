@@ -70,7 +70,7 @@ func (p *placement) lacks(at sandbox.Place) error {
 		return nil
 	}
 	if slices.Contains(p.set.Require, missing) {
-		return fmt.Errorf("\"require\" of \"sandbox\" names %s, which there is none of in isolation %q of %s", missing, at.Isolation, at.Language)
+		return fmt.Errorf("sandbox.require: layer %s is not available for %s in isolation %q", missing, at.Language, at.Isolation)
 	}
 	return nil
 }
@@ -174,8 +174,7 @@ func (p *placement) runs() (runs []sandbox.Language, reasons map[sandbox.Languag
 	return runs, reasons
 }
 
-// offered are the isolations that each script may choose from; none if there is
-// no choice.
+// offered returns the isolations that each script may choose from, or none.
 func (p *placement) offered() []sandbox.Isolation {
 	if !p.set.PerCall {
 		return nil

@@ -36,8 +36,8 @@ func sayln(w io.Writer, args ...any) (int, error) {
 	return fmt.Fprintln(w, args...)
 }
 
-// lines is a text whose line breaks are the broker's own, or may be anybody's
-// where it is printed.
+// lines is a text with line breaks of the broker, or printed where any line break is
+// harmless.
 type lines string
 
 func harmless(args []any) {

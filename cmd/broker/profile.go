@@ -19,12 +19,11 @@ import (
 // profileVariable names the profile where --profile does not.
 const profileVariable = "BROKER_PROFILE"
 
-// chosenProfile is the profile that this run of the program is bound to; empty for
-// none.
+// chosenProfile returns the profile that this run of the program is bound to, or "".
 func (a *app) chosenProfile() string { return cmp.Or(a.profile, os.Getenv(profileVariable)) }
 
-// checkProfile refuses a profile that there is not: whoever names one wants no
-// more than it has.
+// checkProfile refuses a profile that does not exist, since its user wants no more than
+// it contains.
 func (a *app) checkProfile(cfg *config.Config) error {
 	if a.whole {
 		return nil

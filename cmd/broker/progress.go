@@ -11,8 +11,8 @@ import (
 
 const (
 	barEvery = 200 * time.Millisecond
-	// lineEvery is how often something that takes long says so where there is no
-	// terminal, such as in the log of a CI job.
+	// lineEvery is the interval of progress lines without a terminal, such as in the
+	// log of a CI job.
 	lineEvery = 10 * time.Second
 	barWidth  = 20
 )

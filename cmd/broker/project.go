@@ -22,7 +22,7 @@ type project struct {
 	ignored error  // another user may have written the file, so it is ignored
 }
 
-// projectPath is the file of the project that a folder is in; empty for none.
+// projectPath returns the file of the project that contains a folder, or "".
 func projectPath(dir string) string {
 	if dir == "" {
 		return ""
@@ -40,7 +40,7 @@ func projectFolder(dir string) string {
 	return dir
 }
 
-// here is the folder of this process whose project counts; empty for none.
+// here returns the folder of this process that determines the project, or "".
 func (a *app) here() string {
 	dir, err := os.Getwd()
 	if err != nil || a.whole || a.nowhere {

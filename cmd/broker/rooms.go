@@ -37,7 +37,7 @@ type daemonHost struct {
 	adopting sync.WaitGroup
 	servers  map[string]*mcp.Server // by profile; "" is that of the config
 	rooms    map[string]*room
-	talks    map[*daemon.Conversation]string // the rooms that they are in; "" for none
+	talks    map[*daemon.Conversation]string // the rooms that they are in, or ""
 }
 
 // A room is a broker for some of the clients of a daemon. It ends with the last.
@@ -81,12 +81,12 @@ func (h *daemonHost) Accepts(hello daemon.Hello) string {
 	return ""
 }
 
-// A place is what decides by what broker a client is served.
+// A clientPlace determines the broker that serves a client.
 type clientPlace struct {
 	own     *variables // of the daemon
 	config  *config.Config
 	profile string
-	dir     string // where it works; empty if that is no project
+	dir     string // its working folder; empty if not a project
 	project *project
 	wrong   error             // why the project cannot be read
 	env     map[string]string // the client's variables
@@ -276,8 +276,8 @@ func (h *daemonHost) work(dir string) {
 	}
 }
 
-// watch lets clients connect anew, until ctx is done, whose project, or the trust in it, has changed,
-// and those in rooms after a change of the config.
+// watch lets clients connect anew, until ctx is done, after a change of their project
+// or its trust, and those in rooms after a change of the config.
 func (h *daemonHost) watch(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

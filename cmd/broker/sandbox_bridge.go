@@ -38,7 +38,7 @@ type attacked struct {
 // maxKeptByAttack is how much one hostile script may keep.
 const maxKeptByAttack = 64 << 20
 
-// openAttacked opens one whose record and store are in dir. The caller closes
+// openAttacked opens a broker with its record and store in dir. The caller closes
 // runner, and then the record.
 func openAttacked(runner sandbox.Runner, dir string, log *slog.Logger) (*attacked, error) {
 	record, err := sqlite.Open(dir, nil)
@@ -98,7 +98,7 @@ type demoServer struct {
 	end func()
 }
 
-// serveDemo serves tools that call answers; nil answers that there is nothing.
+// serveDemo serves tools that call answers; if call is nil, every answer is empty.
 func serveDemo(call sandbox.CallFunc) (*demoServer, error) {
 	ended, end := context.WithCancel(context.Background())
 	s := mcp.NewServer(&mcp.Implementation{Name: "demo", Version: "1"}, nil)
@@ -137,7 +137,8 @@ func serveDemo(call sandbox.CallFunc) (*demoServer, error) {
 	}}, nil
 }
 
-// loopSkill is the skill "attack", whose workflow calls a tool again and again.
+// loopSkill returns the skill "attack" with a workflow that calls a tool again and
+// again.
 func loopSkill() (*skills.Registry, error) {
 	w, err := workflow.New(&workflow.Definition{Start: "call", Steps: map[string]*workflow.Step{"call": {
 		Action: &workflow.Action{Tool: "demo__echo"}, MaxVisits: 60, OnMaxVisits: workflow.End, Next: []workflow.Branch{{To: "call"}},

@@ -12,7 +12,7 @@ import (
 // A schema is a JSON Schema that a server wrote, read as leniently as it takes
 // to show it to people and to read what they type.
 type schema struct {
-	node map[string]any // nil if it is no object
+	node map[string]any // nil if not an object
 	root map[string]any // what references are looked up in
 }
 

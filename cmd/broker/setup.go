@@ -40,7 +40,7 @@ import (
 // A session is a broker with what it stands on.
 type session struct {
 	config  *config.Config
-	project *project // of the working directory; nil for none
+	project *project // of the working folder; may be nil
 	state   string
 	stores  *stores
 	root    *broker.Broker // of all that is configured
@@ -56,10 +56,10 @@ type session struct {
 	runner  sandbox.Runner  // the queue before them
 
 	quotas *quota.Limiter
-	desk   *connect.Desk                 // nil where there are no people
+	desk   *connect.Desk                 // nil without people
 	live   atomic.Pointer[config.Config] // the config in force
 
-	telemetry *telemetry.Telemetry // nil for none
+	telemetry *telemetry.Telemetry // may be nil
 	// equip completes the options of a broker with what the process has once.
 	equip func(*broker.Options, *config.Config, config.Sources)
 }
@@ -352,7 +352,7 @@ func typechecker(cfg *config.Config, log *slog.Logger) *typecheck.Checker {
 	return typecheck.New(o)
 }
 
-// unlearned are the servers of whose results nothing shall be learned.
+// unlearned returns the servers that are excluded from learning.
 func unlearned(cfg *config.Config) map[string]bool {
 	names := map[string]bool{}
 	for _, s := range cfg.Servers {

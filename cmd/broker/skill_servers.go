@@ -110,8 +110,8 @@ func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapsho
 	})
 }
 
-// withSkill calls f with the skill of that name, whatever its state. Servers that
-// were never asked are only asked if nobody else has it.
+// withSkill calls f with the skill of that name, whatever its state. It asks servers
+// that were never asked only if the skill is not found otherwise.
 func (a *app) withSkill(ctx context.Context, name string, f func(*skillHome, *skills.Skill) error) error {
 	return a.withView(func(h *skillHome, v *skillView) error {
 		k, err := v.registry.Refresh().Find(name)

@@ -51,7 +51,7 @@ type stores struct {
 	db      *postgres.Database // nil for files
 	objects state.Objects      // where long results are; nil for db
 	keys    [][]byte           // of what is sealed, the first of which seals; without any, that is in dir
-	bus     *postgres.Bus      // of a broker that serves from db; nil for none
+	bus     *postgres.Bus      // of a broker that serves from db; may be nil
 	log     *slog.Logger
 
 	switches *state.Document // what is switched off, in db
@@ -159,8 +159,8 @@ func (st *stores) join() {
 	}
 }
 
-// cancels is what ends an execution of any broker that shares the database; nil if
-// there is none.
+// cancels returns a function that ends an execution of any broker that shares the
+// database, or nil.
 func (s *session) cancels() func(ctx context.Context, id string) error {
 	if s.stores.bus == nil {
 		return nil
@@ -299,7 +299,7 @@ func (a *app) connect(cfg *config.Config, dir string) (*stores, error) {
 	return st, nil
 }
 
-// objectsOf are the objects at an address, sealed if there are keys; nil for none.
+// objectsOf returns the objects at an address, encrypted if there are keys, or nil.
 func objectsOf(address string, keys [][]byte) (state.Objects, error) {
 	if address == "" {
 		return nil, nil

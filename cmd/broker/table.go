@@ -48,8 +48,8 @@ func (t table[Row]) write(w io.Writer, rows []Row) error {
 	return tw.Flush()
 }
 
-// printList is what a command that lists something answers: JSON if that is
-// wanted, the text none where there are no rows, else a table.
+// printList prints a list: as JSON if requested, the text none if there are no rows,
+// else as a table.
 func printList[Row any](a *app, rows []Row, none string, t table[Row]) error {
 	if a.json {
 		return a.printJSON(rows)

@@ -88,8 +88,8 @@ func (a *app) gauges(ctx context.Context, s *session) []telemetry.Gauge {
 	return list
 }
 
-// serveMetrics answers Prometheus, until the function that it returns is called. That
-// another broker has the address already keeps nobody from working.
+// serveMetrics answers Prometheus until stop is called. If another broker uses the
+// address, it does nothing.
 func (a *app) serveMetrics(s *session) (stop func()) {
 	if a.metrics == "" {
 		return func() {}

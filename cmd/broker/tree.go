@@ -37,9 +37,9 @@ type tree struct {
 	kept   map[string]bool // folders of servers that are left as they are
 }
 
-// writeTree brings the folder dir to hold files: it writes those that differ
-// and removes those of an earlier manifest that are no longer among them, but
-// for those of the servers in keep, of which nothing is known at the moment.
+// writeTree makes the folder dir contain files: it writes those that differ and removes
+// those of an earlier manifest that files lacks, except those of the servers in keep,
+// which are unknown at the moment.
 func writeTree(dir string, files iter.Seq[codegen.File], keep []string) (treeReport, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return treeReport{}, err
@@ -109,8 +109,8 @@ func (t *tree) complete(manifest []byte, kept []codegen.ManifestEntry) ([]byte, 
 	return codegen.Manifest(append(entries, kept...)), nil
 }
 
-// removeStale removes what the manifest names and nobody wants any more, and
-// returns the entries that stay though they are not wanted.
+// removeStale removes the files that the manifest names and that are not wanted any
+// more, and returns the entries that stay nevertheless.
 func (t *tree) removeStale(before []codegen.ManifestEntry, wanted map[string]bool, keep []string) ([]codegen.ManifestEntry, error) {
 	var kept []codegen.ManifestEntry
 	folders := make(map[string]bool)

@@ -13,8 +13,8 @@ import (
 // minWidth is the narrowest terminal that text is fitted to.
 const minWidth = 40
 
-// widthOf is how many characters a line of the terminal w has; 0 if w is no
-// terminal, where nothing is cut or folded.
+// widthOf returns the number of characters in a line of the terminal w, or 0 if w is
+// not a terminal, where nothing is cut or folded.
 func widthOf(w io.Writer) int {
 	f := terminalOf(w)
 	if f == nil {
@@ -56,7 +56,7 @@ func folded(text string, width int, margin string) string {
 	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
-// filled is how long a line is at least whose paragraph goes on in the next one.
+// filled is the smallest length of a line whose paragraph continues in the next one.
 const filled = 70
 
 // joined is text with the lines of each paragraph made one. What is indented, and

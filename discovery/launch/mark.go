@@ -28,8 +28,8 @@ func newMark() string {
 	return fmt.Sprintf("%s.%d", ownMark(), marks.Add(1))
 }
 
-// ownerGone reports whether the broker that made mark no longer exists. Of a
-// broker in another container that cannot be told.
+// ownerGone reports whether the broker that made mark is known to be gone. A broker in
+// another container never is.
 func ownerGone(mark string) bool {
 	parts := strings.Split(mark, ".")
 	if len(parts) != 4 || parts[0] != spawn.PIDNamespace() || parts[2] == "" {

@@ -26,7 +26,7 @@ type line struct {
 // recorded sums up executions.
 type recorded struct {
 	executions, calls int
-	unknown           int   // executions whose code is not in the record
+	unknown           int   // executions without recorded code
 	kept, code        int64 // bytes
 }
 

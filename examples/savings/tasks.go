@@ -97,7 +97,7 @@ func eachLine[T any](path string, f func(T)) error {
 	return lines.Err()
 }
 
-// browsers are three servers whose tools do the same: the recorded tasks name them all.
+// browsers are three servers with equivalent tools: the recorded tasks name them all.
 var browsers = []string{"playwright", "playwright-mcp", "puppeteer"}
 
 var browserTools = strings.NewReplacer("playwright_", "", "browser_", "", "puppeteer_", "", "take_screenshot", "screenshot", "type", "fill")

@@ -1,5 +1,5 @@
-// Package apitoken keeps the tokens that "broker tokens" makes for programs: only
-// their hashes, so that nobody can read a token where they are kept.
+// Package apitoken stores the tokens that "broker tokens" makes for programs: only
+// their hashes, so that stored tokens cannot be read.
 package apitoken
 
 import (

@@ -14,8 +14,8 @@ type File struct {
 	path string
 }
 
-// Create begins to replace the file at path, whose directory must exist. Only
-// the user can read the new file. Commit or Discard ends it.
+// Create begins to replace the file at path, in an existing folder. Only the user can
+// read the new file. Commit or Discard ends it.
 func Create(path string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package bearer checks the access tokens that an authorization server has
-// issued to people: JSON Web Tokens of RFC 9068, whose keys the server publishes.
+// Package bearer checks the access tokens that an authorization server has issued to
+// people: JSON Web Tokens of RFC 9068, signed with keys that the server publishes.
 //
-// A token is for one resource (its audience) and names who bears it. Nothing of it
-// is passed on to anybody.
+// A token is for one resource (its audience) and names its bearer. It is not passed on.
 package bearer
 
 import (
@@ -24,8 +23,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// Options say whose tokens are good, and for what. Issuer and Resource are
-// required.
+// Options are the accepted issuer, resource and claims of tokens. Issuer and Resource
+// are required.
 type Options struct {
 	Issuer   string // the authorization server, as its metadata names it
 	Resource string // the audience that tokens must have
@@ -34,7 +33,7 @@ type Options struct {
 	// Without ProfileClaim a person may use every profile.
 	ProfileClaim string
 	Profiles     map[string]string
-	TeamClaim    string // the claim with the team of the person; empty for none
+	TeamClaim    string // the claim with the team of the person, or empty
 
 	Now func() time.Time // the clock; nil means time.Now
 }
@@ -47,7 +46,7 @@ type Person struct {
 	Expires  time.Time
 	Limited  bool     // whether Profiles are all that the person may use
 	Profiles []string // sorted
-	Team     string   // empty for none
+	Team     string   // may be empty
 }
 
 // A Verifier checks tokens. It is safe for concurrent use.

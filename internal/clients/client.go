@@ -102,7 +102,7 @@ type Client struct {
 	// project and user are its files, the first one being where the broker is
 	// put when none is there yet. Project is nil if it has no such file.
 	project, user func(Env) []string
-	// entry is how it wants to be told of the broker.
+	// entry returns the broker's entry in the client's format.
 	entry func(Launch) entryFields
 	// withholds means that it passes few variables on, and expands none.
 	withholds bool
@@ -229,7 +229,7 @@ func byFile(path string) *Client {
 	return nil
 }
 
-// generic stands for files of which it is not known whose they are.
+// generic describes files of an unknown client.
 func generic(path string) *Client {
 	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		return &Client{ID: "file", Title: "the file", format: tomlFile{}, root: []string{"mcp_servers"}, dialect: codexDialect}

@@ -16,7 +16,7 @@ import (
 
 // A Request says where the broker is to be installed or uninstalled.
 type Request struct {
-	// Client is whose file it is, Env where that is.
+	// Client is the owner of the file, and Env its environment.
 	Client *Client
 	Env    Env
 	// Project means the project's file instead of the user's.

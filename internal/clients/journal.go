@@ -131,8 +131,8 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// saveBackup writes what the file at path holds beside the journal, where nobody but
-// the user can read it. An older backup stays: it may still be needed.
+// saveBackup writes a copy of the file at path beside the journal, readable by the user
+// only. An older backup stays, since it may still be needed.
 func saveBackup(journal, path string, data []byte) (string, error) {
 	dir := filepath.Join(filepath.Dir(journal), "backups")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -18,7 +18,7 @@ type fileFormat interface {
 	servers(data []byte, root []string) ([]config.Field, error)
 	// set writes one entry, in place of one of the same name.
 	set(data []byte, root []string, name string, entry config.Object) ([]byte, error)
-	// remove takes an entry out; one that is not there is no error.
+	// remove removes an entry; a missing entry is not an error.
 	remove(data []byte, root []string, name string) ([]byte, error)
 	// restore writes an entry as it stands in backup.
 	restore(data, backup []byte, root []string, name string) ([]byte, error)

@@ -60,8 +60,8 @@ type Options struct {
 	// LooksSecret reports whether a value looks like a secret, whatever its
 	// name. Nil means that only names are looked at.
 	LooksSecret func(string) bool
-	// Self is the absolute path of the broker's program; a program called
-	// "broker" that is told to serve is taken for it in any case.
+	// Self is the absolute path of the broker's program; a program called "broker" with
+	// the argument serve counts as the broker in any case.
 	Self string
 	// Keyring puts ${keyring:NAME} in the place of secrets in env and headers. Who
 	// writes the entry puts Secrets into the keyring first.
@@ -246,8 +246,8 @@ type place struct {
 	scope string
 }
 
-// places are where the file may have servers. The list is never empty, so that
-// a file that cannot be read is told of.
+// places returns the places of servers in the file. The list is never empty, so that an
+// unreadable file is reported.
 func (r reader) places(data []byte, scope string) []place {
 	if r.client.root == nil {
 		return []place{{guessRoot(data), scope}}

@@ -198,8 +198,8 @@ func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *
 	return text
 }
 
-// serves reports whether the entry starts something that could be the broker,
-// whose program may have been moved since.
+// serves reports whether the entry starts a program that could be the broker, which may
+// have been moved since.
 func (e Entry) serves() bool {
 	args, _ := e.Config.Get("args").([]string)
 	return slices.Contains(args, "serve")

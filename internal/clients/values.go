@@ -80,7 +80,7 @@ func patterns(v any) []string {
 	return out
 }
 
-// duration is v as servers.json has it, nil if it is no time at all. A text
+// duration returns v in the format of servers.json, or nil if it is not a time. A text
 // such as "30s" stays.
 func duration(v any, perSecond float64) any {
 	if s, ok := v.(string); ok {

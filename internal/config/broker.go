@@ -117,7 +117,8 @@ func (c *collector) typecheck(to *string) field {
 	}
 }
 
-// database reads the address of a database, whose password should be a reference.
+// database reads the address of a database, in which the password should be a
+// reference.
 func (c *collector) database(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.refText(where, to)(v)

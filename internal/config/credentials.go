@@ -8,7 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// ofPerson reads a key whose values may have secrets of people.
+// ofPerson reads a key with values that may contain secrets of people.
 func (c *collector) ofPerson(f field) field {
 	return func(v hujson.Value) {
 		c.personal = true

@@ -61,8 +61,8 @@ func (c *collector) object(v hujson.Value, where string, s schema) map[string]in
 	return seen
 }
 
-// members calls f for each member of the object v. What is no object and keys
-// that stand twice are mistakes.
+// members calls f for each member of the object v. Other values and duplicate keys are
+// mistakes.
 func (c *collector) members(v hujson.Value, where string, f func(name string, key, value hujson.Value)) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {

@@ -55,8 +55,8 @@ type lister struct {
 // maxSetting is how long a value is shown.
 const maxSetting = 400
 
-// hidden are the keys whose values are credentials, or may hold some: of these only the
-// names of references are shown.
+// hidden are the keys with values that are, or may contain, credentials: only the names
+// of references in them are shown.
 var hidden = []string{"env", "headers", "args", "tokens", "adminToken", "stateKey", "state", "clientSecret", "clientId", "url", "serverUrl", "httpUrl", "command", "cwd", "defaults", "$schema", "inputs"}
 
 // value lists what stands at a key: objects by their members, all else in one line.

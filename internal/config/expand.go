@@ -12,14 +12,14 @@ import (
 type Sources struct {
 	// Env finds an environment variable, as os.LookupEnv does. It is required.
 	Env func(name string) (value string, ok bool)
-	// Keyring finds a secret; its error says what to do and holds no value. Nil
-	// means that there is no keyring.
+	// Keyring finds a secret; its error says what to do and contains no value. It is
+	// nil without a keyring.
 	Keyring func(name string) (string, error)
 	// Program returns what the program of a reference prints; its error holds
 	// nothing of that. Nil allows no programs.
 	Program func(reference string, argv []string) (string, error)
-	// Person finds a secret of the person on whose behalf a server is reached. Nil
-	// means that there is no such person.
+	// Person finds a secret of the person on whose behalf a server is reached; it is
+	// nil without a person.
 	Person func(name string) (string, error)
 }
 
@@ -93,7 +93,7 @@ const (
 	keyringRef
 	programRef // its name is the whole reference
 	folderRef  // of the client's project
-	personRef  // of the person whose call it is
+	personRef  // of the person who makes the call
 )
 
 // A ref is one ${…} of a string.
@@ -119,8 +119,7 @@ func checkRefs(s string) *refError {
 	return bad
 }
 
-// secretRef is the first reference of s to the keyring or to a program; "" for
-// none.
+// secretRef returns the first reference of s to the keyring or to a program, or "".
 func secretRef(s string) (first string) {
 	_ = eachPart(s, func(_ string, r *ref) error {
 		switch {

@@ -17,7 +17,7 @@ type Field struct {
 	Value any
 }
 
-// Get returns the value of key, and nil if there is none.
+// Get returns the value of key, or nil.
 func (o Object) Get(key string) any {
 	for _, f := range o {
 		if f.Key == key {

@@ -251,7 +251,7 @@ func (c *collector) keepAlive(where string, s *Server) field {
 	}
 }
 
-// stringMap reads an object of strings whose names check accepts.
+// stringMap reads an object of strings with names that check accepts.
 func (c *collector) stringMap(where string, to *map[string]string, check func(string) string) field {
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// rules reads the policy at an offset, below 0 if there is none, and the profiles at
-// another; nil if something is wrong. The mistakes are those of the file.
+// rules reads the policy at an offset, negative if there is none, and the profiles at
+// another. It returns nil and reports mistakes of the file.
 func (c *collector) rules(start, profiles int) *policy.Rules {
 	// What is left out for JSON is blank in it: places stay.
 	text, err := hujson.Standardize(append(bytes.Clone(c.data), '\n'))

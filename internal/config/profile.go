@@ -82,7 +82,7 @@ func (c *collector) profileTools(of func(string) string, p *Profile) field {
 // profileName are names that an address can end in.
 var profileName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// NearProfile is a clause with the profile whose name is nearest, or nothing.
+// NearProfile returns a clause with the profile of the nearest name, or nothing.
 func (b Broker) NearProfile(name string) string {
 	if near := nearest.Names(name, slices.Sorted(maps.Keys(b.Profiles)), 1); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %q?", near[0])
@@ -90,8 +90,8 @@ func (b Broker) NearProfile(name string) string {
 	return ""
 }
 
-// UnknownProfiles says where a profile is used that there is not. That is no
-// mistake of the file, since who uses it is refused and nobody gets more.
+// UnknownProfiles lists references to profiles that do not exist. They are not mistakes
+// of the file, since their users are refused.
 func (b Broker) UnknownProfiles() []string {
 	var list []string
 	say := func(who, name string) {

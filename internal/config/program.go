@@ -35,8 +35,8 @@ func program(reference string) ([]string, error) {
 	return words, err
 }
 
-// splitWords splits at blanks that are not between quotes. There are no escapes:
-// a quote of one kind may stand between those of the other.
+// splitWords splits at blanks outside quotes. There are no escapes: one kind of quote
+// may contain the other.
 func splitWords(text string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune

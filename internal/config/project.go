@@ -105,7 +105,7 @@ func LoadProject(path string) (*Project, error) {
 	return p, nil
 }
 
-// readOwn reads and closes a file that nobody but the user and root can write to.
+// readOwn reads and closes a file that only the user and root can write.
 func readOwn(f *os.File, path string) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()

@@ -27,8 +27,8 @@ type Quota struct {
 	Every time.Duration
 	// Burst is how many of them can come at once; default all of them.
 	Burst int
-	// Where is the place in the file, and Profile that whose clients it is for; empty
-	// is all.
+	// Where is the place in the file, and Profile the profile of the clients; empty
+	// means all.
 	Where, Profile string
 }
 
@@ -127,8 +127,8 @@ type placed struct {
 	text string
 }
 
-// checkQuotas rejects tools of servers that there are not. Those of plugins, whose
-// names have a colon, are not in the file.
+// checkQuotas rejects tools of unknown servers. Servers of plugins, which have a colon
+// in their names, are not in the file.
 func (c *collector) checkQuotas(cfg *Config) {
 	names := make([]string, len(cfg.Servers))
 	for i, s := range cfg.Servers {

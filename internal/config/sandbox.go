@@ -91,8 +91,8 @@ func (c *collector) hostPort(where string, to *string) field {
 	}
 }
 
-// isolations reads an isolation for each language. A language that nobody knows
-// is a mistake: it may have been meant to be contained better than others.
+// isolations reads an isolation for each language. An unknown language is a mistake,
+// since it may have been meant to be contained better than others.
 func (c *collector) isolations(where string, to *map[string]string) field {
 	languages := []string{"typescript", "javascript", "python"}
 	return func(v hujson.Value) {

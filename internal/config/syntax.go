@@ -85,7 +85,7 @@ func explainSyntax(data []byte, off int, cause error) (int, string) {
 	return off, msg
 }
 
-// explainString finds what is wrong in a string that is no valid JSON.
+// explainString finds the mistake in an invalid JSON string.
 func explainString(s []byte) (int, string) {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
@@ -110,8 +110,8 @@ func isHex(s []byte) bool {
 	return len(bytes.Trim(s, "0123456789abcdefABCDEF")) == 0
 }
 
-// explainWord says what is wrong with a word without quotes that is no value.
-// The word is shown only if it is close to one: it may be a secret.
+// explainWord explains an invalid word without quotes. It shows the word only if it is
+// close to a valid one, since it may be a secret.
 func explainWord(word string, rest []byte) string {
 	after := bytes.TrimLeft(rest[min(len(word), len(rest)):], " \t\r\n")
 	if hint := didYouMean(word, []string{"true", "false", "null"}); hint != "" {
@@ -168,8 +168,8 @@ func skipString(data []byte, i int) int {
 	return i
 }
 
-// skipComment returns the offset of the last byte of the comment at i, or i if
-// there is none.
+// skipComment returns the offset of the last byte of the comment at i, or i without a
+// comment.
 func skipComment(data []byte, i int) int {
 	var end string
 	switch {

@@ -46,10 +46,9 @@ func SetKey(data []byte, path []string, value any) ([]byte, error) {
 	return nil, errors.New("no key was named")
 }
 
-// DeleteKey removes the member that path names from a text of JSON with
-// comments, with what is written behind it in its line. Comments in lines of
-// their own stay. A member that is not there is no error: the text is returned
-// as it is.
+// DeleteKey removes the member that path names from a text of JSON with comments, with
+// the rest of its line. Comments on their own lines stay. If the member does not exist,
+// the text is returned unchanged.
 func DeleteKey(data []byte, path []string) ([]byte, error) {
 	bom, data := cutBOM(data)
 	for {

@@ -1,13 +1,13 @@
 // Package connect lets people connect their own accounts of servers, and reaches
 // servers on their behalf.
 //
-// What a person has given for a server, tokens or secrets, is a sealed document of
-// its own, whose name binds it to the issuer and subject of the person and to the
-// server. A person gives it on pages below /connect, in a browser that has shown
-// whose it is: by signing in where the broker's own people do, or, where that cannot
-// be, by a link that works once and that only the person's agent was given.
+// The tokens or secrets that a person gives for a server are an encrypted document,
+// with a name that binds it to the issuer and subject of the person and to the server.
+// A person gives them on pages below /connect, in a browser that has proved its owner:
+// by a sign-in at the broker's issuer or, without that, by a link that works once and
+// was given only to the person's agent.
 //
-// Those who look after the broker sign in to its console in the same way.
+// Operators of the broker sign in to its console in the same way.
 package connect
 
 import (

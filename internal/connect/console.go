@@ -64,8 +64,8 @@ func hasKey(r *http.Request) func(waiting) bool {
 	}
 }
 
-// Visit is the session of the browser of a request. An error means that nobody can say
-// now.
+// Visit returns the session of the browser of a request. An error means that it cannot be
+// determined now.
 func (d *Desk) Visit(r *http.Request) (v Visit, err error) {
 	token := d.cookieOf(r, kindConsole)
 	if d.o.Console == nil || token == "" {

@@ -19,7 +19,7 @@ const (
 	callback  = "connect/callback" // where authorization servers send browsers back to
 )
 
-// Reserved are the names that no server can have whose accounts people connect.
+// Reserved are names that servers with connected accounts cannot have.
 var Reserved = []string{"callback", "signed-in", "-"}
 
 // Handler answers what is below /connect. It refuses what is not sent to the
@@ -67,8 +67,8 @@ func (d *Desk) Link(w http.ResponseWriter, r *http.Request, p *upstream.Person) 
 	_ = json.NewEncoder(w).Encode(map[string]string{"url": at}) // the client may be gone
 }
 
-// whose is the person of a browser. One that has not shown whose it is is sent to
-// sign in, or told what to do.
+// whose returns the person of a browser. It redirects an unknown browser to the
+// sign-in, or says what to do.
 func (d *Desk) whose(w http.ResponseWriter, r *http.Request, server string) (p *upstream.Person, hash string) {
 	if p, hash = d.browser(r, server); p != nil {
 		return p, hash

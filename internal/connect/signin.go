@@ -79,7 +79,7 @@ func (d *Desk) open(ctx context.Context, w http.ResponseWriter, p person, server
 	return err
 }
 
-// browser is whose the browser of a request is, and the hash of its token.
+// browser returns the person of the browser of a request, and the hash of its token.
 func (d *Desk) browser(r *http.Request, server string) (p *upstream.Person, hash string) {
 	w, err := d.look(r.Context(), d.cookieOf(r, kindBrowser), kindBrowser, func(w waiting) bool { return w.Server == "" || w.Server == server })
 	if err != nil {
@@ -88,8 +88,8 @@ func (d *Desk) browser(r *http.Request, server string) (p *upstream.Person, hash
 	return w.Person.upstream(), w.Hash
 }
 
-// leave sends a browser to an issuer, whose answer comes to the page at. What kept has
-// is there again then: only this browser has a use for it.
+// leave sends a browser to an issuer, which answers at the page at. The data in kept is
+// available there again, for this browser only.
 func (d *Desk) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
 	e, err := to.Endpoints(r.Context())
 	var page *url.URL

@@ -141,8 +141,8 @@ func (d *Desk) connected(ctx context.Context, p *upstream.Person, s Server) {
 
 func listerName(server string) string { return "lister-" + hashed(server) }
 
-// lister is whose account lists the tools of a server; nil while nobody has
-// connected one.
+// lister returns the account that lists the tools of a server, or nil before a person
+// has connected one.
 func (d *Desk) lister(ctx context.Context, server string) (*upstream.Person, error) {
 	body, err := d.o.Documents.Document(ctx, listerName(server))
 	if errors.Is(err, state.ErrNotFound) {
@@ -189,7 +189,7 @@ func (d *Desk) Lister(c upstream.Config) upstream.Access {
 	}
 }
 
-// unlisted says what to do about a server whose tools nobody has listed.
+// unlisted returns the advice for a server with unlisted tools.
 func (d *Desk) unlisted(server string) error {
 	return &notListed{server: server, at: d.base().JoinPath("connect").String()}
 }
@@ -238,7 +238,7 @@ func (l *listing) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	return l.explain(l.shared.Authorize(ctx, req, resp))
 }
 
-// first is the handler of the first person; nil while there is none.
+// first returns the handler of the first person, or nil.
 func (l *listing) first(ctx context.Context) (auth.OAuthHandler, error) {
 	p, err := l.d.lister(ctx, l.c.Name)
 	if err != nil || p == nil {

@@ -27,7 +27,7 @@ func (p person) upstream() *upstream.Person {
 	return &upstream.Person{Issuer: p.Issuer, Subject: p.Subject, Name: p.Name}
 }
 
-// A waiting thing can be had by whoever knows its token, which is not kept.
+// A waiting thing is available to the holder of its token, which is not stored.
 type waiting struct {
 	Kind    string    `json:"kind"`
 	Hash    string    `json:"hash"` // of its token
@@ -42,7 +42,7 @@ type waiting struct {
 // The kinds of waiting things, of each of which a person has at most maxWaiting.
 const (
 	kindLink    = "link"    // a link that an agent was given
-	kindBrowser = "browser" // a browser that has shown whose it is
+	kindBrowser = "browser" // a browser that has proved its owner
 	kindSignIn  = "sign-in" // a sign-in to a server that goes on at its page
 	kindConsole = "console" // a browser that has signed in to the console
 	maxWaiting  = 10
@@ -107,7 +107,7 @@ func find(all []waiting, token, kind string, ok func(waiting) bool) int {
 // take is look for one time: the waiting thing is gone then.
 func (d *Desk) take(ctx context.Context, token, kind string, ok func(waiting) bool) (found waiting, err error) {
 	if _, err := d.look(ctx, token, kind, ok); err != nil {
-		return found, err // before anything is locked for a token that nobody was given
+		return found, err // before locking anything for a token that was never issued
 	}
 	err = d.change(ctx, token[:slotLength], func(all []waiting) []waiting {
 		i := find(all, token, kind, ok)
@@ -132,7 +132,7 @@ func (d *Desk) read(ctx context.Context, slot string) (all []waiting, err error)
 	case err != nil:
 		return nil, fmt.Errorf("read who connects: %w", err)
 	case json.Unmarshal(body, &all) != nil:
-		return nil, nil // of another version: whoever waits begins again
+		return nil, nil // of another version: the person begins again
 	}
 	now := time.Now()
 	return slices.DeleteFunc(all, func(w waiting) bool { return now.After(w.Expires) }), nil

@@ -51,9 +51,9 @@ type Bridge struct {
 	outMu sync.Mutex // held while writing to Out
 
 	mu      sync.Mutex
-	conn    io.WriteCloser    // nil while there is none
+	conn    io.WriteCloser    // nil without a connection
 	ready   chan struct{}     // closed when conn is set
-	wanted  chan struct{}     // has an element if the client has something to send while there is none
+	wanted  chan struct{}     // has an element if the client wants to send without a connection
 	open    map[string][]byte // the client's requests under way, by id; the line of one that is sent again
 	asked   map[string]bool   // requests of the daemon that the client has not answered
 	hello   []byte            // the client's initialize
@@ -138,7 +138,7 @@ func (b *Bridge) up(ctx context.Context) {
 	}
 }
 
-// forward sends one line of the client, and waits for a daemon if there is none.
+// forward sends one line of the client, and waits for a daemon if necessary.
 func (b *Bridge) forward(ctx context.Context, line []byte) bool {
 	h := scan(line)
 	for {
@@ -226,7 +226,7 @@ func (b *Bridge) idles(ctx context.Context) bool {
 	return !b.closed && ctx.Err() == nil
 }
 
-// drop lets nobody use the connection any more.
+// drop makes the connection unusable.
 func (b *Bridge) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -245,7 +245,7 @@ func (b *Bridge) pump(br *bufio.Reader) {
 	for {
 		line, size, err := lines.Read(br, maxAnswerBytes)
 		if err != nil || size > maxAnswerBytes {
-			return // what came of a line is no message
+			return // the answer is not a message
 		}
 		h := scan(line)
 		if h.control {
@@ -278,8 +278,8 @@ func (b *Bridge) answered(h head) {
 	}
 }
 
-// leaves reports whether the connection is to be left now, and then lets nobody
-// use it any more. told says that the daemon has just asked for it.
+// leaves reports whether the connection is to be left now, and makes it unusable if so.
+// told means that the daemon has just asked for it.
 func (b *Bridge) leaves(told bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -346,8 +346,8 @@ func (b *Bridge) again(ctx context.Context, listeners map[string][]byte) (io.Wri
 	return nil, nil
 }
 
-// replacement is a connection to another daemon, or to a broker in this process
-// if there is none, or none that lives.
+// replacement returns a connection to another daemon, or to a broker in this process if
+// no daemon is available.
 func (b *Bridge) replacement(ctx context.Context) (io.WriteCloser, *bufio.Reader) {
 	if n := len(b.losses); n < maxLosses || time.Since(b.losses[n-maxLosses]) > lossTime {
 		conn, br, err := b.connect(ctx)

@@ -15,8 +15,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
-// connect connects to the daemon, and starts one if there is none. An error
-// means that this client is to be served without.
+// connect connects to the daemon, and starts one if necessary. An error means that this
+// client is served without a daemon.
 func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 	silent := fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir))
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, silent)

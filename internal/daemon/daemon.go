@@ -1,15 +1,12 @@
-// Package daemon lets one process serve many stdio clients: a daemon for each
-// state directory, and the bridge that a client starts instead of a broker of
-// its own.
+// Package daemon lets one process serve many stdio clients: a daemon for each state
+// directory, and the bridge that a client starts instead of its own broker.
 //
-// A bridge connects to the daemon's socket, starts a daemon if there is none,
-// and exchanges one line of JSON with it: [Hello] and [Welcome]. What follows is
-// the client's MCP stream, a line for each message, as the client wrote it. A
-// conversation is one connection, and ends with it.
+// A bridge connects to the daemon's socket, starts a daemon if necessary, and exchanges
+// one line of JSON with it: [Hello] and [Welcome]. The client's MCP stream follows,
+// unchanged, one message a line. A conversation is one connection, and ends with it.
 //
-// The socket's place follows from the state directory alone, and only this user
-// may connect. The daemon holds a lock for as long as it lives, so there is one
-// for each directory, whoever else starts.
+// The path of the socket depends only on the state directory, and only this user may
+// connect. The daemon holds a lock while it lives, so each directory has at most one.
 package daemon
 
 import (
@@ -186,9 +183,8 @@ func readLine(conn net.Conn, br *bufio.Reader, wait time.Duration, v any) error 
 	return conn.SetReadDeadline(time.Time{})
 }
 
-// Ask sends a request that is no conversation to the daemon of a state
-// directory: any but OpServe. The error wraps fs.ErrNotExist if no daemon
-// runs.
+// Ask sends a request other than OpServe to the daemon of a state directory. The error
+// wraps fs.ErrNotExist if no daemon runs.
 func Ask(stateDir, op string, build Build) (Welcome, error) {
 	return AskWithin(stateDir, op, build, 5*helloTime)
 }

@@ -4,7 +4,7 @@ import "bytes"
 
 // A head is what a bridge needs to know of a message: who it belongs to.
 type head struct {
-	id      string // as it stands in the message; "" if there is none
+	id      string // as in the message, or ""
 	method  string // raw, with its quotes; "" in an answer
 	control bool   // a line of the daemon for the bridge
 }
@@ -12,8 +12,8 @@ type head struct {
 func (h head) request() bool  { return h.id != "" && h.method != "" }
 func (h head) response() bool { return h.id != "" && h.method == "" }
 
-// scan reads the members "id" and "method" of a JSON object without decoding
-// what else is in it. Of a line that is no object, or a batch, it knows nothing.
+// scan reads the members "id" and "method" of a JSON object without decoding the rest.
+// It returns nothing for another line, such as a batch.
 func scan(line []byte) head {
 	var h head
 	s := scanner{text: bytes.TrimSpace(line)}

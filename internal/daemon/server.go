@@ -109,15 +109,15 @@ func (d *Daemon) leave() {
 	if was {
 		return
 	}
-	// In this order nobody finds a socket without a daemon behind it.
+	// In this order, a socket always has a daemon behind it.
 	unlist(d.place)
 	_ = d.listener.Close()
 	d.unlock()
 }
 
-// Serve answers clients until ctx is done, nobody has been there for the given
-// time, OpStop asks for the end, or a newer program has taken the place and the
-// last conversation is over. It returns when every conversation has ended.
+// Serve answers clients until ctx is done, there was no client for the given time,
+// OpStop asks for the end, or a newer program has replaced it and the last conversation
+// is over. It returns when every conversation has ended.
 func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -201,7 +201,7 @@ func (d *Daemon) attend(ctx context.Context, host Host, conn net.Conn, idle time
 		}
 	case h.Op == OpStop:
 		d.log.Info("asked to stop", "pid", h.PID)
-		d.leave() // whoever hears of the end may start another one
+		d.leave() // a client may start another daemon at once
 		_ = writeLine(conn, w)
 		stop()
 		return
@@ -222,8 +222,8 @@ func (d *Daemon) status() *Status {
 	return s
 }
 
-// welcome begins a conversation, refuses it, or makes room for another daemon:
-// for a newer program always, for other settings if nobody else is here.
+// welcome begins a conversation, refuses it, or makes room for another daemon: for a
+// newer program always, for other settings if there is no other client.
 func (d *Daemon) welcome(ctx context.Context, host Host, conn net.Conn, br *bufio.Reader, h Hello, w Welcome, idle time.Duration) {
 	c := &Conversation{ID: strconv.Itoa(h.PID) + "." + strconv.FormatInt(time.Now().UnixNano(), 36), Hello: h, in: br, conn: conn}
 	w.Refused = host.Accepts(h)

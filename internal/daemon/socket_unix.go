@@ -54,7 +54,7 @@ func ownFolder(dir string) error {
 	return nil
 }
 
-// unlist takes the socket's name away, so that nobody new connects.
+// unlist removes the socket's name, so that there are no new connections.
 func unlist(p place) { _ = os.Remove(p.socket) }
 
 // dial connects to the socket of a place, if it is this user's.

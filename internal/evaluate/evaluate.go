@@ -100,7 +100,7 @@ type Figures struct {
 	P99 float64 `json:"p99_ms,omitempty"`
 }
 
-// A Miss is a query whose right tool was not among the first five.
+// A Miss is a query without its right tool among the first five.
 type Miss struct {
 	Query Query    `json:"query"`
 	Rank  int      `json:"rank"` // 0 if it was not found at all

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// Places are what owners enter and leave. They are safe for concurrent use.
+// Places are slots that owners enter and leave. They are safe for concurrent use.
 //
-// A free place goes to the owner who holds the fewest, and among equals to the
-// one whose turn it is; within an owner it is first come, first served. So
-// nobody waits for more than about one place to be left by each of the others.
+// A free slot goes to the owner with the fewest slots, and among equals to the next in
+// turn; within an owner it is first come, first served. So an owner waits for at most
+// about one slot to be left by each of the others.
 type Places struct {
 	n, more, queue int
 
@@ -125,7 +125,7 @@ func (p *Places) skip(owner string) {
 	}
 }
 
-// Leave gives a place of the owner back, for whoever is next.
+// Leave frees a slot of the owner for the next one.
 func (p *Places) Leave(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Places) Leave(owner string) {
 				next = o
 			}
 		}
-		if !p.openTo(next) { // then to nobody
+		if !p.openTo(next) { // then to no one
 			return
 		}
 		close(p.waiting[next][0])

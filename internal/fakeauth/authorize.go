@@ -69,7 +69,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, &oauthex.ClientRegistrationResponse{ClientRegistrationMetadata: m, ClientID: id})
 }
 
-// cookie is the value of a cookie of the browser, "" for none.
+// cookie returns the value of a cookie of the browser, or "".
 func cookie(r *http.Request, name string) string {
 	c, err := r.Cookie(name)
 	if err != nil {

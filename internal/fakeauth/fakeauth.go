@@ -52,8 +52,8 @@ type Behaviour struct {
 	State string
 	// Issuer, if not empty, is what the sign-in page claims to be.
 	Issuer string
-	// Subject says whose token one is that is to be exchanged for one of this server;
-	// nil exchanges none.
+	// Subject returns the account that owns a token to be exchanged for one of this
+	// server; nil exchanges none.
 	Subject func(token string) (account string, ok bool)
 	// Down makes the token endpoint answer 503.
 	Down bool
@@ -182,7 +182,7 @@ func (s *Server) now() time.Time {
 
 func newSecret(kind string) string { return fmt.Sprintf("%s-%s-%s", kind, Secret, rand.Text()) }
 
-// Browser opens url like a browser whose user agrees to everything: it follows
+// Browser opens url like a browser with a user who agrees to everything: it follows
 // redirects to the end.
 func Browser(url string) error {
 	resp, err := http.Get(url)

@@ -12,11 +12,11 @@ import (
 // poll is how often a lock is tried that another one holds.
 const poll = 15 * time.Millisecond
 
-// Lock takes the lock on the file at path, which is created if need be, and
-// waits for it until ctx is done. The lock ends with unlock, and with the
-// process. It excludes goroutines of one process from each other as well.
-// A file that is replaced or removed while it is locked is no lock for who comes
-// later: use one of its own beside what changes, and remove it only with that.
+// Lock takes the lock on the file at path, which it creates if necessary, and waits for
+// it until ctx is done. The lock ends with unlock, and with the process. It also
+// excludes other goroutines of the process. If the file is replaced or removed while it
+// is locked, later callers are not excluded: use a separate file beside the protected
+// data, and remove it only with that.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()

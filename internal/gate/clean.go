@@ -35,8 +35,8 @@ func TerminalText(s string) string { return clean(s, lines) }
 // does, such as \u200b or \u{e0041}.
 func Spelt(s string) string { return clean(s, spelt) }
 
-// Line returns s as a model may read it on one line: each run of white space is
-// one blank, and there is none at the ends.
+// Line returns s for a model on one line: runs of white space become single blanks,
+// without blanks at the ends.
 func Line(s string) string {
 	if s = Clean(s); !strings.ContainsAny(s, "\n\t") && !strings.Contains(s, "  ") {
 		return strings.TrimSpace(s)
@@ -123,9 +123,9 @@ func clean(s string, how style) string {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == 0x2028 || r == 0x2029 }
 
-// sequence is the length of the escape sequence of a terminal that s begins
-// with: one that colours or moves, or one that sets a title and says where that
-// ends. It is 0 if there is none.
+// sequence returns the length of a terminal's escape sequence at the beginning of s:
+// one that colours or moves, or a terminated one that sets a title. It returns 0 if
+// there is none.
 func sequence(s string) int {
 	if len(s) < 2 || s[0] != 0x1b {
 		return 0

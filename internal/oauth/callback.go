@@ -127,7 +127,7 @@ func (c *callback) read(q url.Values) answer {
 	return answerOf(q)
 }
 
-// answerOf reads the query of a redirect whose state is right.
+// answerOf reads the query of a redirect with the right state.
 func answerOf(q url.Values) answer {
 	if code := q.Get("error"); code != "" {
 		text := "the authorization server says " + cleanCode(code)

@@ -97,8 +97,8 @@ func (d *discovery) challenge(ctx context.Context) error {
 	return nil
 }
 
-// protectedResource reads the metadata of the server and returns the
-// authorization server that it names, or why there is none that can be believed.
+// protectedResource reads the metadata of the server and returns the authorization
+// server that it names, or the reason there is no trustworthy one.
 func (d *discovery) protectedResource(ctx context.Context, u *url.URL) (issuer string, problem error) {
 	said := challengeOf(d.refusal.Header)
 	d.scopes = said.Scopes

@@ -35,7 +35,7 @@ type Exchanger struct {
 
 type exchangeKey [sha256.Size]byte
 
-// An exchanged token is one that is there when ready is closed, or why there is none.
+// An exchanged token is available when ready is closed, or the reason there is none.
 type exchanged struct {
 	ready  chan struct{}
 	token  string
@@ -46,8 +46,8 @@ type exchanged struct {
 const (
 	// maxExchanged bounds how many tokens are kept.
 	maxExchanged = 10_000
-	// unknownLife is how long a token is kept that does not say when it expires, and
-	// refusedLife an answer that there is none.
+	// unknownLife is the time for which a token without an expiry is kept, and
+	// refusedLife that of a refusal.
 	unknownLife = time.Minute
 	refusedLife = 10 * time.Second
 )
@@ -195,7 +195,7 @@ func (h *exchangeHandler) ask(ctx context.Context) (token string, expiry time.Ti
 	if err := r.take(body, now); err != nil {
 		return "", now.Add(refusedLife), h.failed(err.Error())
 	}
-	if r.AccessToken == h.subject { // which is for the broker, and for nobody else
+	if r.AccessToken == h.subject { // it is for the broker only
 		return "", now.Add(refusedLife), h.failed("the authorization server gave the same token back")
 	}
 	expiry = now.Add(unknownLife)

@@ -37,17 +37,16 @@ type handler struct {
 	refused *refusal
 }
 
-// Handler returns what gives the stored token for s to requests, renewing it
-// when it has expired or is refused, and picking up a sign-in or sign-out that
-// happens meanwhile. It never asks a person: where one is needed, both its
-// methods fail with a *SignInError, without asking the network what is known
-// already. A server nobody has signed in to is first asked without a token.
+// Handler returns the handler that adds the stored token for s to requests, renews it
+// when it has expired or is refused, and notices a sign-in or sign-out in the meantime.
+// It never asks a person: if one is needed, both its methods fail with a *SignInError,
+// without repeating known requests. It first asks a server without a sign-in without a
+// token.
 func (m *Manager) Handler(s Server) auth.OAuthHandler {
 	return &handler{m: m, s: s, key: m.store.key(s.Name, s.URL)}
 }
 
-// TokenSource returns a source with a token that is good now, nil if there is
-// none to give.
+// TokenSource returns a source with a valid token, or nil.
 func (h *handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	token, err := h.token(ctx)
 	if err != nil || token == "" {
@@ -107,9 +106,9 @@ func accessToken(rec *record) string {
 	return rec.AccessToken
 }
 
-// renew returns a record whose access token is fresh and is not used, which is
-// the one that the caller found stale. Whoever holds the lock first asks for a
-// new one; the others find it stored.
+// renew returns a record with a fresh access token other than used, which the caller
+// found stale. The first caller to hold the lock requests a new one; the others find it
+// stored.
 func (h *handler) renew(ctx context.Context, used string) (*record, error) {
 	unlock, err := h.m.store.lock(ctx, h.key)
 	if err != nil {
@@ -164,8 +163,8 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	return out, func() { stop(); cancel() }
 }
 
-// Authorize is told that a request was refused. It returns nil if another token
-// is there by now that is worth a try.
+// Authorize is called after a request was refused. It returns nil if another token is
+// now available.
 func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again

@@ -112,8 +112,8 @@ func (k *systemKeyring) Delete(name string) error {
 	return k.do(func() error { return keyring.Delete(Service, name) })
 }
 
-// noKeyring says why the system's keyring cannot even be asked. Where there is
-// no session bus, asking would start one.
+// noKeyring returns the reason the system's keyring cannot be used. Without a session
+// bus, asking would start one.
 func noKeyring() error {
 	if os.Getenv("BROKER_KEYRING") == "off" {
 		return fmt.Errorf("%w: BROKER_KEYRING is off", ErrNoKeyring)

@@ -30,7 +30,7 @@ type LoginOptions struct {
 	// address that theirs was sent to; nil means nowhere. It is read only when
 	// no browser was started, and may still be being read when Login returns.
 	Paste io.Reader
-	// Warn is told what was wrong with something pasted; nil ignores it.
+	// Warn is called with what was wrong with pasted text; nil ignores it.
 	Warn func(text string)
 	// Scopes are asked for beyond those of the configuration or the server.
 	Scopes []string
@@ -146,7 +146,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 	return b.finish(ctx, l.m, l.c, a, l.s.Client)
 }
 
-// begin returns the address of the sign-in page, whose answer carries state.
+// begin returns the address of the sign-in page, which answers with state.
 func (l *login) begin(ctx context.Context, state string) (string, *begun, error) {
 	r, err := l.client(ctx)
 	if err != nil {

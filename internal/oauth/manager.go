@@ -66,8 +66,7 @@ type Options struct {
 	// Registered keeps the clients that were registered for Begin, for all managers
 	// that have the same; nil registers one for each sign-in.
 	Registered state.Documents
-	// SignInFirst is set if a server that nobody has signed in to is never asked without a
-	// token.
+	// SignInFirst is set if a server without a sign-in is never asked without a token.
 	SignInFirst bool
 	// Logger gets what happens to tokens, never a token; nil discards it.
 	Logger *slog.Logger
@@ -201,12 +200,12 @@ func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error
 	return revoked, m.store.remove(key)
 }
 
-// A SignInError means that only a person can go on: there is no token, or it
-// is refused and cannot be renewed.
+// A SignInError means that a person must sign in: there is no token, or it is refused
+// and cannot be renewed.
 type SignInError struct {
 	// Server is the server's name.
 	Server string
-	// Reason says why, if more is known than that there is no token.
+	// Reason is the reason, if more is known than that there is no token.
 	Reason string
 	// Scopes are what the token lacks, if it is good for other requests.
 	Scopes []string

@@ -110,7 +110,7 @@ func (s *store) lock(ctx context.Context, key string) (unlock func(), err error)
 	return unlock, nil
 }
 
-// stamp changes whenever the record does; empty while there is none.
+// stamp returns a text that changes with the record; empty without one.
 func (s *store) stamp(key string) string { return s.docs.DocumentVersion(context.Background(), key) }
 
 // load returns the record, or nil if there is none.

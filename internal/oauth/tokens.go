@@ -167,7 +167,7 @@ func ask(client *outbound.Client, req *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("ask the authorization server: %w", outbound.Cause(err))
 	}
 	var a tokenAnswer
-	_ = json.Unmarshal(body, &a) // an answer that is no JSON has no error code
+	_ = json.Unmarshal(body, &a) // an answer other than JSON has no error code
 	if resp.StatusCode/100 != 2 || a.Error != "" {
 		return nil, &endpointError{status: resp.StatusCode, code: cleanCode(a.Error)}
 	}

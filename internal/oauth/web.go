@@ -35,9 +35,9 @@ func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (
 	return Page{URL: address, Issuer: cleanText(l.as.Issuer)}, waiting, err
 }
 
-// Finish ends a sign-in that Begin began, with the query of the redirect, and stores
-// its tokens in the place of those that are there. Whoever calls it has checked the
-// state. Its errors hold no code, token or secret.
+// Finish ends a sign-in that Begin began, with the query of the redirect, and replaces
+// the stored tokens. The caller must have checked the state. Its errors contain no
+// code, token or secret.
 func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer url.Values) (Status, error) {
 	var b begun
 	if json.Unmarshal(waiting, &b) != nil {

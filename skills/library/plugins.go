@@ -107,7 +107,7 @@ func (l *Library) unknownPlugins(list []*plugin.Plugin) (problems []skills.Probl
 	for _, name := range slices.Sorted(maps.Keys(l.o.PluginsOn)) {
 		if !slices.ContainsFunc(list, func(p *plugin.Plugin) bool { return p.Name == name }) {
 			problems = append(problems, skills.Problem{Path: l.o.Plugins, Diagnostic: skills.Diagnostic{Code: "unknown_plugin", Severity: skills.Warning,
-				Message: fmt.Sprintf("the config says whether plugin %.80q is on, and there is none of that name here", name)}})
+				Message: fmt.Sprintf("the config switches plugin %.80q, which is not installed", name)}})
 		}
 	}
 	return problems

@@ -21,8 +21,8 @@ type repo struct {
 	root string // the top of the work tree
 }
 
-// openRepo finds the repository that dir is in. One without a commit is an
-// error: there is no history to show.
+// openRepo finds the repository that contains dir. One without a commit is an error,
+// since it has no history to show.
 func openRepo(ctx context.Context, dir string) (*repo, error) {
 	r := &repo{root: dir}
 	top, err := r.git(ctx, "rev-parse", "--show-toplevel")

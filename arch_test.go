@@ -242,7 +242,7 @@ func TestWorkerHasOnlyWhatScriptsNeed(t *testing.T) {
 	}
 }
 
-// Who uses a package finds an example of it.
+// Each package has an example of its use.
 func TestPackagesHaveExamples(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}} {{.Dir}}", "./...").Output()
 	if err != nil {

@@ -120,7 +120,7 @@ func TestInterfaceBesideTheEndpoint(t *testing.T) {
 	}
 }
 
-// Who watches the process needs no token, and learns nothing else.
+// Monitoring needs no token, and learns nothing else.
 func TestHealth(t *testing.T) {
 	failed := upstream.Config{Name: "failed", Command: "no-such-command"}
 	hangs := upstream.Config{Name: "hangs", Command: "sleep", Args: []string{"600"}}

@@ -52,7 +52,7 @@ func dial(t *testing.T, url, token, version string) (*mcp.ClientSession, error) 
 	return cs, err
 }
 
-// everything is all that a client can be told of a name: by search, calls, imports,
+// everything returns all answers of a client about a name: by search, calls, imports,
 // descriptions, resources, prompts and skills.
 func everything(t *testing.T, cs *mcp.ClientSession, name string) string {
 	t.Helper()

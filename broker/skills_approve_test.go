@@ -207,7 +207,7 @@ func (willing) Answer(context.Context, mcp.InputRequest) (mcp.InputResponse, err
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"run": "always"}}, nil
 }
 
-// Whoever has a token of a broker may be on another computer than this one.
+// A client with a token may be on another computer.
 func TestOnlyTheUserOfThisComputerIsAsked(t *testing.T) {
 	needPython(t)
 	dir, registry := newTools(t)

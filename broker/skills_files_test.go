@@ -88,7 +88,7 @@ func TestScriptsFindTheFilesOfEnabledSkills(t *testing.T) {
 	}
 }
 
-// The folder is that of the config, wherever somebody is told of it.
+// Every text that names the folder names that of the config.
 func TestTheFolderOfSkillsIsThatOfTheConfig(t *testing.T) {
 	_, registry := newSkills(t)
 	var r filesRunner

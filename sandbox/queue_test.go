@@ -108,8 +108,8 @@ func TestWaitingEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// Who sends more than there is room for waits, however long, and is refused when
-// a hundred wait; who sends one beside it notices nothing.
+// An owner that sends too many programs waits, however long, and is refused when a
+// hundred wait; an owner that sends one is not affected.
 func TestOneOwnerDoesNotKeepOutAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := sandbox.NewQueue(sandboxtest.Fake(func(ctx context.Context, e *sandboxtest.Env) (json.RawMessage, error) {

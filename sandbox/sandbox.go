@@ -215,7 +215,7 @@ type Result struct {
 	// to do about it: the thrown error with its trace, or the limit that was
 	// hit, or the syntax errors. It is not part of what went to Stderr.
 	Error string
-	// Notes are remarks that do not change the exit code, one line each, such
+	// Notes are notes that do not change the exit code, one line each, such
 	// as calls that were still running at the end.
 	Notes []string
 	// Reads are the program's reads of properties that gave undefined and that

@@ -8,7 +8,7 @@
 // folders, takes those that are defined in Go beside them, and answers what a
 // model may ask: which skills there are, the text of one, its files, its tools.
 //
-// Whoever reads a skill has not written it. Every file is read through an
+// A skill is untrusted input. Every file is read through an
 // os.Root, so no name and no link leads out of the skill's own folder; files
 // are bounded; YAML is read as nodes, so nothing in it becomes a type, and
 // anchors are refused, since they can grow without end. No text that is made

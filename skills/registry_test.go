@@ -100,8 +100,7 @@ func TestRefreshSeesWhatChanged(t *testing.T) {
 	}
 }
 
-// A workflow that cannot be run is remarked, until it is mended; the skill loads
-// all the same.
+// A workflow that cannot be run is reported until it is fixed; the skill still loads.
 func TestABrokenWorkflowIsRemarked(t *testing.T) {
 	dir := t.TempDir()
 	reg := skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) {
@@ -425,7 +424,7 @@ func TestEditsOfOneFileDoNotLoseEachOther(t *testing.T) {
 	}
 }
 
-// Who goes on with one skill sees what was changed of it, and what was switched.
+// The user of one skill sees its changes and its switches.
 func TestRefreshForLooksAtWhatMatters(t *testing.T) {
 	dir := t.TempDir()
 	switches := filepath.Join(dir, "state.json")

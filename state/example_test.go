@@ -7,7 +7,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Whoever implements a Journal prepares what it is given, so that no secret is
+// An implementation of Journal prepares its entries, so that no secret is
 // kept anywhere.
 func ExampleCall_Prepare() {
 	c := state.Call{Server: "github", Tool: "create_issue", Args: []byte(`{"title":"Login fails","token":"hunter2"}`)}

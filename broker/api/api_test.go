@@ -419,8 +419,8 @@ func TestChangesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// What the user can mend is told, without where it is on this host; what only
-// the log says is told in no other way.
+// An answer describes errors that the user can fix, without paths of this host; other
+// errors are only logged.
 func TestFailureOfTheBroker(t *testing.T) {
 	b := newBench(t)
 	b.write("servers.state.json", `{"plugins": {"sales": {"enabled": "no"}}}`)

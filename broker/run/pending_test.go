@@ -8,8 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Who approves a call sees that there is something in its arguments that he could
-// not see.
+// The approver of a call sees that its arguments contain invisible characters.
 func TestWhatIsHiddenInArgumentsIsSpeltOut(t *testing.T) {
 	p := run.PendingOf(state.RunCall{Tool: "files__write", Args: []byte(`{"text": "a\u001b[2Jb\u200bc\nd", "zażółć": "gęślą"}`)})
 	const want = `{"text":"a\\u001b[2Jb\\u200bc\nd","zażółć":"gęślą"}`

@@ -47,7 +47,7 @@ type Request struct {
 	Profile string
 	// Narrowed are the further profiles of that run, as in state.Run.
 	Narrowed json.RawMessage
-	// Team is the team whose quota counts; empty for none.
+	// Team is the team whose quota counts, or empty.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart; skills that a user has picked belong to one.

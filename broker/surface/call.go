@@ -24,7 +24,7 @@ type Caller struct {
 	// Owner owns the results and values of a request: the name of its token, or "" for
 	// the user of the state directory.
 	Owner string
-	// Team is the team whose quota counts, from the token; empty for none.
+	// Team is the team whose quota counts, from the token, or empty.
 	Team string
 	// Session is which of the client's conversations it is, where the protocol
 	// tells them apart.

@@ -70,7 +70,7 @@ type HTTPOptions struct {
 type TokenLimits struct {
 	// Profile is the only one that it can use; empty for any.
 	Profile string
-	// Team is the team whose quota counts; empty for none.
+	// Team is the team whose quota counts, or empty.
 	Team string
 	// Expires is when it ends; zero is never.
 	Expires time.Time

@@ -126,7 +126,7 @@ func TestOneKeyOneCall(t *testing.T) {
 	}
 }
 
-// Who asks again while the first request is under way waits for its answer.
+// A request that is repeated during the first one waits for its answer.
 func TestSecondRequestWaitsForTheFirst(t *testing.T) {
 	f := &counting{began: make(chan struct{}, 1), end: make(chan struct{})}
 	_, ask := withKeys(t, f)

@@ -38,7 +38,7 @@ type Bearer struct {
 	Scopes   []string
 	Limited  bool     // whether Profiles are all that the person may use
 	Profiles []string // sorted
-	Team     string   // team whose quota counts; empty for none
+	Team     string   // team whose quota counts, or empty
 }
 
 // ErrToken is wrapped by errors of Verify that are about the token.

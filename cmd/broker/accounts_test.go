@@ -163,7 +163,7 @@ func TestPeopleConnectAccounts(t *testing.T) {
 	if page := read(http.DefaultClient.Do(req)); !strings.Contains(page, base+"/connect/-/") {
 		t.Errorf("for a token there is %s", page)
 	}
-	// Who disconnects has no more calls.
+	// After a person disconnects, calls are refused.
 	if page := read(browser("ann").PostForm(base+"/connect/crm", url.Values{"do": {"disconnect"}})); !strings.Contains(page, "Whose browser") {
 		t.Errorf("a browser of nobody disconnects: %s", page)
 	}

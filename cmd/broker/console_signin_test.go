@@ -236,7 +236,7 @@ func TestPeopleSignInToTheConsole(t *testing.T) {
 	}
 	says(ann, 200, "GET", one+"/api/executions", "")
 
-	// Who signs out at one broker is out at all.
+	// Signing out at one broker ends the session at all of them.
 	if status, text, _ := ann.do("POST", one+"/console/sign-out", "", "Sec-Fetch-Site", "cross-site"); status != 403 {
 		t.Errorf("a page of another site signs out: %d %s", status, text)
 	}

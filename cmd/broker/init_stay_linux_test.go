@@ -65,7 +65,7 @@ func TestInitGoesOnInTheBackground(t *testing.T) {
 	}
 	readUntil(t, person, "Take 5 servers over?")
 	answer("\n")
-	readUntilAll(t, person, "shelf: ready", "diary: ready", "paperless: failed", "needy: failed", "a key goes on")
+	readUntilAll(t, person, "shelf: ready", "diary: ready", "paperless: failed", "needy: failed", "press a key to go on")
 	answer("x")
 	seen := readUntil(t, person, "Leave them with their clients until they do?")
 	if !strings.Contains(seen, "paperless, needy, sleeper do not work yet.") {

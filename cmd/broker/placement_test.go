@@ -80,7 +80,7 @@ func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
 	}
 }
 
-// Who changes what is read once is told that it is not in force.
+// A changed setting that is read only once is reported as not in force.
 func TestWhatAReloadDoesNotChangeIsSaid(t *testing.T) {
 	started := config.Broker{HTTP: config.HTTP{Tokens: map[string]config.Token{"ann": {Value: "${ANN}"}}, AdminToken: "${ADMIN}"}}
 	if got := notInForce(started, started); got != "" {

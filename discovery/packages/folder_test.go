@@ -161,7 +161,7 @@ func TestWhatIsConfined(t *testing.T) {
 	f := NewRunnerFolder("")
 	for _, c := range []struct {
 		command string
-		folder  string // of the server; "" for none
+		folder  string // of the server, or ""
 		want    string // "here" if unchanged, "told" or "away"
 	}{
 		{"npx -y a", "", "told"},

@@ -48,7 +48,7 @@ func TestInstallsTakeTurns(t *testing.T) {
 	})
 }
 
-// Who is preferred gets the next place, whoever came first.
+// A preferred server gets the next slot, before earlier ones.
 func TestPreferredServersAreInstalledFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := turns{free: 1}

@@ -195,7 +195,7 @@ func TestTheListingOfASessionThatIsGoneHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// Who is stopped between the first listing and the next has learned nothing.
+// A pool that is stopped between the first listing and the next has learned nothing.
 func TestStopBeforeTheSecondListingKeepsTheTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLateLab(t)

@@ -18,7 +18,7 @@ type revocable struct {
 func (r *revocable) MayStart() error {
 	r.asked.Add(1)
 	if r.revoked.Load() {
-		return errors.New("it is not what was approved")
+		return errors.New("it has changed since its approval")
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func TestEachStartNeedsAPermit(t *testing.T) {
 	_, _ = p.Call(t.Context(), "s", "die", nil, nil) // fails
 	permit.revoked.Store(true)
 	_, err := p.Call(t.Context(), "s", "echo", nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "not what was approved") || first == 0 || permit.asked.Load() == first {
+	if err == nil || !strings.Contains(err.Error(), "changed since its approval") || first == 0 || permit.asked.Load() == first {
 		t.Errorf("without a permit: %v, asked %d and then %d times", err, first, permit.asked.Load())
 	}
 	if pid := p.Status()[0].PID; pid != 0 {

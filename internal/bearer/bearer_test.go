@@ -250,7 +250,7 @@ func TestIssuerThatHangsDelaysOneRequest(t *testing.T) {
 	}
 }
 
-// Whoever sends tokens with invented keys would have the issuer asked for each.
+// Tokens with invented keys must not cause a request to the issuer each.
 func TestForgedTokensCostTheIssuerNothing(t *testing.T) {
 	issuer := fakeauth.NewIssuer(t)
 	v := verifier(t, bearer.Options{Issuer: issuer.URL})

@@ -27,7 +27,7 @@ type Options struct {
 	// http://localhost:4318; nil sends nothing. Headers go with each request.
 	Endpoint *url.URL
 	Headers  map[string]string
-	// Spans and Reader are in place of Endpoint, for tests; nil for none.
+	// Spans and Reader replace Endpoint in tests; they may be nil.
 	Spans  sdktrace.SpanExporter
 	Reader sdkmetric.Reader
 	// Page keeps metrics for ServeHTTP.
@@ -36,8 +36,8 @@ type Options struct {
 	Baggage []string
 	// Version is the broker's own.
 	Version string
-	// Gauges are what is measured when somebody asks; nil has none. Their names begin
-	// with "broker_".
+	// Gauges returns measurements on request; it may be nil. Their names begin with
+	// "broker_".
 	Gauges func(ctx context.Context) []Gauge
 	// Logger receives what could not be sent; nil discards it.
 	Logger *slog.Logger
@@ -53,9 +53,9 @@ type Gauge struct {
 type Telemetry struct {
 	tracer  trace.Tracer
 	open    sync.Map                 // by session of a client, what measures its end
-	traces  *sdktrace.TracerProvider // nil for none
+	traces  *sdktrace.TracerProvider // may be nil
 	meters  *sdkmetric.MeterProvider
-	page    *sdkmetric.ManualReader // nil for none
+	page    *sdkmetric.ManualReader // may be nil
 	baggage map[string]bool
 
 	served, called           metric.Float64Histogram // by the conventions

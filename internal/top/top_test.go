@@ -254,7 +254,7 @@ func TestSmallTerminal(t *testing.T) {
 	}
 }
 
-// Who approves types the code that is shown; nothing else decides.
+// Only typing the shown code approves.
 func TestQuestion(t *testing.T) {
 	m := busy()
 	if m.key("a"); m.page != nil || m.notice == "" {

@@ -83,7 +83,7 @@ type Options struct {
 	// req.Call; nil runs it on the runner itself, where req.Call answers whatever
 	// it asks of its host.
 	Run func(ctx context.Context, req sandbox.Request) (sandbox.Result, error)
-	// Progress is told of each outcome as it comes, one at a time; nil is not.
+	// Progress is called with each outcome, one at a time; it may be nil.
 	Progress func(Outcome)
 }
 

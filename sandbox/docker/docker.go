@@ -58,8 +58,8 @@ type Options struct {
 	// Require names the layers without which no program is run: Run fails with
 	// a *sandbox.LayerError.
 	Require []string
-	// Logger is told of containers that crash or cannot be removed; nil means
-	// nobody is.
+	// Logger receives crashes of containers and failures to remove them; nil discards
+	// them.
 	Logger *slog.Logger
 }
 
@@ -128,7 +128,7 @@ type program struct {
 	req     *sandbox.Request
 	limits  sandbox.Limits // with defaults
 	started time.Time
-	// bundle is what the runner gets instead of the request's code; nil for none.
+	// bundle replaces the request's code for the runner; it may be nil.
 	bundle json.RawMessage
 }
 

@@ -219,7 +219,7 @@ func (d *disguise) check(t *testing.T, asked string) {
 	}
 }
 
-// Who sets the version of the API has it.
+// A configured version of the API is used.
 func TestTheVersionOfTheAPICanBeSet(t *testing.T) {
 	o, d := options(t), &disguise{}
 	d.put(t)

@@ -72,7 +72,7 @@ return out`)
 	}
 }
 
-// Whoever tidies up an engine may remove containers that were never started.
+// Somebody may remove containers that were never started.
 func TestFilesAreCopiedAnewWhenTheyAreGone(t *testing.T) {
 	r := newTestPython(t).(*runner)
 	files := filesOf("1", sandbox.File{Path: "a", Data: []byte("A")})

@@ -38,7 +38,7 @@ func drain(answer io.ReadCloser) error {
 	}
 }
 
-// A Manager looks after the images of sandboxes. Close must be called.
+// A Manager manages the images of sandboxes. Close must be called.
 type Manager struct {
 	eng    *engine
 	within string // a label that images must have besides ours; empty means none

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxReads is how many reads of one run are told of.
+	// maxReads bounds the reported reads of one run.
 	maxReads = 10
 	// maxShaped is the longest answer, in bytes, whose reads are watched.
 	maxShaped = 256 << 10

@@ -41,7 +41,7 @@ type Options struct {
 	Build string
 	// Resolve finds the addresses of a name; nil asks the system's resolver.
 	Resolve func(ctx context.Context, name string) ([]string, error)
-	// Logger is told of servers that do not answer; nil means nobody is.
+	// Logger receives failures of servers to answer; nil discards them.
 	Logger *slog.Logger
 }
 

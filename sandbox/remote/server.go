@@ -30,7 +30,7 @@ type ServerOptions struct {
 	Worker *worker.Options
 	// Build is the program's version.
 	Build string
-	// Logger is told what ends badly; nil means nobody is.
+	// Logger receives failures; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -170,7 +170,7 @@ func (s *Server) Close() {
 	s.workers.Close()
 }
 
-// load is what a broker is told that connects.
+// load returns the load for a broker that connects.
 func (s *Server) load() wire.Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()

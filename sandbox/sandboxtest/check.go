@@ -11,8 +11,8 @@ import (
 // checkCode calls one tool and prints, so that it shows whether it ran.
 const checkCode = "console.log('ran');\nreturn await callMCPTool('a__b', { state: 'open' })"
 
-// testCheckRefuses wants the check to be told of the call, and its problem to
-// keep the program from running.
+// testCheckRefuses requires that the check gets the call, and that its problem keeps
+// the program from running.
 func testCheckRefuses(t *testing.T, r *runnerTest) {
 	var told sandbox.Parsed
 	calls := 0

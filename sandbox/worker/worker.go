@@ -69,7 +69,7 @@ type Options struct {
 	// global names of that engine.
 	Prepare bool
 	Globals []string
-	// Logger is told of children that crash; nil means nobody is.
+	// Logger receives crashes of children; nil discards them.
 	Logger *slog.Logger
 }
 

@@ -207,7 +207,7 @@ func (e *Engine) start(ctx context.Context, a *area, params json.RawMessage) Res
 type Reply struct {
 	// Step is the one that it means; empty means the one that waits.
 	Step string
-	// Answer is empty for none: then the prompt of the step that waits is repeated,
+	// Answer may be empty: then the prompt of the step that waits is repeated,
 	// or, if the step is named and asks for no answer, passed.
 	Answer json.RawMessage
 	// Again runs an action again that may or may not have been done.

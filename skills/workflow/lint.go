@@ -22,7 +22,7 @@ type Remark struct {
 	Message string `json:"message"`
 }
 
-// A linter collects remarks.
+// A linter collects problems.
 type linter struct {
 	w    *Workflow
 	of   *area // that is looked at

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// busBeat is how often the connection of a bus is looked after, and busPatience
-	// how long the server may take to answer then.
+	// busBeat is the interval at which the connection of a bus is checked, and
+	// busPatience the time that the server has to answer.
 	busBeat, busPatience = time.Second, 3 * time.Second
 	// maxNotice is how long a notice may be: the server takes 8,000 bytes.
 	maxNotice = 7_500

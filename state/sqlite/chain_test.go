@@ -142,7 +142,7 @@ func TestVerifySeesOneBit(t *testing.T) {
 	}
 }
 
-// Who owns the file can write all of it anew. An anchor shows that, and a cut tail.
+// The owner of the file can rewrite all of it. An anchor shows that, and a cut tail.
 func TestAnchorsShowWhatTheChainDoesNot(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "heads.jsonl")
 	s := open(t, dir, &Options{Anchor: file})

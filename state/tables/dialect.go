@@ -44,7 +44,8 @@ type Dialect struct {
 	Clean func(string) string
 	// Insert, if not nil, adds many rows at once.
 	Insert func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
-	// Tend is how often the connection that writes is looked after; 0 is never.
+	// Tend is the interval at which the connection that writes is checked; 0 means
+	// never.
 	Tend time.Duration
 }
 

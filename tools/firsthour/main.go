@@ -34,7 +34,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("firsthour", flag.ContinueOnError)
-	cache := flags.String("cache", "", "npm's cache that each home begins with, as npx has left it; empty for none")
+	cache := flags.String("cache", "", "npm's cache that each home begins with, as npx has left it; may be empty")
 	dir := flags.String("dir", "", "where the homes are made, and stay; empty for a folder that is removed")
 	limit := flags.Duration("limit", 0, "the longest time that a command after init may take, 0 for any")
 	if err := flags.Parse(args); err != nil {

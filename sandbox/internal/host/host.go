@@ -166,7 +166,7 @@ func Canceled(cause error) (int, string) {
 // program is not trusted: a failure without a reason gets one.
 func Finish(r *sandbox.Result, limits sandbox.Limits, e End) {
 	r.ExitCode, r.Error = e.ExitCode, Cut(e.Error, MaxErrorBytes)
-	r.Notes, r.Reads, r.Diverged = remarks(e.Notes), remarks(e.Reads), e.Diverged
+	r.Notes, r.Reads, r.Diverged = boundNotes(e.Notes), boundNotes(e.Reads), e.Diverged
 	switch {
 	case len(e.Value) > limits.ResultBytes:
 		if r.ExitCode == sandbox.ExitOK {
@@ -182,10 +182,10 @@ func Finish(r *sandbox.Result, limits sandbox.Limits, e End) {
 	}
 }
 
-// remarks bounds what a program remarks.
-func remarks(list []string) []string {
+// boundNotes bounds the notes of a program.
+func boundNotes(list []string) []string {
 	if more := len(list) - maxNotes; more > 0 {
-		list = append(slices.Clip(list[:maxNotes]), fmt.Sprintf("… and %d more remarks", more))
+		list = append(slices.Clip(list[:maxNotes]), fmt.Sprintf("… and %d more notes", more))
 	}
 	for i, n := range list {
 		list[i] = Cut(n, maxNoteBytes)
@@ -276,7 +276,7 @@ func (o *Output) Print(p []byte) {
 // Bytes returns how much was printed.
 func (o *Output) Bytes() int64 { return o.total }
 
-// Dropped returns a remark for each of the two streams that was over the limit.
+// Dropped returns a note for each of the two streams that was over the limit.
 func Dropped(limits sandbox.Limits, stdout, stderr *Output) []string {
 	var notes []string
 	for _, o := range []struct {

@@ -14,7 +14,7 @@ type CheckFunc func(ctx context.Context, p Parsed) Verdict
 // offsets are in bytes of Request.Code. It comes from the runner, which is not
 // trusted: an offset may be anything.
 type Parsed struct {
-	// Calls are the host calls whose target stands in the text.
+	// Calls are the host calls with a literal target.
 	Calls []CallSite `json:"calls,omitempty"`
 	// Names are the identifiers that are neither declared in the program nor
 	// part of the language or of this runtime, one entry each.

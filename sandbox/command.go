@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A Commander runs programs that are no scripts for a Runner: commands with
-// arguments, in a sandbox of their own that is gone with all that they wrote.
-// Command must be safe for concurrent use, and must leave no process behind.
+// A Commander runs programs other than scripts for a Runner: commands with arguments,
+// each in its own sandbox, which is removed with everything that it wrote. Command must
+// be safe for concurrent use, and must leave no process behind.
 type Commander interface {
-	// Command returns when the command has ended, its time is up or ctx is done.
-	// An error means that it could not be run, or not to its end: ErrNoProgram if
-	// there is no such program, context.Cause of ctx, ErrCommandTimeout.
+	// Command returns when the command has ended, its time is up or ctx is done. An
+	// error means that it did not run to its end: ErrNoProgram if the program does not
+	// exist, context.Cause of ctx, or ErrCommandTimeout.
 	Command(ctx context.Context, c Command) (exitCode int, err error)
 	// Close ends the commands that are running.
 	Close() error

@@ -2,9 +2,8 @@ package sandbox
 
 import "iter"
 
-// Files are files of the host that a program may read and not change. A runner
-// whose programs have no file system, such as those of package jsrun, ignores
-// them.
+// Files are files of the host that a program may read but not change. A runner without
+// a file system, such as that of package jsrun, ignores them.
 type Files struct {
 	// Dir is the folder in which the program finds them: absolute, with slashes.
 	Dir string

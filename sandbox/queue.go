@@ -12,20 +12,19 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fair"
 )
 
-// NewQueue returns a Runner that runs at most n programs of r at one time; n of
-// zero or less means DefaultExecutions. Further programs wait: those of one
-// owner in the order in which they came. A place that becomes free goes to the
-// owner who has the fewest running, and an owner who has none running gets one
-// at once while there are fewer than n and a quarter (none beyond a single one).
-// Waiting is no time of the run. A program is refused only if 100 of its owner
-// wait already, or one of them where 1,000 wait in all.
+// NewQueue returns a Runner that runs at most n programs of r at a time; n of zero or
+// less means DefaultExecutions. Further programs wait, those of one owner in the order
+// of their arrival. A free slot goes to the owner with the fewest running programs, and
+// an owner without any gets one at once while fewer than n and a quarter run (none
+// beyond a single one). Waiting does not count as running time. A program is refused
+// only if 100 of its owner wait already, or one of them while 1,000 wait in all.
 //
-// A run that waits for a person (see Pause) leaves its place to another one
-// meanwhile, and comes back to it at once, even if that makes one too many; so
-// do at most n at one time.
+// A run that waits for a person (see Pause) gives its slot to another one meanwhile,
+// and resumes at once, even if that exceeds the limit by one; at most n do so at a
+// time.
 //
 // Close closes r. The queue is Layered if r is, and has the methods Running() int and
-// Waiting() int, which say how many programs do.
+// Waiting() int, which return numbers of programs.
 func NewQueue(r Runner, n int) Runner {
 	if n <= 0 {
 		n = DefaultExecutions()

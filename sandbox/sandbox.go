@@ -43,7 +43,7 @@ const (
 // Exit codes of an execution.
 const (
 	ExitOK       = 0   // the program ended
-	ExitThrew    = 1   // it threw, or a promise was rejected and nobody caught it
+	ExitThrew    = 1   // it threw, or a promise was rejected and not caught
 	ExitRefused  = 2   // it did not start: syntax, unknown import, too large
 	ExitApproval = 3   // it waits for nothing but calls that are withheld, see ErrWithheld
 	ExitStuck    = 13  // its promise can never settle
@@ -94,7 +94,7 @@ type Request struct {
 	Limits Limits
 	// Journal makes the run repeatable, and repeats earlier ones; nil does neither.
 	Journal *Journal
-	// Owner says whose program it is. A queue lets owners take turns.
+	// Owner owns the program. A queue lets owners take turns.
 	Owner string
 }
 
@@ -111,8 +111,8 @@ type Module struct {
 	// Withheld says of names that the program may expect here why they are
 	// not among Exports.
 	Withheld map[string]string `json:"withheld,omitempty"`
-	// Unusable says why the program cannot have the module, which it may expect;
-	// there is no Source then.
+	// Unusable is the reason the program cannot have the module, which then has no
+	// Source.
 	Unusable string `json:"unusable,omitempty"`
 	// Global is the identifier that is bound to the module's namespace in the
 	// program's scope if the program uses it without declaring it.
@@ -160,8 +160,8 @@ const (
 // error with its message alone.
 type CallFunc func(ctx context.Context, call Call) (json.RawMessage, error)
 
-// A CallError is thrown in the program as an Error of class Name whose
-// properties are Message and the fields.
+// A CallError is thrown in the program as an Error of class Name with the properties
+// Message and the fields.
 type CallError struct {
 	// Name is the error's class, such as "ToolError".
 	Name string `json:"name"`
@@ -218,8 +218,8 @@ type Result struct {
 	// Notes are notes that do not change the exit code, one line each, such
 	// as calls that were still running at the end.
 	Notes []string
-	// Reads are the program's reads of properties that gave undefined and that
-	// nobody knows (see Shape), one line each, with what was meant.
+	// Reads are the program's reads of unknown properties (see Shape) that gave
+	// undefined, one line each, with the likely name.
 	Reads []string
 	// Diverged means that the program did not do what the runs before did, and was
 	// ended before it made a call of its own. Error says which call differs.

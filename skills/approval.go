@@ -11,8 +11,8 @@ import (
 // an approval.
 const approvedKey = "approved"
 
-// Approved returns the digest of the skill, as Bundle.Digest is, whose scripts a
-// person has allowed to run on this host; empty if none has. id is that of Skill.ID.
+// Approved returns the digest of the skill, as in Bundle.Digest, with scripts that a
+// person has allowed to run on this host, or "". id is the Skill.ID.
 func Approved(at Switchboard, id string) (digest string, err error) {
 	entries, err := Entries(at, KindSkill)
 	if err != nil {

@@ -37,8 +37,8 @@ func (b *Bundle) File(path string) (BundledFile, bool) {
 	return b.Files[i], true
 }
 
-// Write makes a folder of the bundle, which nobody but this user may enter. dir
-// must not be there yet.
+// Write makes a folder of the bundle that only this user may enter. dir must not exist
+// yet.
 func (b *Bundle) Write(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (s *Snapshot) xml() string {
 	b.WriteString("<available_skills>\n")
 	for _, k := range s.shown {
 		b.WriteString("<skill><name>" + escapeXML.Replace(k.Ref) + "</name>")
-		if k.Scope == ScopeServer { // whose words these are
+		if k.Scope == ScopeServer { // author of these words
 			b.WriteString("<origin>" + escapeXML.Replace(k.Origin()) + "</origin>")
 		}
 		b.WriteString("<description>" + escapeXML.Replace(oneLine(k.Description)) + "</description>")

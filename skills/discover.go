@@ -266,9 +266,9 @@ func (w *walker) read(root *os.Root, file string, at place, folder string, r Roo
 	return readFile(root, file, folder)
 }
 
-// choose decides which skill has a name: none that is excluded if there is
-// another one. The others are reported, but for those of plugins, which can be
-// asked for as plugin:name, and those that are excluded, which nobody misses.
+// choose decides which skill has a name: an excluded one only if there is no other. The
+// others are reported, except those of plugins, which are available as plugin:name, and
+// excluded ones.
 func choose(list []*Skill, problem func(path, code, format string, args ...any)) []*Skill {
 	excluded := func(s *Skill) int {
 		if s.State == Excluded {

@@ -50,8 +50,8 @@ func (s *Skill) Entry() Entry {
 	return s.remote.entry
 }
 
-// Renew asks the server for the skill as it is now. It returns nil if that is
-// what was known. One that is no longer for models is a *FileError.
+// Renew asks the server for the present skill. It returns nil if it is unchanged. The
+// error for a skill that is no longer for models is a *FileError.
 func (s *Skill) Renew(ctx context.Context) (*Skill, error) {
 	if s.remote == nil {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// maxRepair bounds the header whose lines are tried one by one.
+// maxRepair bounds the headers that are repaired line by line.
 const maxRepair = 64 << 10
 
 // readHeader reads the mapping of the header, repaired once if it is invalid YAML,

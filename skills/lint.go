@@ -24,7 +24,7 @@ const maxBodyTokens = 5000
 var (
 	markdownLink = lazyregexp.New(`\]\(\s*<?([^)<>\s]+)>?[^)]*\)`)
 	saysWhen     = lazyregexp.New(`(?i)\b(when|whenever|if|for|before|after|during|use|used|uses)\b`)
-	// linkedFolders hold files that a body has to mention, or nobody finds them.
+	// linkedFolders contain files that a body must mention to be found.
 	linkedFolders = []string{"references/", "scripts/", "assets/"}
 )
 

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Read reads the SKILL.md of the skill whose own folder is root. folder is the
-// name of that folder as it was given, which is that of a link rather than that
-// of its target; empty means that the name does not matter. Like Parse it never
-// fails.
+// Read reads the SKILL.md of the skill in the folder root. folder is the name of that
+// folder as given, which for a link is that of the link, not of its target; empty means
+// that the name does not matter. Like Parse it never fails.
 func Read(root *os.Root, folder string) *Doc {
 	d := &Doc{}
 	name, err := skillFile(root)
@@ -64,8 +63,8 @@ func Locate(path string) (dir, file string) {
 	return dir, FileName
 }
 
-// ReadPath reads the skill in the folder at path, or whose SKILL.md is at path,
-// and looks whether its workflow can be run.
+// ReadPath reads the skill in the folder at path, or with its SKILL.md at path, and
+// checks whether its workflow can be run.
 func ReadPath(path string) *Doc {
 	path, _ = Locate(path)
 	folder := path

@@ -19,8 +19,8 @@ type Manifest struct {
 	URI         string          `json:"uri"`
 	Frontmatter json.RawMessage `json:"frontmatter"`
 	Resources   []Resource      `json:"resources"`
-	// Dynamic means that the files change by themselves, so that there are no
-	// digests: Resources is empty.
+	// Dynamic means that the files change by themselves, so that they have no digests:
+	// Resources is empty.
 	Dynamic bool `json:"-"`
 }
 
@@ -164,8 +164,8 @@ func unescapePath(escaped string) (path string, ok bool) {
 	return path, fs.ValidPath(path) && path != "."
 }
 
-// Frontmatter is the header as JSON with the types that YAML gives its values;
-// null if there is none. Keys keep their order.
+// Frontmatter returns the header as JSON with the types of its YAML values, or null.
+// Keys keep their order.
 func (d *Doc) Frontmatter() json.RawMessage {
 	if d.header == nil {
 		return json.RawMessage("null")

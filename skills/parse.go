@@ -12,7 +12,7 @@ import (
 const (
 	// FileName is the file that makes a folder a skill.
 	FileName = "SKILL.md"
-	// lowerFileName is used where there is no FileName.
+	// lowerFileName is used if FileName does not exist.
 	lowerFileName = "skill.md"
 
 	// MaxFileBytes bounds a SKILL.md.

@@ -72,8 +72,8 @@ func (p Places) Roots() (roots []Root, problems []Problem) {
 	return roots, problems
 }
 
-// project lists the shared folders of Dir and of those above it, nearest first,
-// up to the one with .git. The user's home is no project.
+// project lists the shared folders of Dir and of its parents, nearest first, up to the
+// one with .git. The user's home is not a project.
 func (p Places) project() []Root {
 	dirs := []string{p.Dir}
 	top := p.Dir
@@ -84,7 +84,7 @@ func (p Places) project() []Root {
 		}
 		up := filepath.Dir(d)
 		if up == d {
-			dirs = dirs[:1] // there is none: only the folder itself
+			dirs = dirs[:1] // without one: only the folder itself
 			break
 		}
 		d = up

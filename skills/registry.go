@@ -254,8 +254,8 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 	return s
 }
 
-// decide says whether a skill is in use; broken means that nobody knows what is
-// switched off.
+// decide decides whether a skill is in use; broken means that the switches cannot be
+// read.
 func (r *Registry) decide(k *Skill, off Switches, broken error) {
 	switch {
 	case !included(k, r.o.Include, true) || included(k, r.o.Exclude, false):
@@ -267,7 +267,7 @@ func (r *Registry) decide(k *Skill, off Switches, broken error) {
 	}
 }
 
-// included reports whether a pattern matches the skill, and otherwise if there
+// included reports whether a pattern matches the skill, or returns otherwise if there
 // is none.
 func included(s *Skill, patterns []string, otherwise bool) bool {
 	if len(patterns) == 0 {

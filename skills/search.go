@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Search returns the enabled skills whose name or description has words of the
-// query, best first, at most limit. A word of the query matches words that
-// begin with it.
+// Search returns the enabled skills with words of the query in their name or
+// description, best first, at most limit. A word of the query matches words that begin
+// with it.
 func (s *Snapshot) Search(query string, limit int) []*Skill {
 	words := searchWords(query)
 	type hit struct {

@@ -94,9 +94,9 @@ type Tool struct {
 	Description string
 	// InputSchema is the JSON Schema of the input, or nil.
 	InputSchema json.RawMessage
-	// Handler does it. It may be called by several goroutines at a time and has
-	// to return soon after ctx is done. The input is nil if there is none. Its
-	// answer, of any type, is written as JSON.
+	// Handler does it. It may be called by several goroutines at a time and must return
+	// soon after ctx is done. The input may be nil. Its answer, of any type, is written
+	// as JSON.
 	Handler func(ctx context.Context, input json.RawMessage) (any, error)
 }
 

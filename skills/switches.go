@@ -27,7 +27,7 @@ type Switches struct {
 // A Switchboard is where the text of Switches is kept, with whatever else is kept of
 // skills and plugins. It is safe for concurrent use.
 type Switchboard interface {
-	// Read returns the text, nothing if there is none.
+	// Read returns the text, or nothing.
 	Read() (text []byte, err error)
 	// Version differs after each change, and costs less than to read.
 	Version() string
@@ -205,8 +205,8 @@ func editEntry(at Switchboard, before []byte, kind Kind, id string, edit func(en
 	return append(after, '\n'), err
 }
 
-// Entries returns what is kept about all things of a kind, as JSON objects by their
-// names; nothing if there is no text. An error is a *SwitchesError.
+// Entries returns the stored data of all things of a kind, as JSON objects by their
+// names, or nothing. An error is a *SwitchesError.
 func Entries(at Switchboard, kind Kind) (map[string]json.RawMessage, error) {
 	text, err := at.Read()
 	if err != nil {

@@ -44,8 +44,7 @@ type Virtual struct {
 	Workflow *workflow.Workflow
 	// ByUserOnly hides the skill from models until a user picks it.
 	ByUserOnly bool
-	// Changing says that what is in Files changes by itself, so that nobody can
-	// know digests of it.
+	// Changing means that Files changes by itself, so that it has no digests.
 	Changing bool
 }
 

@@ -19,9 +19,8 @@ const (
 	maxTopicsBytes   = 1000
 )
 
-// Workflow is the skill's workflow: one that is defined in Go, or that of its
-// workflow.json as it is now. It is nil if there is none; an error says what is
-// wrong with it.
+// Workflow returns the skill's workflow: one defined in Go, or that of its present
+// workflow.json, or nil. An error describes what is wrong with it.
 func (s *Skill) Workflow() (*workflow.Workflow, error) {
 	if s.virtual != nil && s.virtual.Workflow != nil {
 		return s.virtual.Workflow, nil

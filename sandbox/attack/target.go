@@ -56,7 +56,7 @@ type bait struct {
 	Port int    `json:"port"`
 
 	listener net.Listener
-	taken    chan bool // receives one value, when nobody listens any more
+	taken    chan bool // receives one value after the end of the listener
 }
 
 // lay returns the bait, which it makes once.

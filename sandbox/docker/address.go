@@ -20,8 +20,8 @@ type Address struct {
 	CA, Cert, Key string
 }
 
-// ofEnvironment is the address that docker itself would use. Unlike docker, it
-// believes no engine whose certificate was not checked.
+// ofEnvironment returns the address that docker itself would use. Unlike docker, it
+// refuses an engine with an unchecked certificate.
 func ofEnvironment() Address {
 	a := Address{Host: os.Getenv("DOCKER_HOST")}
 	dir := os.Getenv("DOCKER_CERT_PATH")
@@ -34,8 +34,8 @@ func ofEnvironment() Address {
 	return a
 }
 
-// check refuses what is no address, and an engine of another machine that anybody on
-// the way could be.
+// check refuses invalid addresses, and engines of other machines without a checked
+// certificate.
 func (a Address) check() error {
 	u, err := url.Parse(a.Host)
 	if err != nil {

@@ -207,7 +207,7 @@ func (c *container) finish(ctx context.Context, cmd sandbox.Command) (int, error
 	return 0, fmt.Errorf("run in a sandbox container: %w", err)
 }
 
-// exitCode waits until a container has ended whose streams have.
+// exitCode waits for the end of a container after the end of its streams.
 func (c *container) exitCode(ctx context.Context) (int, error) {
 	over, failed := c.eng.api.ContainerWait(ctx, c.id, typec.WaitConditionNotRunning)
 	select {

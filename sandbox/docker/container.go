@@ -212,13 +212,12 @@ func (c *container) remove() {
 // runner's pool.
 func (c *container) removeLater() { c.r.pool.Go(func(context.Context) { c.remove() }) }
 
-// removeContainer kills and removes a container, and comes back when it is gone.
-// It takes as long as it takes: a container that stays is worse than a slow end.
+// removeContainer kills and removes a container, and returns when it is gone. It has no
+// time limit: a remaining container is worse than a slow end.
 //
-// An engine that is in the middle of something with the container refuses:
-// Docker when it is being removed already, Podman when its process has ended in
-// that moment, which a container does whose streams were cut just before. Both
-// take it, or no longer know it, soon after.
+// An engine that is busy with the container refuses: Docker while it is being removed,
+// Podman at the moment of its end, such as just after its streams were cut. Both accept
+// the removal, or no longer know the container, soon after.
 func (e *engine) removeContainer(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
@@ -252,7 +251,7 @@ func (c *container) cpuTime() time.Duration {
 	return time.Duration(stats.CPUStats.CPUUsage.TotalUsage)
 }
 
-// state is how a container ended whose streams have ended.
+// state returns how a container ended after the end of its streams.
 func (c *container) state() (*typec.State, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()

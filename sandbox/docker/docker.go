@@ -1,20 +1,18 @@
-// Package docker runs each program in a container of its own, through the API
-// of Docker (20.10 and newer) or Podman: JavaScript and TypeScript in an image
-// that holds nothing but this program's own binary, or in one that has node,
-// Python in one that has python3.
+// Package docker runs each program in its own container, through the API of Docker
+// (20.10 and newer) or Podman: JavaScript and TypeScript in an image that contains only
+// this program's own binary, or in one with node, Python in one with python3.
 //
-// A container has no network, no file that can be written but a small /tmp (for
-// Python only), no capability, no way to new privileges, and limits on memory,
-// processes and processor. No port is opened and nothing of the host is
-// mounted: frames (package wire) go over the streams that the engine attaches,
-// and the files of a request are copied into a volume that is mounted read-only.
-// The program's runner is trusted with nothing: the host makes the calls, counts
-// and caps, and ends the container when the time is up.
+// A container has no network, no writable files except a small /tmp (for Python only),
+// no capabilities, no way to new privileges, and limits on memory, processes and
+// processor. No port is opened and nothing of the host is mounted: frames (package
+// wire) go over the streams that the engine attaches, and the files of a request are
+// copied into a volume that is mounted read-only. The program's runner is not trusted:
+// the host makes the calls, counts and caps, and ends the container when the time is
+// up.
 //
-// Starting a container takes about a tenth of a second, so one that is ready
-// waits as a spare. Containers are removed in the background. Those that a
-// broker left behind which was killed are removed by the next one that starts
-// any: labels say whose they are.
+// Starting a container takes about a tenth of a second, so a ready one waits as a
+// spare. Containers are removed in the background. Those of a killed broker are removed
+// by the next broker that starts any: labels identify their owner.
 package docker
 
 import (

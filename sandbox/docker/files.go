@@ -93,7 +93,7 @@ func (r *runner) clearShelf(do func(remove func(context.Context))) {
 	})
 }
 
-// writeFiles writes files as a tar archive in which nobody but root may write.
+// writeFiles writes files as a tar archive that only root may write.
 func writeFiles(w io.Writer, files *sandbox.Files) error {
 	t := tar.NewWriter(w)
 	made := map[string]bool{}

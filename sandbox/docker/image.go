@@ -127,7 +127,7 @@ func (e *engine) hasImage(ctx context.Context, ref string) (bool, error) {
 	return false, fmt.Errorf("look for image %s: %w", ref, because(ctx, err))
 }
 
-// usual is the image of a kind that nobody has named.
+// usual returns the default image of a kind.
 func usual(kind string) string {
 	if kind == KindNode {
 		return NodeImage

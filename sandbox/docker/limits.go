@@ -14,8 +14,8 @@ import (
 // but in what they have noted of a container.
 type kept struct{ memory, processes bool }
 
-// create makes a container. It is not cancelled with ctx: the engine would make
-// it all the same, and nobody would know its id.
+// create makes a container. It does not stop when ctx is done: the engine would still
+// make the container, and its id would be lost.
 func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.HostConfig) (id string, err error) {
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
@@ -41,8 +41,8 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	return e.make(making, config, found.instead(host))
 }
 
-// sealed is host without the places that Podman makes writable, and executable, in
-// containers whose root is read-only. It leaves alone what is mounted already.
+// sealed returns host without the places that Podman makes writable and executable in
+// containers with a read-only root. It does not change existing mounts.
 func (e *engine) sealed(host *typec.HostConfig) *typec.HostConfig {
 	if !e.podman || !host.ReadonlyRootfs {
 		return host

@@ -123,7 +123,7 @@ func (x *execution) failure(cause, err error, made, running int) (code int, text
 	case err != nil:
 		how = err.Error()
 	case state.OOMKilled, state.ExitCode == exitKilled:
-		// The engine may not know yet why; nobody but the kernel kills here.
+		// The engine may not know the reason yet; only the kernel kills here.
 		return sandbox.ExitMemory, host.Memory(x.limits), false
 	case state.ExitCode != 0:
 		how = fmt.Sprintf("exit status %d", state.ExitCode)
@@ -139,10 +139,10 @@ func (x *execution) failure(cause, err error, made, running int) (code int, text
 	return sandbox.ExitMemory, fmt.Sprintf("the sandbox container died before the program had ended (%s): the system may be short of memory; run it again, with less data at one time", how), crash == ""
 }
 
-// exitKilled is how a container ends whose process was killed by SIGKILL.
+// exitKilled is the exit code of a container after SIGKILL.
 const exitKilled = 128 + 9
 
-// exitBadCall is how a container ends whose process was killed by SIGSYS.
+// exitBadCall is the exit code of a container after SIGSYS.
 const exitBadCall = 128 + 31
 
 // A cpuSample is the processor time that a container had used when the time of
@@ -164,10 +164,10 @@ func sampleCPU(c *container, limit time.Duration) *cpuSample {
 	return s
 }
 
-// take takes the sample now, if there is none.
+// take takes the sample now, unless it was taken.
 func (s *cpuSample) take() { s.once.Do(func() { s.value = s.c.cpuTime() }) }
 
-// end returns the sample, negative if there is none and will be none.
+// end returns the sample, or a negative duration if there will be none.
 func (s *cpuSample) end() time.Duration {
 	s.timer.Stop()
 	s.once.Do(func() { s.value = -1 })

@@ -1,12 +1,11 @@
-// Package inproc runs programs with the JavaScript runtime in the caller's own
-// process. It is for tests, and for embedders that trust the code they run.
+// Package inproc runs programs with the JavaScript runtime in the caller's own process.
+// It is for tests, and for embedders that trust the code they run.
 //
-// Time, calls, output, code and result are limited as in every runner. Memory
-// is not, and Limits.MemoryBytes means nothing: a program can use up all that
-// the process has, or overflow its stack, and either ends the whole process. A
-// loop inside a built-in function, such as a regular expression that
-// backtracks for hours, cannot be interrupted: Run returns when it is over.
-// Code that nobody vouches for belongs into package worker.
+// Time, calls, output, code and result are limited as in every runner. Memory is not,
+// and Limits.MemoryBytes is ignored: a program can use up all memory of the process, or
+// overflow its stack, and either ends the whole process. A loop inside a built-in
+// function, such as a regular expression that backtracks for hours, cannot be
+// interrupted: Run returns when it is over. Run untrusted code with package worker.
 package inproc
 
 import (

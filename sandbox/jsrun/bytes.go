@@ -86,7 +86,7 @@ func encodeText(v goja.Value, encoding string) []byte {
 	n := s.Length()
 	switch encoding {
 	case "hex":
-		b, _ := hex.DecodeString(s.String()) // those before what is no digit
+		b, _ := hex.DecodeString(s.String()) // digits before another character
 		return b
 	case "utf16le":
 		var b []byte
@@ -102,8 +102,8 @@ func encodeText(v goja.Value, encoding string) []byte {
 	return b
 }
 
-// decodeBase64 reads base64 and base64url, padded or not. Strict is as atob
-// is; otherwise what is no digit is passed over, as Node does.
+// decodeBase64 reads base64 and base64url, with or without padding. If strict, it fails
+// like atob; otherwise it skips other characters, as Node does.
 func decodeBase64(text string, strict bool) ([]byte, bool) {
 	if strict {
 		if len(text)%4 == 0 {

@@ -16,8 +16,8 @@ const (
 	maxInspectDepth = 4
 	maxInspectItems = 100
 	maxInspectBytes = 50
-	// maxInspectKeyed is the length up to which an array is searched for keys
-	// that are no indices.
+	// maxInspectKeyed is the length up to which an array is searched for keys other
+	// than indices.
 	maxInspectKeyed = 10000
 )
 

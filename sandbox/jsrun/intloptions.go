@@ -212,7 +212,7 @@ func (r *runtime) decimal(v goja.Value) intl.Decimal {
 	return intl.Float(v.ToFloat())
 }
 
-// A dateFormat is an Intl.DateTimeFormat, whose locale was asked for by that tag.
+// A dateFormat is an Intl.DateTimeFormat with the requested language tag.
 type dateFormat struct {
 	intl.Date
 	tag string

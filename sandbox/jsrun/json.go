@@ -101,8 +101,8 @@ type jsonScanner struct {
 	words  map[string]goja.Value
 }
 
-// peek returns the next byte that is no space, or 0 at the end. (A 0 in the
-// text is not valid anywhere, so the two need no telling apart.)
+// peek returns the next byte other than space, or 0 at the end. (A 0 is invalid
+// everywhere in the text, so it is not ambiguous.)
 func (s *jsonScanner) peek() byte {
 	for ; s.pos < len(s.in); s.pos++ {
 		if c := s.in[s.pos]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {

@@ -1,17 +1,15 @@
-// Package jsrun runs one TypeScript or JavaScript program with goja, after
-// package script has read it. The same code runs in the
-// worker's child process and, for trusted programs, in the caller's own.
+// Package jsrun runs one TypeScript or JavaScript program with goja, after package
+// script has read it. The same code runs in the worker's child process and, for trusted
+// programs, in the caller's own.
 //
-// A program goes through three steps. Preparation (prepare.go, and
-// package amend) changes in its syntax tree what goja does otherwise than other
-// engines, and compiles it. The run (runtime.go,
-// loop.go, host.go) is a fresh goja runtime with an event loop in the caller's
-// goroutine. The end (outcome.go, errors.go) waits for what is still under way
-// and says in words what happened.
+// A program goes through three steps. Preparation (prepare.go, and package amend)
+// adapts its syntax tree to differences of goja from other engines, and compiles it.
+// The run (runtime.go, loop.go, host.go) is a fresh goja runtime with an event loop in
+// the caller's goroutine. The end (outcome.go, errors.go) waits for calls in progress
+// and describes what happened.
 //
-// jsrun does not bound memory, and built-ins of goja that loop natively cannot
-// be interrupted: code that nobody vouches for belongs into a process that can
-// be killed.
+// jsrun does not bound memory, and built-ins of goja that loop natively cannot be
+// interrupted: run untrusted code in a process that can be killed.
 package jsrun
 
 import (

@@ -7,8 +7,7 @@ import (
 	"unicode/utf16"
 )
 
-// How inspected values are laid out: as Node does, whose output models read
-// with ease.
+// Inspected values have the layout of Node, whose output models read with ease.
 const (
 	maxInspectLine  = 80 // an object that fits is written on one line
 	maxInspectInner = 3  // if no more levels than this are inside of it
@@ -24,7 +23,7 @@ type shape struct {
 	array       bool // several items stand on a line if there are many
 }
 
-// lay writes a shape whose object is depth levels deep.
+// lay writes a shape of an object at the given depth.
 func (in *inspector) lay(s shape, depth int) string {
 	prefix := s.name
 	if prefix != "" && s.open != "" {

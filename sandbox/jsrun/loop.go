@@ -140,7 +140,7 @@ func (l *loop) takeTimer(t *timer, now time.Time) *timer {
 	return t
 }
 
-// callOf is the call under way whose promise p is, or nil.
+// callOf returns the call in progress with the promise p, or nil.
 func (l *loop) callOf(p *goja.Promise) *hostCall {
 	for c := range l.calls {
 		if c.promise == p {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// settled ends a run whose main function has ended: the result is taken as it
-// is now, then what is still under way gets its time.
+// settled ends a run after its main function: it takes the result as it is now, then
+// gives calls in progress their time.
 func (r *runtime) settled(ctx context.Context) Outcome {
 	for r.tape.replay != nil {
 		if err := r.turn(ctx, nil); err != nil {
@@ -51,7 +51,7 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 			if _, isFunction := goja.AssertFunction(r.main.Result()); isFunction && value == nil && !(r.script.implicit && r.printed) {
 				out.Notes = append(out.Notes, "a function was returned: call it")
 			}
-		case !r.script.implicit: // a last expression that JSON cannot write is no result
+		case !r.script.implicit: // a last expression without a JSON form is not a result
 			out.ExitCode = sandbox.ExitThrew
 			out.Error = "the returned value cannot be written as JSON: " + r.message(err) +
 				"\nhint: return plain data: strings, numbers, arrays and objects without cycles"
@@ -108,7 +108,7 @@ wait:
 			late = append(late, c)
 		}
 	}
-	if !r.failedByCall() { // the others of a Promise.all are no news beside its error
+	if !r.failedByCall() { // the other errors of a Promise.all add nothing
 		out.Notes = append(out.Notes, append(r.lateNotes(late), r.timerNotes()...)...)
 	}
 	return out, false
@@ -151,9 +151,8 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	return notes
 }
 
-// withRejections adds the rejections that nobody handled: the first is the
-// program's error unless it has one. What failed in a call that was left
-// behind is in the notes already and changes nothing.
+// withRejections adds the unhandled rejections: the first is the program's error unless
+// it has one. Failures of abandoned calls are in the notes already and change nothing.
 func (r *runtime) withRejections(ctx context.Context, out Outcome) Outcome {
 	for _, p := range r.unhandled {
 		reason := p.Result()

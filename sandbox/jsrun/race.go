@@ -16,11 +16,11 @@ func (r *runtime) raced(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// noteLost notes which calls under way nobody waits for any more, because they have
-// lost a race: those that took part in one. A promise of an async function, or of
-// Promise.all, may have lost too, and no promise says which calls it waits for:
-// then it is all of them but those that are statements of their own. As many of these
-// promises as there are timers are taken to wait for a timer.
+// noteLost finds the calls in progress that no code waits for any more because they
+// have lost a race: those that took part in one. A promise of an async function, or of
+// Promise.all, may have lost too, and does not reveal its calls; then all calls count
+// except those that are statements. It assumes that as many of these promises as there
+// are timers wait for a timer.
 func (r *runtime) noteLost() {
 	unknown := 0
 	for _, x := range r.racers {

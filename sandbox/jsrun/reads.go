@@ -18,16 +18,15 @@ import (
 const (
 	// maxReads bounds the reported reads of one run.
 	maxReads = 10
-	// maxShaped is the longest answer, in bytes, whose reads are watched.
+	// maxShaped bounds the answers whose reads are watched, in bytes.
 	maxShaped = 256 << 10
 	// shownFields is how many fields are named when none is near.
 	shownFields = 8
 )
 
-// reads notices reads of properties that nobody knows. The objects of an answer
-// whose shape is known have, in place of Object.prototype, an object between
-// them and it, which is asked only for properties that the object itself does
-// not have: everything else about them is as in plain JavaScript, and as fast.
+// reads notices reads of unknown properties. Objects of an answer with a known shape
+// have an object between them and Object.prototype, which is asked only for properties
+// that the object itself lacks: everything else is as in plain JavaScript, and as fast.
 type reads struct {
 	shapes map[string]*sandbox.Shape // by target of the call
 	listed map[*sandbox.Shape]bool   // shapes in elements of lists
@@ -155,8 +154,8 @@ func (r *runtime) isShaped(o *goja.Object) bool {
 	return false
 }
 
-// missed answers a read of a property that an object of shape s does not have
-// itself, and notes it if nobody knows that property.
+// missed answers a read of a property that an object of shape s lacks, and notes it if
+// the property is unknown.
 func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goja.Value) goja.Value {
 	if property == "__proto__" {
 		return r.reads.plain

@@ -40,7 +40,7 @@ type runtime struct {
 
 	main     *goja.Promise
 	printed  bool            // something went to stdout
-	floating []*goja.Promise // of statements that nobody awaits
+	floating []*goja.Promise // of statements that are not awaited
 	racers   []racer         // promises that took part in a race while they were pending
 	// lostTimers is how many timers are those of races that something else has won.
 	lostTimers int
@@ -68,7 +68,7 @@ type runtime struct {
 	setClass          *goja.Object
 }
 
-// newRuntime returns a runtime without its program, whose fields Run fills in.
+// newRuntime returns a runtime without a program; Run sets its fields.
 func newRuntime() *runtime {
 	r := &runtime{
 		vm:        goja.New(),
@@ -267,8 +267,8 @@ func (r *runtime) calledOn(this goja.Value, f goja.Callable, args ...goja.Value)
 	return v
 }
 
-// guard calls f where exceptions, and the end of the run, come back as errors.
-// f may touch values of the program, whose getters and proxies run code.
+// guard calls f and returns exceptions and the end of the run as errors. f may touch
+// values of the program, which may have getters and proxies that run code.
 func (r *runtime) guard(f func()) error {
 	g, _ := goja.AssertFunction(r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 		f()
@@ -278,9 +278,8 @@ func (r *runtime) guard(f func()) error {
 	return err
 }
 
-// trackRejection keeps the rejected promises that nobody handles. Whether one
-// of them counts is decided at the end: a promise may well be awaited later
-// than it is rejected.
+// trackRejection records unhandled rejected promises. The end of the run decides
+// whether one counts, since a promise may be awaited after its rejection.
 func (r *runtime) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 	if op == goja.PromiseRejectionReject {
 		r.unhandled = append(r.unhandled, p)

@@ -64,7 +64,7 @@ func (r *runtime) setTimer(name string, repeat bool, extra int) func(goja.Functi
 	}
 }
 
-// milliseconds reads a delay as browsers do: what is no number is 0.
+// milliseconds reads a delay as browsers do: other values than numbers are 0.
 func milliseconds(v goja.Value) time.Duration {
 	ms := v.ToFloat()
 	if math.IsNaN(ms) || ms <= 0 {

@@ -47,9 +47,9 @@ func (r *runtime) caught(c goja.FunctionCall) goja.Value {
 	return v
 }
 
-// cleanTrace makes an error's stack property what it is elsewhere: the head, and
-// the frames of the program in its own lines. goja writes the property when it
-// is first read, so an error whose trace nobody reads costs nothing.
+// cleanTrace makes an error's stack property similar to other engines: the head, and
+// the frames of the program with its own lines. goja writes the property on its first
+// read, so an unread trace costs nothing.
 func (r *runtime) cleanTrace(o *goja.Object) {
 	stack := o.Get("stack")
 	if stack == nil || !goja.IsString(stack) {

@@ -1,6 +1,6 @@
-// Package nodejs makes programs ready for Node that package script has read: one
-// script with its modules, its source map, and edits where Node needs other text
-// than goja, whose tree package jsrun changes.
+// Package nodejs prepares programs for Node that package script has read: one script
+// with its modules, its source map, and edits where Node needs other text than goja,
+// for which package jsrun changes the tree.
 package nodejs
 
 import (
@@ -25,10 +25,10 @@ type Bundle struct {
 	// File is what positions in the agent's text are called.
 	File string `json:"file"`
 	// Code is an expression: a function of ($keep, $call, $error, $broker_absent,
-	// $broker_float) that gives $keep the program as an async function.
-	// $call is callMCPTool, $error the class ToolError, $broker_absent throws the error
-	// of a withheld name, and the property "of" of $broker_float is set to what
-	// statements start and nobody awaits.
+	// $broker_float) that passes the program to $keep as an async function. $call is
+	// callMCPTool, $error the class ToolError, $broker_absent throws the error of a
+	// withheld name, and the property "of" of $broker_float is set to promises that
+	// statements start and do not await.
 	Code string `json:"code"`
 	// Sources and Mappings are those of a source map of Code from its second line on,
 	// as it was before Edits; Before columns stand in front of the first line of File.
@@ -38,7 +38,7 @@ type Bundle struct {
 	// Edits are places of Code, lines and columns from 0, and how many columns were
 	// put in there, or taken out below 0.
 	Edits [][3]int `json:"edits"`
-	// Implicit says that the value is that of the last expression, which is no
+	// Implicit means that the value is that of the last expression, which is not a
 	// result if the program prints.
 	Implicit bool `json:"implicit,omitempty"`
 	// Getters is set if the program has classes with getters.
@@ -48,8 +48,8 @@ type Bundle struct {
 	Hints    map[string]string `json:"hints,omitempty"`
 	Messages map[string]string `json:"messages"`
 	Withheld map[string]string `json:"withheld"`
-	// Shapes are those of the verdict; if there are any, Plain are the places in
-	// Code, "line:column" from 1, of reads whose value is used as it comes.
+	// Shapes are those of the verdict. If there are any, Plain are the places in Code,
+	// "line:column" from 1, of reads whose value is used unchecked.
 	Shapes map[string]*sandbox.Shape `json:"shapes,omitempty"`
 	Plain  []string                  `json:"plain,omitempty"`
 }

@@ -21,8 +21,8 @@ const (
 	maxTraffic = 8 << 30
 	// maxStay is how long one program may stay, waiting for people included.
 	maxStay = 2 * time.Hour
-	// farewell is how long a stream stays open whose program has ended, for the
-	// broker to read it to its end.
+	// farewell is the time for which a stream stays open after its program has ended,
+	// for the broker to read it to its end.
 	farewell = 5 * time.Second
 )
 

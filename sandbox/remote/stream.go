@@ -39,7 +39,7 @@ type stream struct {
 	first  chan heard    // receives the answer to hello
 	over   chan struct{} // closed when it has come
 	once   sync.Once
-	own    *backend // whose program it counts as; nil before ready
+	own    *backend // backend that counts the program; nil before ready
 	refill *time.Timer
 }
 
@@ -154,7 +154,7 @@ func (st *stream) run(ctx context.Context, req *sandbox.Request, limits sandbox.
 	return res
 }
 
-// lost is the text for a program whose server has gone.
+// lost returns the text for a program after the loss of its server.
 func lost(address string, calls int) string {
 	text := fmt.Sprintf("the sandbox was lost: sandboxd %s, or the network to it, ended before the script had", address)
 	switch calls {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A jsCase is a program whose end alone is of interest.
+// A jsCase is a program of which only the end matters.
 type jsCase struct {
 	name   string
 	code   string
@@ -169,8 +169,9 @@ func testGrace(t *testing.T, r *runnerTest) {
 	}
 }
 
-// A call that has lost is not waited for, and one that nobody ever awaited is: the
-// grace periods are longer than a test may take, and too short to be missed.
+// testLostRace checks that a lost call is not waited for, and that a call that was
+// never awaited is. The grace periods are longer than a test may take, and too short to
+// be missed.
 func testLostRace(t *testing.T, r *runnerTest) {
 	const timeout = "new Promise((_, no) => setTimeout(() => no(new Error('late')), 5))"
 	for code, grace := range map[string]time.Duration{

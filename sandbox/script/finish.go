@@ -137,7 +137,7 @@ func returning(e ast.Expression) ast.Statement {
 	return &ast.ReturnStatement{Return: e.Idx0(), Argument: e}
 }
 
-// silent are the functions whose value nobody means as a result.
+// silent are functions whose value is not meant as a result.
 var silent = set("setTimeout setInterval setImmediate clearTimeout clearInterval queueMicrotask")
 
 func effectOnly(e ast.Expression) bool {

@@ -31,7 +31,7 @@ func noteFloating(list []ast.Statement) {
 	})
 }
 
-// EachFloating calls f with the expressions whose value may go on by itself.
+// EachFloating calls f with the expressions whose value may be an unawaited promise.
 func EachFloating(list []ast.Statement, f func(*ast.Expression)) {
 	for _, s := range list {
 		switch s := s.(type) {

@@ -77,7 +77,7 @@ func (t *Lines) byteOffset(line, column int) int {
 	return min(at+max(column, 0), len(t.text))
 }
 
-// Column is the column of a place whose own counts bytes from 0.
+// Column returns the column in characters for a number of bytes from 0.
 func (t *Lines) Column(line, bytes int) int {
 	offset := t.byteOffset(line, bytes)
 	if offset == len(t.text) {

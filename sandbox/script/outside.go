@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// outside returns the problems of a program whose types name modules that do
-// not exist. Nothing of that is left when the program runs, but a type checker
-// would look for such a module, and might find a file.
+// outside returns the problems of a program with types that name unknown modules. These
+// do not matter when the program runs, but a type checker would look for such a module,
+// and might find a file.
 func (src *Source) outside() []string {
 	v := newResolver(&src.Program)
 	var problems []string

@@ -66,7 +66,7 @@ func (v *resolver) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 	if ok {
 		effects := api.SideEffectsFalse
 		if m, ok := v.modules[key]; ok && len(m.Exports) == 0 {
-			effects = api.SideEffectsTrue // nobody has said that it only exports
+			effects = api.SideEffectsTrue // not known to be free of side effects
 		}
 		return api.OnResolveResult{Path: key, Namespace: namespace, SideEffects: effects}, nil
 	}

@@ -31,9 +31,9 @@ type Token struct {
 	condition  bool // a ")" that ends the condition of an if or a loop
 }
 
-// Tokens are those of a program in TypeScript, which is not parsed: comments are
-// skipped, strings, templates and regular expressions are one token. Anything can
-// be read; what is no TypeScript gives tokens that nobody can use.
+// Tokens are the tokens of a program in TypeScript, which is not parsed: comments are
+// skipped; strings, templates and regular expressions are one token each. Any text can
+// be scanned; for other text than TypeScript the tokens are meaningless.
 type Tokens struct {
 	Src     string
 	List    []Token
@@ -258,8 +258,7 @@ func (s *Tokens) regexAllowed() bool {
 	return true
 }
 
-// conditional are the words whose parentheses hold a condition, after which a
-// statement begins.
+// conditional are words followed by a condition in parentheses and then a statement.
 var conditional = set("if while for with")
 
 var longPuncts = []string{"...", "=>", "?.", "++", "--"}

@@ -91,9 +91,8 @@ func (src *Source) Build(mode parser.Mode) (*Tree, error) {
 	return src.tree(root, text, 0), nil
 }
 
-// SourceMap has the sources and the mappings of a script that was built, whose text
-// begins a line before them, and how many columns stand in front of the program's
-// first line.
+// SourceMap returns the sources and the mappings of a built script, whose text begins a
+// line before them, and the number of columns before the program's first line.
 func (t *Tree) SourceMap() (sources []string, mappings string, before int) {
 	sources, mappings = t.built.parts()
 	return sources, mappings, t.built.before

@@ -25,15 +25,15 @@ type survey struct {
 	wrapped map[string]string          // names of functions that hand their argument to it, with the target
 	outside map[string]bool            // names that modules declare
 	bound   map[string]bool            // names that the program declares or assigns
-	asked   map[string]bool            // names whose type the program asks for
+	asked   map[string]bool            // names used in typeof
 	called  map[string]file.Idx        // names that it calls, or members of them
 	used    map[string]file.Idx        // all names that it uses
 	calls   []*ast.CallExpression
 	parsed  sandbox.Parsed
 }
 
-// surveyed returns what the tree of a whole script says about the program in
-// it, whose function is main.
+// surveyed returns what the tree of a whole script contains about the program, the
+// function main in it.
 func surveyed(tree *ast.Program, main *ast.FunctionLiteral, at func(file.Idx) (int, bool)) sandbox.Parsed {
 	s := &survey{
 		at:      at,

@@ -15,7 +15,7 @@ import (
 type Source struct {
 	Program
 	File   string          // what positions call it
-	Tokens *Tokens         // those of the program, whose imports are among them
+	Tokens *Tokens         // of the program, including its imports
 	Names  map[string]bool // the identifiers that it uses; false for those that its imports bind
 	Lines  Lines           // of Code
 
@@ -130,8 +130,8 @@ func (w *rewriter) remove(from, to int) {
 	w.body[start] = ';'
 }
 
-// importDeclaration moves the import at token i, and returns the last token
-// that it read. What is no complete declaration stays, for esbuild to report.
+// importDeclaration moves the import at token i, and returns the last token that it
+// read. An incomplete declaration stays, for esbuild to report.
 func (w *rewriter) importDeclaration(i int) int {
 	if next := w.lex.Text(i + 1); next == "(" || next == "." {
 		return i
@@ -162,8 +162,8 @@ func (w *rewriter) importDeclaration(i int) int {
 	return i
 }
 
-// clauseEnd returns the last token of a declaration whose module name is at
-// token j: after import attributes and a semicolon.
+// clauseEnd returns the last token of a declaration with the module name at token j:
+// after import attributes and a semicolon.
 func (w *rewriter) clauseEnd(j int) int {
 	if next := w.lex.Text(j + 1); next == "with" || next == "assert" {
 		if close := w.lex.Closing(j + 2); w.lex.Text(j+2) == "{" && close > 0 {
@@ -193,8 +193,8 @@ func (w *rewriter) exportDeclaration(i int) int {
 	return i
 }
 
-// exportClause removes an export of names, or of another module, whose "{" or
-// "*" is at token j. "main as default" makes main the default export.
+// exportClause removes an export of names, or of another module, with its "{" or "*" at
+// token j. "main as default" makes main the default export.
 func (w *rewriter) exportClause(i, j int) int {
 	end := j
 	if w.lex.Text(j) == "{" {

@@ -13,7 +13,7 @@ type ReadSite uint8
 
 // The ways to read one.
 const (
-	// ReadPlain is a read whose value is used as it comes.
+	// ReadPlain is a read whose value is used unchecked.
 	ReadPlain ReadSite = iota + 1
 	// ReadTested is a read that the program expects to be undefined at times:
 	// it stands before ?. or ??, in a condition, in a comparison.
@@ -49,7 +49,7 @@ func ReadSites(tree *ast.Program, at func(file.Idx) Spot) map[Spot]ReadSite {
 
 type testedReads struct {
 	at     func(file.Idx) Spot
-	tested map[ast.Node]bool // expressions whose value is tested
+	tested map[ast.Node]bool // expressions with a tested value
 	sites  map[Spot]ReadSite
 }
 
@@ -71,7 +71,7 @@ func (t *Tree) Reads() map[Spot]ReadSite {
 	})
 }
 
-// filters are the methods whose callback's value is a condition.
+// filters are methods with a callback that returns a condition.
 var filters = []string{"filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"}
 
 // marks marks the operands of n that n tests. It is called for n before what is
@@ -161,7 +161,7 @@ func (t *testedReads) mark(list ...ast.Expression) {
 	}
 }
 
-// inherit marks parts whose value is that of the whole.
+// inherit marks parts that have the value of the whole.
 func (t *testedReads) inherit(whole ast.Node, parts ...ast.Expression) {
 	if t.tested[whole] {
 		t.mark(parts...)

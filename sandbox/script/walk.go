@@ -5,8 +5,8 @@ import "github.com/dop251/goja/ast"
 // A Walk goes over a syntax tree in the order of the text, and may change it. The
 // functions that are nil are not called.
 type Walk struct {
-	// Visit gets every statement and every expression before those below it; false
-	// leaves these out. Names that are only labels or members are no nodes.
+	// Visit gets every statement and every expression before its children; false skips
+	// these. Names that are only labels or members are not nodes.
 	Visit func(n ast.Node) bool
 	// Leave gets the place of every expression that is read, once those below
 	// it have been visited; it may put another one there.

@@ -62,7 +62,7 @@ var builtins = map[string]string{
 	"assert":          "throw new Error(…) where something is not as it should be",
 }
 
-// builtin is what builtins says of a module, whose subfolders are like it.
+// builtin returns what builtins says about a module; subfolders count as the module.
 func builtin(name string) (reason string, ok bool) {
 	name = strings.TrimPrefix(name, "node:")
 	if reason, ok = builtins[name]; ok {

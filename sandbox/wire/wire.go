@@ -175,8 +175,8 @@ type Reader struct {
 	max int64
 }
 
-// NewReader returns a Reader of frames from r whose payload is at most
-// maxPayload bytes.
+// NewReader returns a Reader of frames from r with payloads of at most maxPayload
+// bytes.
 func NewReader(r io.Reader, maxPayload int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 32<<10), max: int64(maxPayload)}
 }
@@ -229,8 +229,8 @@ func (r *Reader) Forward(w io.Writer, check func(t Type, size int64) error) erro
 	return err
 }
 
-// payload reads n bytes. The buffer grows with what has arrived: a header that
-// promises much makes nobody allocate it.
+// payload reads n bytes. The buffer grows with the data, so that a large size in a
+// header alone allocates nothing.
 func (r *Reader) payload(n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -269,9 +269,9 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 // one write.
 const maxJoined = 64 << 10
 
-// Write writes one frame whose payload is the parts, one after the other. It
-// blocks until all is written, so a slow reader holds its callers back. After
-// an error the stream is of no use any more.
+// Write writes one frame with the parts as its payload, one after the other. It blocks
+// until all is written, so a slow reader delays its callers. After an error the stream
+// is useless.
 func (w *Writer) Write(t Type, id uint32, parts ...[]byte) error {
 	size := 0
 	for _, p := range parts {

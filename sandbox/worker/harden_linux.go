@@ -118,7 +118,7 @@ func closeInherited() error {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
-		return nil // a system without /proc: there is no telling which is whose
+		return nil // without /proc, owners cannot be determined
 	}
 	if err != nil {
 		return err

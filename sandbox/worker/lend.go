@@ -14,8 +14,8 @@ import (
 // errMemory is the cause with which the watchdog ends a run.
 var errMemory = errors.New("memory limit reached")
 
-// A Lender has processes ready for programs whose host is elsewhere. It is safe
-// for concurrent use.
+// A Lender provides processes for programs of a host elsewhere. It is safe for
+// concurrent use.
 type Lender struct{ r *runner }
 
 // NewLender returns a Lender, as New does a runner.
@@ -42,7 +42,7 @@ type Loan struct {
 	leave   func()
 	unkill  func() bool
 	refill  *time.Timer
-	watched chan int64    // the most memory that it had, when nobody watches it any more
+	watched chan int64    // peak memory, after the watch ended
 	before  time.Duration // processor time before the program
 }
 
@@ -112,10 +112,9 @@ func (l *Loan) end(err error) wire.Killed {
 	return k
 }
 
-// reap kills the process and returns the processor time that it has used. A
-// process whose program has told how it ended has nothing more to tell: what it
-// takes to take it apart, which is about as long as a small program runs, goes
-// on in the background.
+// reap kills the process and returns the processor time that it has used. After its
+// program has reported its end, the rest of the teardown, which takes about as long as
+// a small program, continues in the background.
 func (l *Loan) reap(told bool) time.Duration {
 	if cpu, ok := cpuTime(l.p.cmd.Process.Pid); ok && told {
 		l.p.kill()

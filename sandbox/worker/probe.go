@@ -18,9 +18,9 @@ type Probe struct {
 	How string `json:"how"`
 }
 
-// ProbeAll lets processes try whatever must not succeed, each one thing, and says
-// what became of it. Nothing that succeeds does harm. There are no probes on
-// systems on which nothing would hold; opts may be nil.
+// ProbeAll starts processes that each try one forbidden action, and returns the
+// outcomes. The actions are harmless even if they succeed. There are no probes on
+// systems without protection; opts may be nil.
 func ProbeAll(ctx context.Context, opts *Options) ([]Probe, error) {
 	var o Options
 	if opts != nil {

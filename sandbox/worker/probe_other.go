@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// probeWith has nothing to try: without a filter of system calls all of it would
-// succeed, and the layers say that there is none.
+// probeWith tries nothing: without a filter of system calls everything would succeed,
+// and the layers report that there is none.
 func probeWith(context.Context, Options, ...string) ([]Probe, error) { return nil, nil }
 
 // probing is for no child here.

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// seccomp does nothing: there is no table of system calls here.
+// seccomp does nothing: this platform has no table of system calls.
 func seccomp() sandbox.Layer {
 	return sandbox.Layer{Name: sandbox.LayerSeccomp, Detail: "there is no filter of system calls for " + runtime.GOARCH}
 }

@@ -61,7 +61,7 @@ func (r Request) Names() (names []string) {
 // error is a no.
 type Ask func(Request) (env []string, err error)
 
-// maxRuns is how long the text may be that shows a server: nobody reads more.
+// maxRuns bounds the text that describes a server.
 const maxRuns = 4096
 
 // request is what is to be asked about a plugin.

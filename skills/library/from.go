@@ -13,8 +13,7 @@ import (
 // a host, for a plugin, a repository or a marketplace.
 type From struct {
 	Path string // of an archive or a folder
-	// Upload says that Path is a copy of what somebody has sent, whose name says
-	// nothing.
+	// Upload means that Path is a copy of received data with a meaningless name.
 	Upload bool
 	Hosted *Hosted // a skill of a host
 	// Repo is a git repository; with Path, the commit that Path was fetched at.
@@ -35,7 +34,7 @@ type Hosted struct {
 	Entry  remote.Entry
 }
 
-// name is what it is called as long as nobody has read it.
+// name returns the name of the source before it was read.
 func (f From) name() string {
 	switch {
 	case f.Hosted != nil:

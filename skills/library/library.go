@@ -33,14 +33,14 @@ type Options struct {
 	// Taken reports whether the config has a server of that name, which wins; nil
 	// means that it has none.
 	Taken func(server string) bool
-	// PluginsOn says by their names which plugins are on that nobody has switched,
-	// as the config has it; all others are.
+	// PluginsOn reports by name which plugins are on unless switched, as configured;
+	// all others are.
 	PluginsOn map[string]bool
 	// Describe says what a server of a plugin would be; an error means that it
 	// would never start.
 	Describe func(plugin.Server) (Run, error)
-	// Note is called with each change, also those that fail; nil means nobody. It
-	// is called by the goroutine that makes the change.
+	// Note is called with each change, including failed ones; it may be nil. It is
+	// called by the goroutine that makes the change.
 	Note func(Change)
 }
 
@@ -54,7 +54,7 @@ type Library struct {
 // New returns a library. It looks at nothing yet.
 func New(o Options) *Library { return &Library{o: o, mu: new(sync.Mutex)} }
 
-// For returns the same library for a client, whose changes are noted as its own.
+// For returns the same library for a client, which Note gets with its changes.
 func (l *Library) For(client string) *Library { return &Library{o: l.o, mu: l.mu, by: client} }
 
 // An Action is a change of a Library.
@@ -81,7 +81,7 @@ type Change struct {
 	Digest string
 	// Detail says more, such as which commit it is.
 	Detail string
-	// Client is who did it; empty if the library is for nobody in particular.
+	// Client is the client of the change; empty if unknown.
 	Client string
 	Err    error
 }

@@ -129,7 +129,7 @@ func (l *Library) addMarket(path, fetched string, from *repo.Source) (m Market, 
 	return m, err
 }
 
-// openNamed opens a marketplace whose name can be kept.
+// openNamed opens a marketplace with a name that can be stored.
 func openNamed(dir string) (*plugin.Market, error) {
 	m, err := plugin.OpenMarket(dir)
 	if err == nil && !marketName.MatchString(m.Name) {

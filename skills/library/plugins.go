@@ -20,8 +20,8 @@ import (
 type Plugin struct {
 	*plugin.Plugin
 	Enabled bool `json:"enabled"`
-	// Overridden are the names of those of its servers that the config has too,
-	// whose own are used.
+	// Overridden are the names of its servers that the config also has; those of the
+	// config are used.
 	Overridden []string `json:"overridden_servers"`
 	// Skills are the names of its skills, as plugin:skill.
 	Skills []string `json:"skills"`

@@ -298,7 +298,7 @@ func listFiles(root *os.Root) []string {
 	return files
 }
 
-// A temp is a new folder below another one, where nobody looks for skills.
+// A temp is a new folder below another one that is not searched for skills.
 type temp struct {
 	dest *os.Root // where the result is to be
 	root *os.Root

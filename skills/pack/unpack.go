@@ -17,7 +17,7 @@ import (
 // Extensions are the names of files that are taken for archives.
 var Extensions = []string{".skill", ".zip", ".tar.gz", ".tgz"}
 
-// unpack unpacks an archive, whose kind its name says.
+// unpack unpacks an archive of the kind in its name.
 func (w *writer) unpack(path string, size int64) error {
 	name := strings.ToLower(path)
 	isTar := strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".tgz")
@@ -43,15 +43,15 @@ const (
 	// centralHeader begins each entry of the directory of a ZIP archive.
 	centralHeader      = "PK\x01\x02"
 	centralHeaderBytes = 46
-	// maxHeaders and maxHeaderBytes bound a directory. The files of a skill may
-	// hold archives, whose directories are counted with it.
+	// maxHeaders and maxHeaderBytes bound a directory, including the directories of
+	// archives among the files of a skill.
 	maxHeaders     = 20_000
 	maxHeaderBytes = 4 << 20
 )
 
-// checkDirectory refuses an archive whose directory would fill the memory of
-// who reads it. Its own count of entries may be a lie, so that all that looks
-// like an entry is counted.
+// checkDirectory refuses an archive with a directory that would fill the reader's
+// memory. Its own count of entries may be wrong, so everything that looks like an entry
+// is counted.
 func checkDirectory(f io.ReaderAt, size int64) error {
 	buf := make([]byte, 64<<10)
 	headers, total := 0, 0

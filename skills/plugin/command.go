@@ -86,7 +86,7 @@ func (p *Plugin) commandName(at, file string) string {
 	return p.Name + ":" + strings.ReplaceAll(strings.TrimSuffix(rel, ".md"), "/", ":")
 }
 
-// readCommand reads a command, whose header may be missing.
+// readCommand reads a command with or without a header.
 func readCommand(root *os.Root, name string) (doc *skills.Doc, body, problem string) {
 	data, err := readFile(root, name, skills.MaxFileBytes)
 	if err != nil {

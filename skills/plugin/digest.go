@@ -22,9 +22,9 @@ const (
 	maxDigestBytes = 512 << 20
 )
 
-// Digest is that of all that decides what the plugin's servers do: what they are
-// and, if one of them is a program of this host, every file of the plugin. It is
-// empty if there are no servers.
+// Digest returns a digest of everything that determines what the plugin's servers do:
+// their definitions and, if one of them is a program of this host, every file of the
+// plugin. It is empty without servers.
 func (p *Plugin) Digest() (string, error) { return p.digestNow(false) }
 
 // currentDigest is Digest for a decision that cannot be undone: it reads a file again

@@ -163,7 +163,7 @@ func author(raw json.RawMessage) string {
 	var person struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(raw, &person) // else nobody says who it is
+	_ = json.Unmarshal(raw, &person) // otherwise its name is unknown
 	return person.Name
 }
 

@@ -1,6 +1,6 @@
-// Package remote speaks the discovery of skills by address: a host lists its
-// skills in /.well-known/agent-skills/index.json, each with the digest of what
-// is to be fetched. Nothing is used whose digest is another.
+// Package remote speaks the discovery of skills by address: a host lists its skills in
+// /.well-known/agent-skills/index.json, each with the digest of its files. Files with
+// another digest are not used.
 package remote
 
 import (
@@ -87,7 +87,7 @@ func New(address string, timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
-// safe refuses addresses whose answers anybody on the way could change.
+// safe refuses addresses with answers that could be changed in transit.
 func safe(u *url.URL) error {
 	if u.Scheme == "https" {
 		return nil
@@ -111,8 +111,8 @@ func (c *Client) ours(u *url.URL) error {
 // Host is where the skills come from.
 func (c *Client) Host() string { return c.base.Host }
 
-// Index fetches the list. Entries whose type is not known, or that have no
-// usable address or digest, are left out and named in notes.
+// Index fetches the list. Entries of unknown types, or without a usable address or
+// digest, are left out and named in notes.
 func (c *Client) Index(ctx context.Context) (index *Index, notes []string, err error) {
 	var data bytes.Buffer
 	if err := c.get(ctx, c.base, maxIndexBytes, &data); err != nil {

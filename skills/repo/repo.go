@@ -1,12 +1,11 @@
-// Package repo fetches one commit of a git repository into a folder, with the
-// git program of this machine.
+// Package repo fetches one commit of a git repository into a folder, with the git
+// program of this machine.
 //
-// The repository is not trusted. Nothing is checked out: the commit's files are
-// listed with their sizes, counted against limits and then copied out of git's
-// store one by one. So no hook, no filter and no attribute of a repository has
-// an effect; submodules are not fetched, and links are not made. Only https, ssh
-// and file addresses are handed to git, whose own settings and credentials are
-// the user's, and which never asks anything.
+// The repository is not trusted. Nothing is checked out: the commit's files are listed
+// with their sizes, counted against limits and then copied out of git's store one by
+// one. So no hook, no filter and no attribute of a repository has an effect, and
+// submodules are not fetched. git gets only https, ssh and file addresses, uses the
+// settings and credentials of the user, and never asks for input.
 package repo
 
 import (

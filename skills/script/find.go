@@ -49,7 +49,7 @@ type Script struct {
 	About string
 }
 
-// interpreters run scripts whose first line names none.
+// interpreters run scripts without a first line that names one.
 var interpreters = map[string][]string{
 	".sh": {"sh"}, ".bash": {"bash"}, ".py": {"python3"}, ".js": {"node"}, ".mjs": {"node"}, ".cjs": {"node"},
 	".ts": {"node", "--experimental-strip-types"}, ".mts": {"node", "--experimental-strip-types"}, ".rb": {"ruby"}, ".pl": {"perl"},

@@ -93,8 +93,8 @@ type Step struct {
 	Save map[string]json.RawMessage `json:"save,omitempty"`
 	// SaveFunc makes that instead; its values are written as JSON.
 	SaveFunc func(*View) (map[string]any, error) `json:"-"`
-	// Next are tried in order; the first whose condition holds is taken. Without
-	// any the workflow ends.
+	// Next are tried in order; the first with a true condition is taken. Without any
+	// the workflow ends.
 	Next Branches `json:"next,omitempty"`
 	// NextFunc names the target instead, one of Targets.
 	NextFunc func(*View) (string, error) `json:"-"`

@@ -54,8 +54,8 @@ const (
 	tagRendered  = "rendered"
 )
 
-// meanings say what to do with each element, with a tool, whose name replaces %s,
-// and without one.
+// meanings say what to do with each element, with a tool, whose name replaces %s, and
+// without one.
 var meanings = []struct{ tag, with, without string }{
 	{tagSystem, "", "how to behave. Follow it, do not repeat it."},
 	{tagAskUser, "ask the user with your tool %s. If there are options, show them and take only their values.",

@@ -13,8 +13,8 @@ type Form struct {
 	// Step is the name of the step that asks.
 	Step    string
 	Message string
-	// Schema is that of an object whose fields are strings, numbers, booleans, or
-	// one or several of some strings: what MCP's elicitation can ask for.
+	// Schema is that of an object with fields that are strings, numbers, booleans, or
+	// one or several of given strings, as MCP's elicitation allows.
 	Schema json.RawMessage
 	// Confirm means that it is a yes-or-no question.
 	Confirm bool

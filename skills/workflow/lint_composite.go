@@ -32,7 +32,7 @@ func (l *linter) composite() {
 		}
 	}
 	for _, name := range l.w.Subskills() {
-		l.of = l.w.areas[""] // whose values its params are made of
+		l.of = l.w.areas[""] // source of the values in its params
 		l.values("", variables(string(l.w.areas[name].given)))
 		if l.of = l.w.areas[name]; !used[toSubskill+name] {
 			l.report("unused-subskill", "", "no step leads to it: it can only be started by itself")

@@ -55,7 +55,7 @@ type Option struct {
 	Preview string `json:"preview,omitempty"`
 }
 
-// A Confirm is a question whose answer is yes or no, as the field "approved".
+// A Confirm is a question with the answer yes or no, as the field "approved".
 type Confirm struct {
 	Message string `json:"message"`
 	// Destructive warns that something will be lost.

@@ -135,8 +135,7 @@ func (r *run) come(ctx context.Context, name string) *Result {
 	return nil
 }
 
-// mayHaveBeenDone says what to do about an action of which nobody knows whether it
-// was done.
+// mayHaveBeenDone says what to do about an action with an unknown outcome.
 const mayHaveBeenDone = "it may have been done. Find out, or do it again with advance and \"again\": true"
 
 // act runs an action once; its result is kept, so that it never runs again.

@@ -13,7 +13,7 @@ import (
 // Sessions keep the events of sessions. They may be used by several
 // goroutines, but one session is only used by one at a time.
 type Sessions interface {
-	// New begins a session and returns its id, which nobody can guess.
+	// New begins a session and returns its unpredictable id.
 	New() (id string, err error)
 	// Append adds an event, which survives from then on.
 	Append(id string, e Event) error

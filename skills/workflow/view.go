@@ -16,8 +16,8 @@ type View struct {
 }
 
 // Get reads the value of a path, such as "params.repo", "answer.level",
-// "steps.fetch.0.title", "store.env.host" or "result", into to like json.Unmarshal. The error wraps
-// ErrNoValue if there is none.
+// "steps.fetch.0.title", "store.env.host" or "result", into to like json.Unmarshal. The
+// error wraps ErrNoValue if it does not exist.
 func (v *View) Get(path string, to any) error {
 	value, ok := v.st.find(path)
 	if !ok {
@@ -29,8 +29,8 @@ func (v *View) Get(path string, to any) error {
 	return nil
 }
 
-// Text is the value of a path as {{path}} writes it: a string as it is, anything
-// else as JSON, and nothing where there is none.
+// Text returns the value of a path in the form of {{path}}: a string unchanged,
+// anything else as JSON, and nothing if it does not exist.
 func (v *View) Text(path string) string {
 	value, _ := v.st.find(path)
 	return written(value)

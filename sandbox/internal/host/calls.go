@@ -38,8 +38,8 @@ type pending struct {
 	done func(json.RawMessage, error)
 }
 
-// NewCalls returns the Calls of a run whose calls go to call and end with ctx.
-// Close must be called.
+// NewCalls returns the Calls of a run. They go to call and end with ctx. Close must be
+// called.
 func NewCalls(ctx context.Context, call sandbox.CallFunc, limits sandbox.Limits) *Calls {
 	if call == nil {
 		call = func(context.Context, sandbox.Call) (json.RawMessage, error) {
@@ -151,7 +151,7 @@ func (c *Calls) work(p pending) {
 	for {
 		value, err := c.call(c.ctx, p.call)
 		if c.isClosed() {
-			return // nobody waits any more
+			return // the waiter is gone
 		}
 		if errors.Is(err, sandbox.ErrWithheld) {
 			err = sandbox.ErrWithheld

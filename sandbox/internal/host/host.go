@@ -57,11 +57,10 @@ func Refuse(req *sandbox.Request, limits sandbox.Limits, languages ...sandbox.La
 	return sandbox.Result{}, false
 }
 
-// Timeout returns the text for a program whose time was up. said is what the
-// runtime says of it, if it got to say something: it knows the line, or what
-// was waited for, but not always the exact limit. cpu is the processor time that
-// the program has used, negative if that is not known: it tells a loop from
-// waiting for something slow.
+// Timeout returns the text for a program that ran out of time. said is the text of the
+// runtime, if any, which knows the line, or what was waited for, but not always the
+// exact limit. cpu is the processor time that the program has used, negative if
+// unknown: it distinguishes a loop from a slow wait.
 func Timeout(language sandbox.Language, limits sandbox.Limits, calls, inFlight int, cpu time.Duration, said string) string {
 	gather := "make calls at the same time with Promise.all"
 	if language == sandbox.Python {
@@ -150,8 +149,7 @@ func ArgumentTooLarge(call sandbox.Call, max int) error {
 	}
 }
 
-// Canceled returns the code and the text for a run whose context ended with
-// cause.
+// Canceled returns the code and the text for a run after its context ended with cause.
 func Canceled(cause error) (int, string) {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return sandbox.ExitTimeout, "the caller's time limit was reached before the program had ended"

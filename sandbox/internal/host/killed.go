@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
-// Forbidden is the text for a program whose process its filter has ended.
+// Forbidden is the text for a program that its filter has killed.
 const Forbidden = "the sandbox process was killed: it made a system call that is forbidden to scripts"
 
 // Killed puts into words why a process ended before its program had. calls were

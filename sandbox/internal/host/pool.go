@@ -21,8 +21,8 @@ type Maker[F, T any] struct {
 	Start func(ctx context.Context, fit F, waits bool) (T, error)
 	// Suits says whether a unit that was started with fit suits what a run wants.
 	Suits func(fit, want F) bool
-	// Alive says whether a unit was still there just now; nil means that nobody
-	// can tell before it is used.
+	// Alive reports whether a unit was still alive just now; nil means that only its
+	// use can tell.
 	Alive func(T) bool
 	// End ends a unit and returns when it is gone.
 	End func(T)

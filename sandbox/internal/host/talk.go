@@ -55,8 +55,7 @@ type Talk struct {
 	// Amend changes what the runner is sent of the program; nil changes nothing.
 	Amend func(*wire.Exec)
 
-	// Killed is where Run puts what a relay says of the process; nil if there is
-	// no relay.
+	// Killed receives a relay's report about the process; nil without a relay.
 	Killed *wire.Killed
 
 	// Heard says, after Run, whether the runner has said anything.

@@ -21,9 +21,9 @@ var files embed.FS
 // tables are what is the same in all locales.
 var tables = sync.OnceValue(func() (t struct {
 	FractionDigits map[string]int    // of the currencies that have no hundredths
-	Regions        map[string]string // the locale of a language, or of a region whose numbers and dates are those of another
+	Regions        map[string]string // locale of a language, or of a region with the numbers and dates of another
 	ZoneAliases    map[string]string // older names of time zones, with those that other engines give instead of them
-	ZoneNames      map[string]string // zones whose times have the names of another one's
+	ZoneNames      map[string]string // zones with the names of another zone
 }) {
 	readFile("tables", &t)
 	return t

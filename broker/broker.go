@@ -201,11 +201,11 @@ func (b *Broker) warn() {
 func (b *Broker) Reconfigure(o Options) {
 	next := *b.opts.Load()
 	next.Servers, next.Tools, next.Policy, next.Overrides, next.ReadOnly, next.Language = o.Servers, o.Tools, o.Policy, o.Overrides, o.ReadOnly, o.Language
-	next.Unlearned, next.UnnotedReads = o.Unlearned, o.UnnotedReads
+	next.SkipLearning, next.DisableReadHints = o.SkipLearning, o.DisableReadHints
 	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
 	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands
 	next.Scripts, next.SkillsDir, next.EnforceAllowedTools = o.Scripts, o.SkillsDir, o.EnforceAllowedTools
-	next.WorkflowHost, next.NoForms, next.Redact = o.WorkflowHost, o.NoForms, o.Redact
+	next.WorkflowHost, next.DisableForms, next.Redact = o.WorkflowHost, o.DisableForms, o.Redact
 	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
 	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
 	next.setDefaults()

@@ -73,7 +73,7 @@ func TestIsolationOfAScript(t *testing.T) {
 		{name: "a language that runs in one place alone", choice: bothIsolations, req: broker.ExecuteRequest{Language: "python", Isolation: "container"}, refused: "python does not run here: use typescript. 0 tools called"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := placed(t, broker.Options{Isolations: tt.choice, NotHere: missing, Languages: []sandbox.Language{sandbox.TypeScript}})
+			b := placed(t, broker.Options{Isolations: tt.choice, UnavailableLanguages: missing, Languages: []sandbox.Language{sandbox.TypeScript}})
 			tt.req.Code = "1"
 			a := b.Execute(t.Context(), tt.req)
 			if string(a.Result) != tt.result || a.Stderr != tt.refused {

@@ -14,7 +14,7 @@ import (
 // told what to do.
 func TestPythonIsAdvertisedOnlyWhereItRuns(t *testing.T) {
 	for _, runs := range []bool{false, true} {
-		o := broker.Options{Runner: inproc.New(), NotHere: map[sandbox.Language]string{sandbox.Python: "its image is missing, run: build it"}}
+		o := broker.Options{Runner: inproc.New(), UnavailableLanguages: map[sandbox.Language]string{sandbox.Python: "its image is missing, run: build it"}}
 		if runs {
 			o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript, sandbox.Python}
 		}

@@ -30,7 +30,7 @@ func openRecord(t *testing.T) *sqlite.Store {
 func TestTypesAreLearnedFromCalls(t *testing.T) {
 	types := openRecord(t)
 	store := learned.New(types, nil)
-	b := newBroker(t, broker.Options{Learned: store, Unlearned: map[string]bool{"notes": true}})
+	b := newBroker(t, broker.Options{Learned: store, SkipLearning: map[string]bool{"notes": true}})
 	for _, code := range []string{
 		`await files.listRows({ n: 1 })`, `await files.listRows({ n: 2 }); await notes.createNote({ title: 'a' })`,
 		`await files.listRows({ n: 0 }); await files.readFile({ path: 'missing' }).catch(() => 0)`,
@@ -121,7 +121,7 @@ func TestMisspeltFieldsAreNamed(t *testing.T) {
 	if want := "line 2: titel is undefined; did you mean title?"; deep.Hint != want {
 		t.Errorf("hint %q, want %q", deep.Hint, want)
 	}
-	off := newBroker(t, broker.Options{Learned: store, UnnotedReads: true})
+	off := newBroker(t, broker.Options{Learned: store, DisableReadHints: true})
 	if a := execute(t, off, misspelt); a.Hint != "" {
 		t.Errorf("hint %q although reads are not noted", a.Hint)
 	}

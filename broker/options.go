@@ -59,11 +59,11 @@ type Options struct {
 	// Learned learns the results of tools that declare no output schema; nil learns
 	// nothing. The broker does not close it.
 	Learned *learned.Store
-	// Unlearned are the servers that are excluded from learning.
-	Unlearned map[string]bool
-	// UnnotedReads turns off that reads of properties are noted which no type
-	// of a result has.
-	UnnotedReads bool
+	// SkipLearning are the servers that are excluded from learning.
+	SkipLearning map[string]bool
+	// DisableReadHints turns off the notes about reads of properties that a result does
+	// not have.
+	DisableReadHints bool
 	// Always adds a rule to the policy that allows tools, by their ids, when a person
 	// says so; nil does not offer that.
 	Always func(tools []string) error
@@ -151,9 +151,9 @@ type Options struct {
 	// WorkflowHost is what is known of the program that the models run in; with an
 	// empty name it is the one that each client says it is.
 	WorkflowHost workflow.Host
-	// NoForms leaves the questions of workflows to the model, also where a client
-	// could put them to its user.
-	NoForms bool
+	// DisableForms leaves the questions of workflows to the model, even if a client can
+	// show forms.
+	DisableForms bool
 
 	// Mode is what clients are shown; empty means ModeCode.
 	Mode Mode
@@ -201,9 +201,9 @@ type Options struct {
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
-	// NotHere maps languages outside Languages to the reason they cannot run, with a
-	// hint.
-	NotHere map[sandbox.Language]string
+	// UnavailableLanguages maps languages outside Languages to the reason they cannot
+	// run, with a hint.
+	UnavailableLanguages map[sandbox.Language]string
 	// Isolations are those that a script may ask for; fewer than two mean that it
 	// has no choice, and is shown none.
 	Isolations []sandbox.Isolation
@@ -278,7 +278,7 @@ func (o *Options) surface() surface.Options {
 }
 
 func (o *Options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, Unlearned: o.Unlearned}
+	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}
@@ -305,8 +305,8 @@ func (o *Options) run() run.Options {
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota, Refuse: o.Refuse,
 		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Narrowed: o.narrowed, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
-		UnnotedReads: o.UnnotedReads, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
-		Languages: o.Languages, NotHere: o.NotHere, Isolations: o.Isolations, Language: o.Language,
+		DisableReadHints: o.DisableReadHints, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
+		Languages: o.Languages, UnavailableLanguages: o.UnavailableLanguages, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,
 	}
 }
@@ -341,6 +341,6 @@ func (o *Options) skill() skill.Options {
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
 		Scripts: scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
-		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, NoForms: o.NoForms, Host: o.WorkflowHost,
+		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, DisableForms: o.DisableForms, Host: o.WorkflowHost,
 	}
 }

@@ -142,7 +142,7 @@ func TestWorkflowsAskTheUser(t *testing.T) {
 		if q := <-asked; q.Message != "Skill \"support\", step \"what\", asks:\n> What is it?" {
 			t.Errorf("%s: the user was asked %q", version, q.Message)
 		}
-		b.Reconfigure(broker.Options{Skills: r, NoForms: true})
+		b.Reconfigure(broker.Options{Skills: r, DisableForms: true})
 		if text, _ := call(t, cs, "call_skill_tool", start); !strings.Contains(text, `"step":"what"`) || len(asked) != 0 {
 			t.Errorf("%s: without forms: %s", version, text)
 		}

@@ -45,9 +45,9 @@ type Options struct {
 	// Pins hold back tools that are not approved in their present form; nil holds none.
 	Pins Pins
 	// Learned knows the types of results that tools do not declare, but those of
-	// the servers in Unlearned; it may be nil.
-	Learned   *learned.Store
-	Unlearned map[string]bool
+	// the servers in SkipLearning; it may be nil.
+	Learned      *learned.Store
+	SkipLearning map[string]bool
 }
 
 // Pins hold back offers that are not approved in their present form.
@@ -408,7 +408,7 @@ func (c *Catalog) Hidden(name string) (t *discovery.Tool, hidden bool) {
 // them insufficiently, and learning is enabled for its server.
 func (c *Catalog) Learns(t *discovery.Tool) bool {
 	o := c.options()
-	return o.Learned != nil && !o.Unlearned[t.Server] && offerKinds[t.OwnName()] == "" && !learned.HasUse(t.OutputSchema)
+	return o.Learned != nil && !o.SkipLearning[t.Server] && offerKinds[t.OwnName()] == "" && !learned.HasUse(t.OutputSchema)
 }
 
 // Types writes the types of tools: those that they declare, else those that

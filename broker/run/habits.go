@@ -41,7 +41,7 @@ func (x *Execution) pythonHint(exit int) []string {
 		return nil
 	}
 	switch {
-	case !slices.Contains(x.o.Languages, sandbox.Python) || x.o.NotHere[sandbox.Python] != "":
+	case !slices.Contains(x.o.Languages, sandbox.Python) || x.o.UnavailableLanguages[sandbox.Python] != "":
 		return []string{"this looks like Python, which does not run here: write it in TypeScript"}
 	case x.Request.Shell:
 		return []string{"this looks like Python: broker exec --language python"}

@@ -15,7 +15,7 @@ import (
 // shapes are what is known of the answers to calls: reads of other properties
 // are noted.
 func (x checker) shapes(scope *discovery.Catalog, calls []sandbox.CallSite) map[string]*sandbox.Shape {
-	if x.o.UnnotedReads {
+	if x.o.DisableReadHints {
 		return nil
 	}
 	shapes := make(map[string]*sandbox.Shape)

@@ -117,8 +117,8 @@ func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, erro
 
 // refusal returns the reason a language does not run, and what to do, or "".
 func (o *Options) refusal(lang sandbox.Language) string {
-	others := slices.DeleteFunc(slices.Clone(o.Languages), func(l sandbox.Language) bool { return o.NotHere[l] != "" })
-	switch why := o.NotHere[lang]; {
+	others := slices.DeleteFunc(slices.Clone(o.Languages), func(l sandbox.Language) bool { return o.UnavailableLanguages[l] != "" })
+	switch why := o.UnavailableLanguages[lang]; {
 	case slices.Contains(others, lang):
 		return ""
 	case why == "":

@@ -71,18 +71,18 @@ type Options struct {
 	AutoThreshold int
 	ReadOnly      bool
 
-	UnnotedReads    bool
-	Typecheck       *typecheck.Checker
-	TypecheckStrict bool
+	DisableReadHints bool
+	Typecheck        *typecheck.Checker
+	TypecheckStrict  bool
 
-	Languages      []sandbox.Language
-	NotHere        map[sandbox.Language]string
-	Isolations     []sandbox.Isolation
-	Language       sandbox.Language
-	Timeout        time.Duration
-	MaxTimeout     time.Duration
-	MaxOutputChars int
-	Limits         sandbox.Limits
+	Languages            []sandbox.Language
+	UnavailableLanguages map[sandbox.Language]string
+	Isolations           []sandbox.Isolation
+	Language             sandbox.Language
+	Timeout              time.Duration
+	MaxTimeout           time.Duration
+	MaxOutputChars       int
+	Limits               sandbox.Limits
 }
 
 // An Observer makes traces and metrics of what executions do. It is safe for

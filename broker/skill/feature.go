@@ -57,9 +57,9 @@ type Options struct {
 	Workflows state.Documents // the sessions of workflows; nil keeps them in memory
 	Documents func(kind string) state.Documents
 	// Room separates the sessions and activations of a view from those of others.
-	Room    string
-	NoForms bool
-	Host    workflow.Host
+	Room         string
+	DisableForms bool
+	Host         workflow.Host
 }
 
 // Hits are what search finds beside tools.

@@ -145,7 +145,7 @@ func (x *running) forCall(ctx context.Context, e *engine, k *skills.Skill) *work
 			}
 			return text, nil
 		}
-		if t := x.Request.Talker; t != nil && t.Capabilities().Form && !x.o.NoForms {
+		if t := x.Request.Talker; t != nil && t.Capabilities().Form && !x.o.DisableForms {
 			o.Ask = func(ctx context.Context, f workflow.Form) (workflow.FormAction, json.RawMessage, error) {
 				who := gate.Speaker("Skill", k.Ref) + ", " + gate.Speaker("step", f.Step) + ", asks:"
 				return askForm(ctx, asker{Talker: t, first: who}, f)

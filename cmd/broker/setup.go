@@ -210,7 +210,7 @@ func (a *app) open(spares int) (_ *session, err error) {
 		o.Folder = func() string { return *folder.Load() }
 		o.Listings, o.Lists = kept.listings()
 		o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
-		o.Languages, o.NotHere = where.runs()
+		o.Languages, o.UnavailableLanguages = where.runs()
 		o.Isolations = where.offered()
 		o.Pins = a.pinStore(cfg, kept, noteChanges(store))
 		o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
@@ -317,25 +317,25 @@ func (a *app) options(cfg *config.Config) broker.Options {
 
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
-		NoForms:             set.Skills.Forms != nil && !*set.Skills.Forms,
+		DisableForms:        set.Skills.Forms != nil && !*set.Skills.Forms,
 
-		Servers:        upstreams(cfg),
-		Disabled:       disabled(cfg),
-		Unlearned:      unlearned(cfg),
-		UnnotedReads:   !*set.NotedReads,
-		Mode:           broker.Mode(cmp.Or(a.mode, set.Mode)),
-		AutoThreshold:  set.AutoThreshold,
-		SearchWait:     wait,
-		ReadOnly:       set.ReadOnly || a.readOnly,
-		Tools:          toolLists(cfg),
-		Policy:         a.rules(cfg),
-		Overrides:      overrides(cfg),
-		Profiles:       profiles(cfg),
-		Language:       sandbox.Language(set.Language),
-		Timeout:        set.Timeout,
-		MaxTimeout:     set.MaxTimeout,
-		MaxOutputChars: set.MaxOutputChars,
-		Limits:         limits(set.Sandbox),
+		Servers:          upstreams(cfg),
+		Disabled:         disabled(cfg),
+		SkipLearning:     unlearned(cfg),
+		DisableReadHints: !*set.NotedReads,
+		Mode:             broker.Mode(cmp.Or(a.mode, set.Mode)),
+		AutoThreshold:    set.AutoThreshold,
+		SearchWait:       wait,
+		ReadOnly:         set.ReadOnly || a.readOnly,
+		Tools:            toolLists(cfg),
+		Policy:           a.rules(cfg),
+		Overrides:        overrides(cfg),
+		Profiles:         profiles(cfg),
+		Language:         sandbox.Language(set.Language),
+		Timeout:          set.Timeout,
+		MaxTimeout:       set.MaxTimeout,
+		MaxOutputChars:   set.MaxOutputChars,
+		Limits:           limits(set.Sandbox),
 	}
 }
 

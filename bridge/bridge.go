@@ -196,7 +196,7 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	}
 	leave, full := b.o.Budget.enter(ctx)
 	if e, ok := errors.AsType[*Error](full); ok {
-		e.Tool = name
+		e.Tool = discovery.ShownName(name)
 		return nil, nil, e
 	}
 	if full == nil {
@@ -204,7 +204,7 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	}
 	b.mu.Lock()
 	b.seq++
-	shown := gate.Cut(gate.Line(gate.Cut(name, maxShownName)), maxShownName) // it may be anything
+	shown := gate.Cut(gate.Line(gate.Cut(discovery.ShownName(name), maxShownName)), maxShownName) // it may be anything
 	r := Record{Seq: b.seq, Tool: shown, ID: shown, Args: args, Started: time.Now()}
 	b.mu.Unlock()
 	r.Line, _ = ctx.Value(lineKey{}).(int)

@@ -52,7 +52,7 @@ func UnlistedModule(s *discovery.Server, words iter.Seq[string]) Module {
 			continue
 		}
 		// A reserved word cannot be the name of a constant, but it can be exported.
-		fmt.Fprintf(&b, "const tool_%s = (input) => callMCPTool(%s, input);\nexport { tool_%[1]s as %[1]s };\n", word, quote(s.Prefix+"__"+word))
+		fmt.Fprintf(&b, "const tool_%s = (input) => callMCPTool(%s, %s, input);\nexport { tool_%[1]s as %[1]s };\n", word, quote(s.Prefix), quote(word))
 		m.Exports = append(m.Exports, word)
 	}
 	m.Source = b.String()

@@ -98,7 +98,7 @@ from helpers.call_mcp_tool import call_mcp_tool
 }
 
 // PythonFallback returns code that makes any other name of the module of s a function
-// too. It calls the tool by its id, so that the error explains why the script cannot
+// too. It calls the tool by both names, so that the error explains why the script cannot
 // use it.
 func PythonFallback(s *discovery.Server) string {
 	return `
@@ -108,7 +108,7 @@ def __getattr__(name):
         raise AttributeError(name)
 
     async def tool(input=None, /, **arguments):
-        return await call_mcp_tool(` + quote(s.Prefix+"__") + ` + name, input, **arguments)
+        return await call_mcp_tool(` + quote(s.Prefix) + `, name, input, **arguments)
 
     return tool
 `

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type Catalog struct {
 	// server in it.
 	reserved map[string]bool
 	others   []string // the prefixes of these servers
+	full     *Catalog // of which this one is a part; nil if it is whole
 
 	// The longest id, other name of a server and name of a tool: what is longer
 	// is not looked up.
@@ -50,6 +52,7 @@ func NewCatalog(listings []Listing, others ...string) *Catalog {
 		c.others = append(c.others, prefixes[at])
 		for _, name := range []string{names[at], prefixes[at], folders[at], namespaces[at]} {
 			c.reserved[name] = true
+			c.maxAlias = max(c.maxAlias, len(name))
 		}
 	}
 	for i, l := range listings {
@@ -61,6 +64,9 @@ func NewCatalog(listings []Listing, others ...string) *Catalog {
 		c.byName[l.Server] = s
 		funcs := funcNames(l.Tools)
 		for i, lt := range l.Tools {
+			if strings.Contains(lt.Name, nameSeparator) {
+				continue // its id would be another tool's joined name
+			}
 			t := &Tool{ListedTool: lt, Server: l.Server, Func: funcs[i], PlainPrefix: s.PlainPrefix}
 			t.ID = s.Prefix + "__" + lt.Name
 			for n := 2; c.byID[t.ID] != nil; n++ {
@@ -108,7 +114,7 @@ func (c *Catalog) index() {
 		for _, s := range c.servers {
 			name := s.aliases()[kind]
 			c.maxAlias = max(c.maxAlias, len(name))
-			if _, taken := c.byAlias[name]; !taken && !c.reserved[name] {
+			if _, taken := c.byAlias[name]; !taken && (kind == 0 || !c.reserved[name]) {
 				c.byAlias[name] = s
 			}
 		}
@@ -139,11 +145,9 @@ func (c *Catalog) Server(name string) (*Server, bool) {
 // FindServer finds a server by config key, tool id prefix, folder or
 // namespace, then by any of them without regard to case.
 func (c *Catalog) FindServer(name string) (*Server, bool) {
-	if s, ok := c.byName[name]; ok {
-		return s, true
-	}
-	if s, ok := c.byAlias[name]; ok {
-		return s, true
+	if s, ok := c.exactServer(name); ok {
+		s, ok = c.byName[s.Listing.Server]
+		return s, ok // no other server is found by the name of one that is left out
 	}
 	if c.reserved[name] {
 		return nil, false
@@ -165,10 +169,42 @@ func (c *Catalog) FindServer(name string) (*Server, bool) {
 	return nil, false
 }
 
-// Tool finds a tool by its id, else by "server.tool", "server/tool" or
-// "server:tool", where server is any of the server's names and tool is the
-// upstream's name or the function name.
+// exactServer finds a server, whether or not it is left out, by one of its names.
+func (c *Catalog) exactServer(name string) (*Server, bool) {
+	if c.full != nil {
+		return c.full.exactServer(name)
+	}
+	if s, ok := c.byName[name]; ok {
+		return s, true
+	}
+	s, ok := c.byAlias[name]
+	return s, ok
+}
+
+// nameSeparator joins a server and a tool. A tool whose name contains it is not in a
+// catalogue.
+const nameSeparator = "\x1f"
+
+// JoinName returns the name of a tool of a server for [Catalog.Tool]. It means no
+// other tool, whatever separators both names contain. [ShownName] is for people.
+func JoinName(server, tool string) string { return server + nameSeparator + tool }
+
+// ShownName returns the name of a tool as people write it: "server.tool" for what
+// [JoinName] has joined, and any other name as it is.
+func ShownName(name string) string { return strings.Replace(name, nameSeparator, ".", 1) }
+
+// Tool finds a tool by what [JoinName] returns, by its id, else by "server.tool",
+// "server/tool" or "server:tool", where server is any of the server's names and tool
+// is the upstream's name or the function name. A name means the same tool in a part
+// of a catalogue as in all of it, or none.
 func (c *Catalog) Tool(name string) (*Tool, bool) {
+	if c.full != nil {
+		t, ok := c.full.Tool(name)
+		if ok {
+			t, ok = c.byID[t.ID]
+		}
+		return t, ok
+	}
 	if t, ok := c.withID(name); ok {
 		return t, true
 	}
@@ -183,11 +219,23 @@ func (c *Catalog) Tool(name string) (*Tool, bool) {
 // ServerOf returns the server that the first part of a tool's name identifies, whether
 // or not it has the tool.
 func (c *Catalog) ServerOf(name string) (*Server, bool) {
-	if t, ok := c.withID(name); ok {
-		return c.byName[t.Server], true
-	}
-	s, _, ok := c.split(name)
+	s, _, ok := c.Split(name)
 	return s, ok
+}
+
+// Split is ServerOf that also returns the rest of name, which the server calls its
+// tool if it has one of that name.
+func (c *Catalog) Split(name string) (s *Server, tool string, ok bool) {
+	if c.full != nil {
+		if s, tool, ok = c.full.Split(name); ok {
+			s, ok = c.byName[s.Listing.Server]
+		}
+		return s, tool, ok
+	}
+	if t, ok := c.withID(name); ok {
+		return c.byName[t.Server], t.Name, true
+	}
+	return c.split(name)
 }
 
 // withID returns the tool with an id.
@@ -204,6 +252,10 @@ func (c *Catalog) withID(id string) (*Tool, bool) {
 // but not those of tools. A split that gives a known tool wins, except against a longer
 // name of a server that has not been listed.
 func (c *Catalog) split(name string) (*Server, string, bool) {
+	if server, tool, ok := strings.Cut(name, nameSeparator); ok {
+		s, ok := c.byAlias[server]
+		return s, tool, ok
+	}
 	var found *Server
 	var rest string
 	for i := min(len(name)-1, c.maxAlias); i >= 0; i-- {
@@ -213,6 +265,9 @@ func (c *Catalog) split(name string) (*Server, string, bool) {
 			}
 			s, ok := c.byAlias[name[:i]]
 			if !ok {
+				if found == nil && c.reserved[name[:i]] {
+					return nil, "", false
+				}
 				continue
 			}
 			tool := name[i+len(sep):]
@@ -246,7 +301,7 @@ func (c *Catalog) Narrow(server func(*Server) bool, keep func(*Tool) bool) *Cata
 		byAlias: make(map[string]*Server),
 		byName:  make(map[string]*Server),
 
-		reserved: c.reserved, others: c.others,
+		reserved: c.reserved, others: c.others, full: cmp.Or(c.full, c),
 	}
 	for _, s := range c.servers {
 		kept := *s

@@ -303,3 +303,82 @@ func TestConfigKeysComeBeforeOtherNames(t *testing.T) {
 		t.Errorf("without regard to case, mail_1 finds %q", s.Listing.Server)
 	}
 }
+
+// What is joined means that very tool, whatever separators the names have, and in a part of
+// the catalogue that tool or none.
+func TestJoinedNamesMeanOneTool(t *testing.T) {
+	tools := []string{"c", "b", "b__c", "b.c", "b/c", "b:c", "b__c.d", "_c", ".c", "c__", "__", "a__b"}
+	keys := []string{"a", "a__b", "a.b", "a/b", "a:b", "ab", "a_", "a__b.c", "a__b__"}
+	var list []discovery.Listing
+	for _, key := range keys {
+		list = append(list, listing(key, append(slices.Clone(tools), "b\x1fc")...))
+	}
+	c := discovery.NewCatalog(list, "a.off", "a__off")
+	check := func(c *discovery.Catalog, part string, kept func(*discovery.Tool) bool) {
+		for _, s := range c.Servers() {
+			for _, alias := range []string{s.Listing.Server, s.Prefix} {
+				for _, tool := range tools {
+					got, ok := c.Tool(discovery.JoinName(alias, tool))
+					if ok && (got.Server != s.Listing.Server || got.Name != tool) {
+						t.Errorf("%s: %q of %q is %q of %q", part, tool, alias, got.Name, got.Server)
+					}
+					if want := kept(&discovery.Tool{ListedTool: discovery.ListedTool{Name: tool}, Server: s.Listing.Server}); ok != want {
+						t.Errorf("%s: %q of %q is found: %t", part, tool, alias, ok)
+					}
+				}
+			}
+		}
+		for _, name := range []string{"a.off", "a__off", "nobody", "", "a\x1f"} {
+			if got, ok := c.Tool(discovery.JoinName(name, "c")); ok {
+				t.Errorf("%s: c of %q is %q of %q", part, name, got.Name, got.Server)
+			}
+		}
+	}
+	check(c, "all", func(*discovery.Tool) bool { return true })
+	for _, hidden := range keys {
+		for _, tool := range tools {
+			keep := func(t *discovery.Tool) bool { return t.Server != hidden || t.Name != tool }
+			check(c.Filter(keep), "without "+hidden+" "+tool, keep)
+		}
+	}
+	if got := discovery.ShownName(discovery.JoinName("a__b", "c.d")); got != "a__b.c.d" {
+		t.Errorf("it is shown as %q", got)
+	}
+}
+
+// A name means the same tool in a part of a catalogue as in all of it, or none.
+func TestNamesMeanTheSameInAPart(t *testing.T) {
+	list := []discovery.Listing{
+		listing("a", "b.c", "b__c", "b/c", "b:c", "off.c", "off__c"), listing("a.b", "c", "d"), listing("a__b", "c", "d"), listing("a/b", "c"), listing("a:b", "c"),
+	}
+	c := discovery.NewCatalog(list, "a.off")
+	var names []string
+	for _, s := range c.Servers() {
+		for _, tool := range s.Tools {
+			names = append(names, tool.ID)
+			for _, sep := range []string{"__", ".", "/", ":"} {
+				names = append(names, s.Listing.Server+sep+tool.Name)
+			}
+		}
+	}
+	for _, hidden := range c.Tools() {
+		for part, f := range map[string]*discovery.Catalog{
+			"tool":   c.Filter(func(t *discovery.Tool) bool { return t != hidden }),
+			"server": c.Narrow(func(s *discovery.Server) bool { return s.Listing.Server != hidden.Server }, func(*discovery.Tool) bool { return true }),
+			"both":   c.Filter(func(t *discovery.Tool) bool { return t != hidden }).Narrow(func(s *discovery.Server) bool { return s.Listing.Server != "a/b" }, (*discovery.Tool).ReadOnly),
+		} {
+			for _, name := range names {
+				all, _ := c.Tool(name)
+				if got, ok := f.Tool(name); ok && got != all {
+					t.Errorf("without %s of %s: %q means %s, and %s in all", part, hidden.ID, name, got.ID, all.ID)
+				}
+			}
+		}
+	}
+	if got, ok := c.Tool("a.off.c"); ok {
+		t.Errorf("a name of a server that is switched off leads to %s", got.ID)
+	}
+	if got, ok := c.Tool("a__off.c"); !ok || got.ID != "a__off.c" {
+		t.Errorf("an id leads to %v", got)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -124,8 +125,9 @@ type Call struct {
 	// Func is what is asked for: "call" for callMCPTool, or FuncAgain; others, such as
 	// "tools.search", belong to the host that defines them.
 	Func string
-	// Target is the first string argument, such as the tool id. A host refuses
-	// one of more than MaxNameBytes, or MaxQueryBytes for "tools.search".
+	// Target is the first string argument, such as the tool id, or what JoinTarget
+	// makes of a server and a tool. A host refuses one of more than MaxNameBytes, or
+	// MaxQueryBytes for "tools.search".
 	Target string
 	// Args is the JSON argument; nil when there was none.
 	Args json.RawMessage
@@ -139,6 +141,18 @@ type Call struct {
 	// runner does not say.
 	Line int
 }
+
+// targetSeparator joins the server and the tool of a target. The runners of other
+// languages write it, too.
+const targetSeparator = "\x1f"
+
+// JoinTarget returns the target that is a tool of a server, whatever separators both
+// names contain.
+func JoinTarget(server, tool string) string { return server + targetSeparator + tool }
+
+// ShownTarget returns a target as people write it: "server.tool" for what JoinTarget has
+// joined, and any other target as it is.
+func ShownTarget(target string) string { return strings.Replace(target, targetSeparator, ".", 1) }
 
 // FuncAgain is the Func of a call of a tool that is meant to be made although the
 // program may have made an equal one before it was changed.

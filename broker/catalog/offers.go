@@ -28,7 +28,7 @@ type offerTools struct {
 // offerTool finds the tool behind an id such as "docs__read_resource", in any
 // form that the name of a tool can have.
 func (c *Catalog) offerTool(scope *discovery.Catalog, name string) (*discovery.Tool, bool) {
-	s, ok := scope.ServerOf(name)
+	s, tool, ok := scope.Split(name)
 	if !ok {
 		return nil, false
 	}
@@ -42,10 +42,10 @@ func (c *Catalog) offerTool(scope *discovery.Catalog, name string) (*discovery.T
 		}
 		c.offers.Store(o)
 	}
-	switch last := lastPart(name); {
-	case strings.EqualFold(last, readResource) || last == "readResource":
+	switch {
+	case strings.EqualFold(tool, readResource) || tool == "readResource":
 		name = s.Prefix + "__" + readResource
-	case strings.EqualFold(last, getPrompt) || last == "getPrompt":
+	case strings.EqualFold(tool, getPrompt) || tool == "getPrompt":
 		name = s.Prefix + "__" + getPrompt
 	}
 	t, ok := o.byID[name]

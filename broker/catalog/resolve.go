@@ -67,12 +67,12 @@ func (c *Catalog) Find(name string) (*discovery.Tool, bool) {
 // held returns the error of a call to a tool that is held back, or nil. It contains no
 // text of the tool.
 func held(full *discovery.Catalog, name string) *bridge.Error {
-	s, ok := full.ServerOf(name)
+	s, tool, ok := full.Split(name)
 	if !ok {
 		return nil
 	}
 	for _, h := range s.Held {
-		if h.Kind == "tool" && h.Name == lastPart(name) {
+		if h.Kind == "tool" && h.Name == tool {
 			return heldBack(s.Listing.Server, h)
 		}
 	}
@@ -109,19 +109,19 @@ func (c *Catalog) Unavailable(server string, err error) *bridge.Error {
 
 // unknownTool names what is nearest to a name that is not known.
 func unknownTool(scope *discovery.Catalog, name string) *bridge.Error {
-	e := &bridge.Error{Code: bridge.CodeUnknownTool, Tool: name}
-	e.Message = fmt.Sprintf("unknown tool %q", name)
-	near := nearest.Names(name, scope.SortedIDs(), 3)
-	if s, ok := scope.ServerOf(name); ok && len(near) == 0 {
-		e.Message = fmt.Sprintf("server %s has no tool %q", s.Listing.Server, lastPart(name))
+	e := &bridge.Error{Code: bridge.CodeUnknownTool, Tool: discovery.ShownName(name)}
+	e.Message = fmt.Sprintf("unknown tool %q", e.Tool)
+	near := nearest.Names(e.Tool, scope.SortedIDs(), 3)
+	if s, tool, ok := scope.Split(name); ok && len(near) == 0 {
+		e.Message = fmt.Sprintf("server %s has no tool %q", s.Listing.Server, tool)
 		for _, t := range s.Tools {
-			if len(nearest.Names(lastPart(name), []string{t.Name, t.Func}, 1)) > 0 {
+			if len(nearest.Names(tool, []string{t.Name, t.Func}, 1)) > 0 || len(nearest.Names(lastPart(tool), []string{t.Name, t.Func}, 1)) > 0 {
 				near = append(near, t.ID)
 			}
 		}
 	}
 	if len(near) == 0 {
-		near = SameName(scope, lastPart(name))
+		near = SameName(scope, lastPart(e.Tool))
 	}
 	if len(near) > 0 {
 		near = near[:min(3, len(near))]

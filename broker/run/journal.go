@@ -81,7 +81,10 @@ func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
 
 // add keeps a new call; g.mu is held.
 func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
-	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: c.Target, Args: c.Args, Line: c.Line, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
+	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: sandbox.ShownTarget(c.Target), Args: c.Args, Line: c.Line, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
+	if row.Tool != c.Target {
+		row.Target = c.Target
+	}
 	if !c.CallsTool() {
 		row.Class = policy.Read.String()
 		if harmless, ok := effects[c.Func]; ok {
@@ -254,7 +257,7 @@ func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	defer g.mu.Unlock()
 	row := p.row
 	if row.Tool != a.Tool.ID {
-		row.Target, row.Tool = row.Tool, a.Tool.ID
+		row.Target, row.Tool = cmp.Or(row.Target, row.Tool), a.Tool.ID
 	}
 	row.Class = a.Class.String()
 	row.Idempotent = a.Tool.Annotations.Idempotent != nil && *a.Tool.Annotations.Idempotent

@@ -148,14 +148,18 @@ func (e *Executor) readTarget(a surface.Arguments) (tool string, args json.RawMe
 			break
 		}
 	}
-	if server := a.Text("server"); tool != "" && server != "" {
-		full, _ := e.catalog.Both()
-		_, known := full.Tool(tool)
+	full, _ := e.catalog.Both()
+	if server := strings.TrimSpace(a.Text("server")); tool != "" && server != "" {
+		joined := discovery.JoinName(server, tool)
+		_, known := full.Tool(joined)
 		if !known {
-			_, known = full.ServerOf(tool)
+			if _, other := full.Tool(tool); !other {
+				_, other = full.ServerOf(tool)
+				known = !other
+			}
 		}
-		if !known {
-			tool = server + "." + tool
+		if known {
+			tool = joined
 			delete(rest, "server")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -96,6 +97,10 @@ func (c *collector) servers(v hujson.Value, cfg *Config) {
 	c.members(v, `"mcpServers"`, func(name string, key, value hujson.Value) {
 		if strings.TrimSpace(name) == "" {
 			c.fail(key.StartOffset, "a server needs a name that is not blank")
+			return
+		}
+		if gate.Hides(name) || strings.ContainsAny(name, "\r\n\t") {
+			c.fail(key.StartOffset, "the name of server %s has characters that are not shown: write it again without them", quote(name))
 			return
 		}
 		s := Server{Name: name}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
@@ -78,7 +79,7 @@ func (r *runtime) openPrototype(target string) *goja.Object {
 			}
 			if property != "then" && property != "toJSON" {
 				if at, agent := r.reader(); agent {
-					r.miss(property, target, receiver, at)
+					r.miss(property, sandbox.ShownTarget(target), receiver, at)
 				}
 			}
 			return goja.Undefined()

@@ -29,12 +29,12 @@ func (r *runtime) read(f script.Function, args []goja.Value) (c sandbox.Call, ar
 		}
 		args = args[1:]
 		if len(args) > 0 && goja.IsString(args[0]) { // (server, tool, args)
-			c.Target, args = c.Target+"."+text(0), args[1:]
+			c.Target, args = sandbox.JoinTarget(c.Target, text(0)), args[1:]
 		}
 		if o, ok := argument(args, 1).(*goja.Object); ok && o.Get("again") != nil && o.Get("again").ToBoolean() {
 			c.Func = sandbox.FuncAgain
 		}
-		err = fmt.Errorf("callMCPTool: the arguments of %s must be an object", c.Target)
+		err = fmt.Errorf("callMCPTool: the arguments of %s must be an object", sandbox.ShownTarget(c.Target))
 	case script.TakesKey:
 		if c.Target == "" {
 			return c, nil, fmt.Errorf("the key must be a text that is not empty, as in %s", f.Example)
@@ -88,7 +88,7 @@ type hostCall struct {
 // name is what notes call it.
 func (c *hostCall) name() string {
 	if c.call.CallsTool() && c.call.Target != "" {
-		return c.call.Target
+		return sandbox.ShownTarget(c.call.Target)
 	}
 	return c.call.Func
 }

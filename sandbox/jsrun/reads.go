@@ -170,7 +170,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	if !agent {
 		return goja.Undefined()
 	}
-	r.miss(property, target, receiver, at)
+	r.miss(property, sandbox.ShownTarget(target), receiver, at)
 	site := r.reads.sites[at]
 	near := nearest.Names(property, slices.Sorted(maps.Keys(s.Props)), 2)
 	if len(near) == 0 && (site != script.ReadPlain || r.reads.listed[s]) {
@@ -178,7 +178,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	}
 	// Without a name that is near, the code may well know what it does.
 	if s.Closed && site == script.ReadPlain && len(near) > 0 {
-		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", gate.Name(property), target, wayOut(s, near))))
+		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", gate.Name(property), sandbox.ShownTarget(target), wayOut(s, near))))
 	}
 	r.noteRead(at.Line, property, wayOut(s, near))
 	return goja.Undefined()

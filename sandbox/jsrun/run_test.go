@@ -158,7 +158,10 @@ func TestCallArgumentsReachTheHostAsJSON(t *testing.T) {
 		`await callMCPTool('a__b', { z: 1n, a: [9007199254740993n, "é"] })`: {Target: "a__b", Args: json.RawMessage(`{"z":1,"a":[9007199254740993,"é"]}`)},
 		`await callMCPTool('a__b')`:                  {Target: "a__b"},
 		`await callMCPTool('a__b', undefined)`:       {Target: "a__b"},
-		`await callMCPTool('my server', 'tool', {})`: {Target: "my server.tool", Args: json.RawMessage(`{}`)},
+		`await callMCPTool('my server', 'tool', {})`: {Target: "my server\x1ftool", Args: json.RawMessage(`{}`)},
+		`await callMCPTool('a__b', 'c')`:             {Target: "a__b\x1fc"},
+		`await callMCPTool('a', 'b__c')`:             {Target: "a\x1fb__c"},
+		`await callMCPTool('a.b', 'c/d:e', null)`:    {Target: "a.b\x1fc/d:e"},
 	} {
 		h := &memHost{answer: func(sandbox.Call) (json.RawMessage, error) { return nil, nil }}
 		out := Run(t.Context(), Program{Code: code}, h)

@@ -26,6 +26,7 @@ var commonCases = []struct {
 	{"what is printed goes to its writer and is counted", testPrint},
 	{"what is thrown is the reason", testThrow},
 	{"a call hands over its argument and its answer as they are", testCall},
+	{"the two names of a call stay apart", testCallNames},
 	{"calls answer one after the other", testCallTwice},
 	{"calls run at the same time", testParallel},
 	{"calls in flight are limited and wait in order", testInFlight},
@@ -98,6 +99,21 @@ func testCall(t *testing.T, r *runnerTest) {
 		return nil, nil
 	}})
 	bare.want(t, sandbox.ExitOK, "")
+}
+
+// The runner joins a server and a tool so that no other two names are joined alike, and
+// shows them with a full stop between.
+func testCallNames(t *testing.T, r *runnerTest) {
+	want := []string{sandbox.JoinTarget("a__b", "c"), sandbox.JoinTarget("a", "b__c"), sandbox.JoinTarget("a.b", "c"), sandbox.JoinTarget("a", "b.c"), "a__b__c"}
+	var made []string
+	got := r.do(t.Context(), sandbox.Request{Code: codeCallNames, Call: func(_ context.Context, c sandbox.Call) (raw, error) {
+		made = append(made, c.Target)
+		return c.Args, nil
+	}})
+	if !slices.Equal(made, want) {
+		t.Errorf("the host was asked for %q, want %q", made, want)
+	}
+	got.want(t, sandbox.ExitOK, `[[1,2,3,4,5],true]`)
 }
 
 func testCallTwice(t *testing.T, r *runnerTest) {

@@ -23,6 +23,10 @@ const (
 	codeThrow     = `throw new TypeError("it broke")`
 	codeCall      = `return await callMCPTool("demo__echo", {b: 1, a: "x"})`
 	codeCallBare  = `return await callMCPTool("demo__echo")`
+	codeCallNames = `const out = [];
+for (const [server, tool] of [["a__b", "c"], ["a", "b__c"], ["a.b", "c"], ["a", "b.c"]]) out.push((await callMCPTool(server, tool, {n: out.length + 1})).n);
+out.push((await callMCPTool("a__b__c", {n: 5})).n);
+return [out, await callMCPTool("a__b", "c", 1).then(() => "none", (e) => e.message.includes("a__b.c"))]`
 	codeCallTwice = `const one = await callMCPTool("demo__echo", {n: 1});
 return [one, await callMCPTool("demo__echo", {n: 2})]`
 	codeCallMany = `const out = [];
@@ -68,6 +72,14 @@ var programs = map[string]Program{
 		one, err1 := e.Call(ctx, "call", "demo__echo", raw(`{"n":1}`))
 		two, err2 := e.Call(ctx, "call", "demo__echo", raw(`{"n":2}`))
 		return raw(fmt.Sprintf("[%s,%s]", one, two)), errors.Join(err1, err2)
+	},
+	codeCallNames: func(ctx context.Context, e *Env) (raw, error) {
+		for i, target := range []string{"a__b\x1fc", "a\x1fb__c", "a.b\x1fc", "a\x1fb.c", "a__b__c"} {
+			if _, err := e.Call(ctx, "call", target, raw(fmt.Sprintf(`{"n":%d}`, i+1))); err != nil {
+				return nil, err
+			}
+		}
+		return raw(`[[1,2,3,4,5],true]`), nil
 	},
 	codeCallMany:      callMany,
 	codeCatch:         catch,

@@ -232,7 +232,7 @@ func rawTarget(args []ast.Expression) (target string, rest []ast.Expression, ok 
 		return first, nil, true
 	}
 	if second, ok := text(args[1]); ok {
-		return first + "." + second, args[2:], true
+		return sandbox.JoinTarget(first, second), args[2:], true
 	}
 	switch args[1].(type) {
 	case *ast.ObjectLiteral, *ast.NullLiteral:

@@ -91,7 +91,7 @@ func TestCallSitesAreWhatTheTextSays(t *testing.T) {
 			[]string{`github__list_issues {a: 1}`, `github__create_issue {}`}},
 		{"a file of its own", `import make from './servers/github/createIssue'; await make({ a: 1 })`, []string{`github__create_issue {a: 1}`}},
 		{"the raw call", `await callMCPTool('github__list_issues', { owner: 'o' })`, []string{`github__list_issues {owner: "o"}`}},
-		{"the raw call with two names", "await callMCPTool('github', `list_issues`, { owner: 'o' })", []string{`github.list_issues {owner: "o"}`}},
+		{"the raw call with two names", "await callMCPTool('github', `list_issues`, { owner: 'o' })", []string{"github\x1flist_issues {owner: \"o\"}"}},
 		{"the raw call, imported", `import { callMCPTool as c } from './helpers/callMCPTool'; await c('x__y', {})`, []string{`x__y {}`}},
 		{"without arguments", imports + `listIssues(); callMCPTool('a__b')`, []string{`github__list_issues undefined`, `a__b undefined`}},
 		{"optional calls", imports + `await listIssues?.({ a: 1 }); github?.listIssues({ b: 1 })`, []string{`github__list_issues {a: 1}`}},

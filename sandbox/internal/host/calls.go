@@ -140,7 +140,7 @@ func answerTooLarge(call sandbox.Call, n int, limits sandbox.Limits) error {
 	return &sandbox.CallError{
 		Name: "ToolError",
 		Message: fmt.Sprintf("answer of %s from %s is over half of the memory limit of %s (config: sandbox.memory): ask for less, such as one page or fewer fields",
-			Size(int64(n)), Cut(call.Target, 200), Size(limits.MemoryBytes)),
+			Size(int64(n)), Cut(sandbox.ShownTarget(call.Target), 200), Size(limits.MemoryBytes)),
 		Fields: limitFields(sandbox.CodeAnswerTooLarge),
 	}
 }

@@ -144,7 +144,7 @@ func ArgumentTooLarge(call sandbox.Call, max int) error {
 	return &sandbox.CallError{
 		Name: "ToolError",
 		Message: fmt.Sprintf("argument of %s for %s is over the limit of %s (config: sandbox.maxResult): send it in parts",
-			Size(int64(n)), Cut(call.Target, 200), Size(int64(max))),
+			Size(int64(n)), Cut(sandbox.ShownTarget(call.Target), 200), Size(int64(max))),
 		Fields: limitFields(sandbox.CodeArgumentTooLarge),
 	}
 }

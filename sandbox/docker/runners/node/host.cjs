@@ -39,13 +39,17 @@ const refuse = (message) => {
   throw new MainError(message);
 };
 
+// A target of the two names of a tool is joined as sandbox.JoinTarget joins it.
+const SEPARATOR = '\x1f';
+const shown = (target) => target.replace(SEPARATOR, '.');
+
 // The readers make [target, argument] of what a function was called with.
 function readTool(args, example) {
   if (!nonEmpty(args[0])) refuse('callMCPTool: the first argument must be a tool id, as in ' + example);
   let [target, input] = args;
-  if (typeof input === 'string') [target, input] = [target + '.' + input, args[2]];
+  if (typeof input === 'string') [target, input] = [target + SEPARATOR + input, args[2]];
   if (input === undefined || input === null) return [target];
-  if (typeof input !== 'object' && typeof input !== 'function') refuse('callMCPTool: the arguments of ' + target + ' must be an object');
+  if (typeof input !== 'object' && typeof input !== 'function') refuse('callMCPTool: the arguments of ' + shown(target) + ' must be an object');
   return [target, input];
 }
 
@@ -75,7 +79,7 @@ function start(call, target, input) {
   const args = text === undefined ? alloc(0) : from(text, 'utf8');
   if (args.length > limit) {
     return { name: 'ToolError', fields: { code: 'argument_too_large', retryable: false },
-      message: `argument of ${size(args.length)} for ${target.slice(0, 200)} is over the limit of ${size(limit)} (config: sandbox.maxResult): send it in parts` };
+      message: `argument of ${size(args.length)} for ${shown(target).slice(0, 200)} is over the limit of ${size(limit)} (config: sandbox.maxResult): send it in parts` };
   }
   flush();
   call.target = target;
@@ -121,7 +125,7 @@ function answer(type, id, payload) {
   changed();
 }
 
-const nameOf = (call) => (call.func === 'call' && call.target) || call.func;
+const nameOf = (call) => (call.func === 'call' && shown(call.target)) || call.func;
 
 function install(whenChanged) {
   changed = whenChanged;

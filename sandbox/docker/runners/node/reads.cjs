@@ -80,7 +80,7 @@ function missed(shape, target, property, receiver, below) {
   // It asked, and was answered; records often have fields that others lack.
   if (near.length === 0 && (!used || listed.has(shape))) return undefined;
   if (shape.c && used && near.length > 0) {
-    throw new main.TypeError(property + ' is no field of what ' + target + ' answers' + wayOut(names, near));
+    throw new main.TypeError(property + ' is no field of what ' + target.replace('\x1f', '.') + ' answers' + wayOut(names, near));
   }
   const shown = property.length > 60 ? property.slice(0, 60) + '…' : property;
   if (!seen.has(shown) && notes.length < MAX_READS) {

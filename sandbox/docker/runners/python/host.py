@@ -27,6 +27,14 @@ class ToolError(Exception):
         self.__dict__.update(fields)
 
 
+SEPARATOR = "\x1f"  # joins the two names of a tool, as sandbox.JoinTarget does
+
+
+def shown(target):
+    """A target as people write it."""
+    return target.replace(SEPARATOR, ".", 1)
+
+
 NOTHING = object()  # for an argument that was not given; None is null
 
 
@@ -43,13 +51,13 @@ class Host:
         text = b"" if arguments is NOTHING else encode(arguments)
         if len(text) > self.limit:
             raise ToolError("argument of %s for %s is over the limit of %s (config: sandbox.maxResult): send it in parts"
-                            % (size(len(text)), target[:200], size(self.limit)), code="argument_too_large")
+                            % (size(len(text)), shown(target)[:200], size(self.limit)), code="argument_too_large")
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
         with self.lock:
             self.last += 1
             number = self.last
-            self.waiting[number] = (loop, answer, target or function)
+            self.waiting[number] = (loop, answer, shown(target) or function)
         sys.stdout.flush()
         name, target = function.encode(), target.encode("utf-8", "replace")
         self.wire.send(b"C", number, struct.pack(">H", len(name)) + name + struct.pack(">I", len(target)) + target + text)

@@ -10,6 +10,7 @@ import io
 import json
 import linecache
 import os
+import re
 import signal
 import struct
 import sys
@@ -17,7 +18,7 @@ import threading
 import types
 from collections.abc import Mapping
 
-from broker_host import Host, Modules, ToolError, namespaces
+from broker_host import SEPARATOR, Host, Modules, ToolError, namespaces, shown
 from broker_report import describe
 from broker_skills import Skills
 from broker_source import AGENT, Refusal, compile_agent, unfenced
@@ -112,8 +113,9 @@ class Program:
                  "\nhint: look for a future, a queue or an event that nobody sets" % where)
 
     def is_tool(self, name):
-        """Whether a name is a tool's id, and not a server's."""
-        return "__" in name and "servers/" + identifier(name) not in (self.order.get("module_names") or [])
+        """Whether a name is a tool's id for certain, and no server can be called that."""
+        plain = lambda text: re.sub("_+", "_", identifier(text))
+        return "__" in name and not any(plain(name).rstrip("_") in plain(m) for m in self.order.get("module_names") or [])
 
     def scope(self):
         """The module that the program is, with what is there without import."""
@@ -121,11 +123,11 @@ class Program:
 
         async def call_mcp_tool(tool, input=None, more=None, /, **arguments):
             if isinstance(input, str) and isinstance(tool, str) and not self.is_tool(tool):
-                tool, input = tool + "." + input, more
+                tool, input = tool + SEPARATOR + input, more
             if not isinstance(tool, str):
                 raise TypeError("use it as in await call_mcp_tool('github__list_issues', {'owner': 'o'})")
             if not (input is None or isinstance(input, Mapping)):
-                raise TypeError("the arguments of %s go by name, as in owner='o', or as one dict, and not as %s" % (tool, type(input).__name__))
+                raise TypeError("the arguments of %s go by name, as in owner='o', or as one dict, and not as %s" % (shown(tool), type(input).__name__))
             return await host.call("call", tool, {**(input or {}), **arguments})
 
         async def retry(call, times=3, max_wait=30):

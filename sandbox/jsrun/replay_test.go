@@ -124,17 +124,6 @@ func TestReplayIsTheSame(t *testing.T) {
 	}
 }
 
-// A call with two names is the one of a journal that has them joined by a full stop.
-func TestReplayOfTwoNames(t *testing.T) {
-	for target, same := range map[string]bool{"t.write": true, sandbox.JoinTarget("t", "write"): true, "t__write": false, "t.writer": false, "twrite": false} {
-		p := &replay{calls: []sandbox.Recorded{{Func: "call", Target: target, Args: sandbox.HashArgs(nil)}}}
-		why := p.differs(1, sandbox.Call{Func: "call", Target: sandbox.JoinTarget("t", "write")})
-		if (why == "") != same || strings.Contains(why, "\x1f") {
-			t.Errorf("%q recorded: %q", target, why)
-		}
-	}
-}
-
 func TestReplayDiverges(t *testing.T) {
 	const code = "await callMCPTool('t__read', { a: 1 }); await callMCPTool('t__write', { b: 1 }); await callMCPTool('t__read', { c: 1 })"
 	for _, tt := range []struct{ name, old, new, want string }{

@@ -161,14 +161,14 @@ func TestTheCompositeSkillOfTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var definition string
+	var definition strings.Builder
 	for _, block := range strings.Split(string(page), "```json\n")[1:] {
 		if block, _, _ = strings.Cut(block, "```"); strings.Contains(block, `"subskills"`) {
-			definition += block
+			definition.WriteString(block)
 		}
 	}
 	dir, r := newSkills(t)
-	writeSkill(t, dir, "shop", "Help with the shop's API. Use it.", "Go.", map[string]string{"workflow.json": definition, "references/limits.md": "Ten a minute."})
+	writeSkill(t, dir, "shop", "Help with the shop's API. Use it.", "Go.", map[string]string{"workflow.json": definition.String(), "references/limits.md": "Ten a minute."})
 	if list, err := skills.Lint(filepath.Join(dir, "shop"), nil); err != nil || slices.ContainsFunc(list, func(d skills.Diagnostic) bool { return strings.Contains(d.Message, "workflow.json") }) {
 		t.Errorf("lint: %v, %v", list, err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -99,8 +98,8 @@ func (c *collector) servers(v hujson.Value, cfg *Config) {
 			c.fail(key.StartOffset, "a server needs a name that is not blank")
 			return
 		}
-		if gate.Hides(name) || strings.ContainsAny(name, "\r\n\t") {
-			c.fail(key.StartOffset, "the name of server %s has characters that are not shown: write it again without them", quote(name))
+		if strings.Contains(name, "\x1f") { // see discovery.JoinName
+			c.fail(key.StartOffset, "the name of server %s contains U+001F, which separates servers and tools: remove it", quote(name))
 			return
 		}
 		s := Server{Name: name}

@@ -6,8 +6,9 @@ import (
 )
 
 // Fragment returns the part of text, of at most the given number of bytes, that
-// contains most words of the query as Search understands it, or "". White space becomes
-// single blanks, and "…" marks omissions.
+// contains most words of the query as Search understands it, or "". Words that are only
+// related to those of the query do not count. White space becomes single blanks, and "…"
+// marks omissions.
 func (x *Index) Fragment(query, text string, most int) string {
 	wanted := x.wantedStems(query)
 	if len(wanted) == 0 {
@@ -53,7 +54,7 @@ func (x *Index) wantedStems(query string) map[string]wantedStem {
 		for i, w := range x.current.parse(query).wanted {
 			for _, v := range w.to {
 				// A word of a letter without a shape has an empty stem.
-				if weight := v.weight * w.idf; v.word.stem != "" && weight > wanted[v.word.stem].weight {
+				if weight := v.weight * w.idf; !v.related && v.word.stem != "" && weight > wanted[v.word.stem].weight {
 					wanted[v.word.stem] = wantedStem{i, weight}
 				}
 			}

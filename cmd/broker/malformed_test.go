@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/badmessages"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // loadClients is the number of clients that call while another one misbehaves.
@@ -223,5 +224,56 @@ func TestMalformedMessagesUnderLoadThroughTheDaemon(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(state, "daemon.log"))
 	if err == nil && strings.Contains(string(log), "panic") {
 		t.Errorf("the daemon's log: %.2000s", log)
+	}
+}
+
+// Clients of one daemon set their levels while notifications flow to both.
+func TestLevelsThroughTheDaemon(t *testing.T) {
+	state, config := shortDir(t), filepath.Join(t.TempDir(), "servers.json")
+	writeConfig(t, config, map[string]any{"mcpServers": map[string]any{"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good)}}})
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
+	clients := make([]*stdioClient, 2)
+	for i := range clients {
+		cmd := program(t, "serve", "--config", config, "--state-dir", state)
+		cmd.Env = append(os.Environ(), daemonVariable+"=on")
+		clients[i] = startClient(t, cmd)
+		clients[i].send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"for (let n = 0; n < 50; n++) await good.add({a: n, b: 1}); return 'through'"},"_meta":{"progressToken":"of-%d"}}}`, i))
+	}
+	values := []string{`{"level":"debug"}`, `{"level":"emergency"}`, `{"level":"error"}`, `{"level":"loud"}`, `{"level":null}`, `{"level":7}`, `{}`, `null`, `[]`, `{"level":["info"]}`}
+	for n, params := range values {
+		for _, c := range clients {
+			c.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"logging/setLevel","params":%s}`, 10+n, params))
+		}
+	}
+	for i, c := range clients {
+		flowed, answers := 0, make(map[int]string)
+		for len(answers) < len(values)+1 && c.lines.Scan() {
+			line := c.lines.Text()
+			var m struct {
+				ID     int
+				Method string
+				Params struct{ ProgressToken string }
+			}
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatalf("%.300s: %v", line, err)
+			}
+			switch {
+			case m.Method == "notifications/progress":
+				if flowed++; m.Params.ProgressToken != fmt.Sprint("of-", i) {
+					t.Errorf("client %d is sent %.300s", i, line)
+				}
+			case m.Method == "":
+				answers[m.ID] = line
+			}
+		}
+		for n, params := range values {
+			if known := n < 3; answers[10+n] == "" || known == strings.Contains(answers[10+n], `"error"`) {
+				t.Errorf("client %d: %s is answered %.300s", i, params, answers[10+n])
+			}
+		}
+		if flowed == 0 || !strings.Contains(answers[5], "through") {
+			t.Errorf("client %d: %d notifications, then %.300s", i, flowed, answers[5])
+		}
 	}
 }

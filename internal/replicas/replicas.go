@@ -205,18 +205,27 @@ const askTime = 3 * time.Second
 func (f *Fleet) fromReplica(cs tls.ConnectionState) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	for range 2 {
-		if f.certified(cs.PeerCertificates) {
-			return nil
-		}
-		f.ask(ctx)
+	if f.certified(cs.PeerCertificates, trustTime) {
+		return nil
+	}
+	if f.ask(ctx); f.certified(cs.PeerCertificates, 0) {
+		return nil
 	}
 	return errors.New("not the certificate of a replica")
 }
 
-func (f *Fleet) certified(shown []*x509.Certificate) bool {
+// trustTime is how long a replica is trusted without another look whether it is still
+// registered. While the state does not answer, those that were known stay so.
+const trustTime = 5 * time.Second
+
+// certified reports whether a replica shows its certificate, as of that long ago at most;
+// zero means at any time.
+func (f *Fleet) certified(shown []*x509.Certificate, within time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if within > 0 && time.Since(f.asked) > within {
+		return false
+	}
 	for _, p := range f.known {
 		if len(shown) > 0 && bytes.Equal(shown[0].Raw, p.Certificate) {
 			return true

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,13 @@ type known struct {
 	mu    sync.Mutex
 	all   map[string]state.Replica
 	dying map[string]int // how often they still seem to live
+	gone  bool           // it does not answer
+}
+
+func (k *known) away(gone bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.gone = gone
 }
 
 func (k *known) Join(_ context.Context, r state.Replica) (func(), error) {
@@ -41,6 +49,9 @@ func (k *known) forget(name string) {
 func (k *known) Living(context.Context) (list []state.Replica, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.gone {
+		return nil, errors.New("no answer")
+	}
 	for _, r := range k.all {
 		list = append(list, r)
 		if k.dying[r.Name] > 0 {
@@ -195,6 +206,43 @@ func TestStrangersAreRefused(t *testing.T) {
 	k.mu.Unlock()
 	if status, answer := ask(t, front(t, a).URL, ""); status != 503 {
 		t.Errorf("with a stranger at its address: %d %s", status, answer)
+	}
+}
+
+// A replica that has left is not trusted for long, one that lives is, also while the state
+// does not answer.
+func TestReplicaThatHasLeftIsRefused(t *testing.T) {
+	k := &known{}
+	a := join(t, k, "a", http.NotFound)
+	b := join(t, k, "b", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "b") })
+	get := func() error {
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{a.self}}, DisableKeepAlives: true}}
+		resp, err := c.Get("https://" + b.Address() + "/mcp")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	age := func() { // as if the last look was longer ago
+		b.mu.Lock()
+		b.asked = b.asked.Add(-2 * trustTime)
+		b.mu.Unlock()
+	}
+	for _, wait := range []func(){func() {}, age, func() {}} {
+		if wait(); get() != nil {
+			t.Error("a living replica is refused")
+		}
+	}
+	k.away(true)
+	if age(); get() != nil {
+		t.Error("a replica is refused while the state does not answer")
+	}
+	k.away(false)
+	k.forget("a")
+	for range 2 {
+		if age(); get() == nil {
+			t.Error("a replica that has left is answered")
+		}
 	}
 }
 

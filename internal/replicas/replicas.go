@@ -181,14 +181,15 @@ func (f *Fleet) ask(ctx context.Context) {
 	defer cancel()
 	began := time.Now()
 	living, err := f.o.State.Living(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = began // also after an error, so that not every connection waits for it
 	if err != nil {
 		f.o.Logger.Warn("look for the other replicas", "err", err) // those that are known may still live
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	before := f.known
-	f.asked, f.known = began, make(map[string]*peer, len(living))
+	f.known = make(map[string]*peer, len(living))
 	for _, r := range living {
 		p := before[r.Name]
 		if p == nil || p.Address != r.Address || !bytes.Equal(p.Certificate, r.Certificate) {

@@ -12,8 +12,10 @@ const (
 	maxNeeds   = 6
 	hitsOfNeed = 2
 	leastNeed  = 0.12
-	// longNeed is the number of words of a text from which it is looked up as a whole, too.
-	longNeed = 25
+	// maxNeedWords is the number of words of the longest text whose needs are looked up one by
+	// one. In a longer text, which tells a task, they depend on each other: its words together
+	// find more of the tools.
+	maxNeedWords = 25
 )
 
 // actions are words with which people begin to say what is to be done.
@@ -141,6 +143,9 @@ func action(part string) (content int, begins, anywhere bool) {
 // needs puts the best hits of each need of a query before the rest: the first of each,
 // then the second of each.
 func (s *snapshot) needs(x *Index, sc *scratch, q Query) {
+	if len(strings.Fields(q.Text)) > maxNeedWords {
+		return
+	}
 	list := needsOf(q.Text)
 	if list == nil {
 		return
@@ -162,14 +167,6 @@ func (s *snapshot) needs(x *Index, sc *scratch, q Query) {
 			}
 		}
 		x.scratch.Put(part)
-	}
-	if len(strings.Fields(q.Text)) > longNeed {
-		whole := top(slices.Clone(sc.hits), min(2*hitsOfNeed*len(list), len(sc.hits)), s.before)
-		var w []int32
-		for _, h := range whole {
-			w = append(w, h.slot)
-		}
-		best = append([][]int32{w}, best...)
 	}
 	var order []int32
 	taken := map[int32]bool{}

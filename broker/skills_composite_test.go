@@ -60,9 +60,9 @@ func TestCompositeSkillsThroughMCP(t *testing.T) {
 		{"order/start", nil, `"step":"order/ask"`, false},
 		{"bug/start", nil, `\"path\" is missing`, true},
 		{"bugs/start", nil, `did you mean bug/start`, true},
-		{"topic", map[string]any{"name": "hour"}, `there is no topic \"hour\": did you mean hours?`, true},
+		{"topic", map[string]any{"name": "hour"}, `unknown topic \"hour\": did you mean hours?`, true},
 		{"topic", map[string]any{"nane": "hours"}, `did you mean name?; the input of topic is {"name": "…"}`, true},
-		{"topic", nil, `there is no topic \"\"; there are gone, hours, out`, true},
+		{"topic", nil, `unknown topic \"\"; there are gone, hours, out`, true},
 		{"topic", map[string]any{"name": "gone"}, `not_found: `, true},
 		{"topic", map[string]any{"name": "out"}, `path_escape: `, true},
 	} {

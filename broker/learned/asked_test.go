@@ -45,7 +45,7 @@ func TestDigestsOfArguments(t *testing.T) {
 	digests := func(args string) (all, asked digest, queries bool) { return p.digests(json.RawMessage(args)) }
 	all, asked, queries := digests(`{"id":1,"fields":"a"}`)
 	if !queries {
-		t.Error("fields is no query")
+		t.Error("the parameter fields counts as a query")
 	}
 	for args, same := range map[string][2]bool{
 		`{ "fields": "a", "id": 1 }`:  {true, true},

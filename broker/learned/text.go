@@ -201,9 +201,9 @@ func (t *learnedTool) mergeText(h hasher, q queued) {
 	q.merger(h).merge(&t.Held.Root, q.text.s)
 }
 
-// Held returns a description of the data in the text results of a tool. ok is false if
-// there is none. The form is known after the first call, and the keys of objects after
-// a second call with other arguments.
+// Held describes the data in the text results of a tool. ok is false if the tool has none.
+// The form is known after the first call, and the keys of objects after a second call with
+// other arguments.
 func (s *Store) Held(server, tool string) (Held, bool) {
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)

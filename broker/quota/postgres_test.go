@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -23,12 +22,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	server, serverErr = postgrestest.Start()
-	code := m.Run()
-	if server != nil {
-		server.Stop()
-	}
-	os.Exit(code)
+	postgrestest.Main(m, func(s *postgrestest.Server, err error) { server, serverErr = s, err })
 }
 
 // A counted asks the buckets of a database, and counts how often.

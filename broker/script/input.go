@@ -35,7 +35,7 @@ var mainShape = lazyregexp.New(`(?m)^[ \t]*export\s+(?:default\s+)?(?:async\s+)?
 // hasMain reports whether a script has a function main that others can call.
 func hasMain(code string) bool { return mainShape.MatchString(code) }
 
-// inputOf returns the input of the function main of a script, or nil if there is none.
+// inputOf returns the input of the function main of a script, or nil.
 func inputOf(code string) *Input {
 	at := mainShape.FindStringIndex(code)
 	if at == nil {

@@ -23,12 +23,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	server, serverErr = postgrestest.Start()
-	code := m.Run()
-	if server != nil {
-		server.Stop()
-	}
-	os.Exit(code)
+	postgrestest.Main(m, func(s *postgrestest.Server, err error) { server, serverErr = s, err })
 }
 
 // onEach runs a test with documents of each kind; open returns those of another broker.

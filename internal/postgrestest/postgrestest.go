@@ -196,6 +196,18 @@ func (s *Server) Dump() (string, error) {
 	return string(out), err
 }
 
+// Main runs the tests of a package, beside one server for all of them, and exits. It calls
+// set with the results of Start first.
+func Main(m *testing.M, set func(*Server, error)) {
+	s, err := Start()
+	set(s, err)
+	code := m.Run()
+	if s != nil {
+		_ = s.Stop()
+	}
+	os.Exit(code)
+}
+
 // Need is Start for a test, which is skipped without PostgreSQL, or fails in CI.
 func Need(t testing.TB, s *Server, err error) *Server {
 	t.Helper()

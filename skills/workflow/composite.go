@@ -198,7 +198,7 @@ func (e *Engine) StartSubskill(ctx context.Context, name string, params json.Raw
 // Topic looks a topic up.
 func (e *Engine) Topic(ctx context.Context, name string) Result {
 	if e.w.def.Topics[name] == nil {
-		return failed("", "", false, "there is no topic %q%s", name, known(name, e.w.Topics()))
+		return failed("", "", false, "unknown topic %q%s", name, known(name, e.w.Topics()))
 	}
 	value, err := e.topic(ctx, name)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestDirectEntry(t *testing.T) {
 	want(t, "unknown", e.StartSubskill(t.Context(), "docter", nil), `{"status":"error","message":"there is no subskill \"docter\": did you mean doctor?","retry":false}`)
 	want(t, "the whole", e.StartSubskill(t.Context(), "", nil), `{"status":"error","message":"there is no subskill \"\"; there are doctor, setup","retry":false}`)
 	want(t, "a topic", e.Topic(t.Context(), "style"), `{"status":"done","result":{"content":"Short.","topic":"style"}}`)
-	want(t, "no such topic", e.Topic(t.Context(), "limit"), `{"status":"error","message":"there is no topic \"limit\": did you mean limits?","retry":false}`)
+	want(t, "no such topic", e.Topic(t.Context(), "limit"), `{"status":"error","message":"unknown topic \"limit\": did you mean limits?","retry":false}`)
 	want(t, "no files", e.Topic(t.Context(), "limits"), `{"status":"error","message":"topic \"limits\" is in the file references/limits.md, and files cannot be read here","retry":true}`)
 	big := engine(t, help, &workflow.Options{Read: func(context.Context, string) (string, error) { return strings.Repeat("x", 3<<20), nil }})
 	if r := big.Topic(t.Context(), "limits"); !strings.Contains(r.Message, "2 MiB") {

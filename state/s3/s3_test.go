@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/fakes3"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/s3"
+	"github.com/mcpbroker/mcpbroker/state/statetest"
 )
 
 func literal(s string) (string, error) { return s, nil }
@@ -38,22 +39,7 @@ func TestObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []state.Objects{plain, sealed} {
-		if _, err := o.Get(t.Context(), "a/0"); !errors.Is(err, state.ErrNotFound) {
-			t.Errorf("Get of nothing = %v", err)
-		}
-		for _, body := range []string{"first", "", strings.Repeat("x", 1<<20)} {
-			if err := o.Put(t.Context(), "a/0", []byte(body)); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := o.Get(t.Context(), "a/0"); err != nil || string(got) != body {
-				t.Errorf("Get = %.20q, %v, want %.20q", got, err, body)
-			}
-		}
-		for range 2 {
-			if err := o.Delete(t.Context(), "a/0"); err != nil {
-				t.Error(err)
-			}
-		}
+		statetest.Objects{Open: func(testing.TB) state.Objects { return o }}.Run(t)
 	}
 	if err := sealed.Put(t.Context(), "a/0", []byte("planted")); err != nil {
 		t.Fatal(err)

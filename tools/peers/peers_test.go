@@ -4,7 +4,6 @@ package peers
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/s3"
+	"github.com/mcpbroker/mcpbroker/state/statetest"
 )
 
 // The client of objects gets the same answers from gofakes3 as from the fake that
@@ -40,24 +40,8 @@ func TestObjects(t *testing.T) {
 				}
 				return s3.New(o)
 			}
-			o := client("results")
-			if _, err := o.Get(t.Context(), "a/0"); !errors.Is(err, state.ErrNotFound) {
-				t.Errorf("Get of nothing = %v", err)
-			}
-			for _, body := range []string{"first", "", strings.Repeat("x", 1<<20)} {
-				if err := o.Put(t.Context(), "a/0", []byte(body)); err != nil {
-					t.Fatal(err)
-				}
-				if got, err := o.Get(t.Context(), "a/0"); err != nil || string(got) != body {
-					t.Errorf("Get = %.20q, %v, want %.20q", got, err, body)
-				}
-			}
-			for range 2 {
-				if err := o.Delete(t.Context(), "a/0"); err != nil {
-					t.Error(err)
-				}
-			}
-			o = client("nothing")
+			statetest.Objects{Open: func(testing.TB) state.Objects { return client("results") }}.Run(t)
+			o := client("nothing")
 			_, err := o.Get(t.Context(), "a")
 			for _, err := range []error{err, o.Put(t.Context(), "a", nil), o.Delete(t.Context(), "a")} {
 				if err == nil || !strings.Contains(err.Error(), "NoSuchBucket") {

@@ -20,8 +20,10 @@ const (
 
 // A Process is a running server.
 type Process struct {
-	// Stdin and Stdout are this process's ends of the server's pipes.
-	Stdin, Stdout *os.File
+	// Stdin and Stdout are this process's ends of the server's pipes. After the server has
+	// ended, Stdout is closed once it is read to its end, or a moment later.
+	Stdin  io.WriteCloser
+	Stdout io.ReadCloser
 
 	cmd  *exec.Cmd
 	mark string // in the environment of everything that it starts
@@ -64,7 +66,8 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 		closeAll(ours[:])
 		return nil, err
 	}
-	p.Stdin, p.Stdout = ours[0], ours[1]
+	stdout := &output{File: ours[1], read: make(chan struct{})}
+	p.Stdin, p.Stdout = ours[0], stdout
 	go func() {
 		defer close(p.stderrDone)
 		stderr.CopyFrom(ours[2])
@@ -77,7 +80,7 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 		}
 		close(p.exited)
 	}()
-	p.stop = sync.OnceFunc(func() { p.end(ours[2]) })
+	p.stop = sync.OnceFunc(func() { p.end(stdout, ours[2]) })
 	go func() { // nothing can come from a process that ended, only from what it left behind
 		g.enter()
 		<-p.exited
@@ -87,7 +90,7 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 }
 
 // end stops the process and everything that it started.
-func (p *Process) end(stderr io.Closer) {
+func (p *Process) end(stdout *output, stderr io.Closer) {
 	p.Stdin.Close()
 	if !p.goneWithin(stdinGrace) {
 		spawn.Terminate(p.cmd.Process)
@@ -98,12 +101,39 @@ func (p *Process) end(stderr io.Closer) {
 	<-p.exited
 	// A process that still has the other ends open has left the tree; don't wait for
 	// it.
-	select {
-	case <-p.stderrDone:
-	case <-time.After(drainGrace):
+	late := time.After(drainGrace)
+	for _, read := range []<-chan struct{}{p.stderrDone, stdout.read} {
+		select {
+		case <-read:
+			continue
+		case <-late:
+		}
+		break
 	}
 	stderr.Close()
-	p.Stdout.Close()
+	stdout.Close()
+}
+
+// An output is a pipe that notes when it is read to its end or closed.
+type output struct {
+	*os.File
+	once sync.Once
+	read chan struct{} // closed then
+}
+
+// Read reads from the pipe.
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.File.Read(p)
+	if err != nil {
+		o.once.Do(func() { close(o.read) })
+	}
+	return n, err
+}
+
+// Close closes the pipe.
+func (o *output) Close() error {
+	o.once.Do(func() { close(o.read) })
+	return o.File.Close()
 }
 
 // goneWithin waits for the process and its group to end.

@@ -50,6 +50,9 @@ func NewLines(maxBytes int, reject func(text []byte, size int, why error) error)
 		closed: make(chan struct{}), ended: make(chan struct{}), in: make(chan jsonrpc.Message, 16)}
 }
 
+// Ended returns a channel that is closed once From has read everything.
+func (l *Lines) Ended() <-chan struct{} { return l.ended }
+
 // From reads messages from r until it ends or l is closed. It must be called
 // once. A read of r that has begun is not ended by Close.
 func (l *Lines) From(r io.Reader) {

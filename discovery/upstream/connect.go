@@ -295,6 +295,9 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 	err := d.open(ctx, s, conn, e)
 	if err != nil {
 		if !conn.InitializeAnswered() { // else the answer is the reason
+			if s.proc != nil {
+				readRest(s.proc, conn)
+			}
 			err = d.died(err, s.proc)
 		}
 		conn.Close()
@@ -331,6 +334,22 @@ func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era
 	}
 	d.era = s.era
 	return nil
+}
+
+// restTime is the time to read what a process wrote before it ended. A child of it may
+// keep its stdout open.
+const restTime = 200 * time.Millisecond
+
+// readRest waits until the stdout of a process that has ended is read, since the cause of
+// its end may be the last line.
+func readRest(p *launch.Process, conn *transport.Stdio) {
+	if _, ended := p.Ended(); !ended {
+		return
+	}
+	select {
+	case <-conn.Ended():
+	case <-time.After(restTime):
+	}
 }
 
 // died adds how the process ended to err, if that is the cause.

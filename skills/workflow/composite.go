@@ -190,7 +190,7 @@ func (w *Workflow) Tools() []string {
 func (e *Engine) StartSubskill(ctx context.Context, name string, params json.RawMessage) Result {
 	a := e.w.areas[name]
 	if a == nil || name == "" {
-		return failed("", "", false, "there is no subskill %q%s", name, known(name, e.w.Subskills()))
+		return failed("", "", false, "unknown subskill %q%s", name, known(name, e.w.Subskills()))
 	}
 	return e.start(ctx, a, params)
 }

@@ -53,7 +53,7 @@ func TestBrokerWorkerIsUsedWhereItIs(t *testing.T) {
 		t.Errorf("without broker-worker, doctor says %s", got)
 	}
 	runs()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", worker, "../broker-worker").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", worker, "../broker-worker").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	if got := program(); got != worker {

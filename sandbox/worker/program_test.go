@@ -24,7 +24,7 @@ func buildWorker(t *testing.T) (own string, info *debug.BuildInfo) {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	if out, err := exec.Command("go", "build", "-o", name, programPath).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", name, programPath).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	own = filepath.Join(dir, "broker")

@@ -13,9 +13,9 @@ const (
 	bodyRate = 128 << 10
 )
 
-// timely returns a handler that calls next with a deadline for the request body. The
+// withBodyDeadline returns a handler that calls next with a deadline for the request body. The
 // deadline does not apply to the response, which may be a long stream.
-func timely(next http.Handler, limit time.Duration) http.Handler {
+func withBodyDeadline(next http.Handler, limit time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
@@ -26,19 +26,19 @@ func timely(next http.Handler, limit time.Duration) http.Handler {
 		// A ResponseWriter without a connection, such as one in a test, has no
 		// deadline.
 		if c.SetReadDeadline(time.Now().Add(limit)) == nil {
-			r.Body = &timelyBody{r.Body, c}
+			r.Body = &deadlineBody{r.Body, c}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// A timelyBody removes its deadline at the end of the body.
-type timelyBody struct {
+// A deadlineBody removes its deadline at the end of the body.
+type deadlineBody struct {
 	io.ReadCloser
 	c *http.ResponseController
 }
 
-func (b *timelyBody) Read(p []byte) (int, error) {
+func (b *deadlineBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		_ = b.c.SetReadDeadline(time.Time{}) // the deadline was set before

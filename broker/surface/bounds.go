@@ -46,9 +46,9 @@ func bound(req mcp.Request) error {
 // client's name and its capabilities.
 func boundInitialize(p *mcp.InitializeParams) {
 	p.Meta = nil
-	p.ProtocolVersion = said(p.ProtocolVersion)
+	p.ProtocolVersion = cloneStart(p.ProtocolVersion)
 	if info := p.ClientInfo; info != nil {
-		p.ClientInfo = &mcp.Implementation{Name: said(info.Name), Title: said(info.Title), Version: said(info.Version)}
+		p.ClientInfo = &mcp.Implementation{Name: cloneStart(info.Name), Title: cloneStart(info.Title), Version: cloneStart(info.Version)}
 	}
 	can := p.Capabilities
 	if can == nil {
@@ -79,6 +79,6 @@ func boundInitialize(p *mcp.InitializeParams) {
 	p.Capabilities = kept
 }
 
-// said returns a copy of the beginning of a client's text. A substring would keep the
+// cloneStart returns a copy of the beginning of a client's text. A substring would keep the
 // whole text in memory.
-func said(text string) string { return strings.Clone(gate.Cut(text, maxSaid)) }
+func cloneStart(text string) string { return strings.Clone(gate.Cut(text, maxSaid)) }

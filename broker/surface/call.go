@@ -73,11 +73,11 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 		ctx, leave := s.requests.join(ctx, req)
 		defer leave()
 		if state := req.Params.RequestState; state != "" {
-			v, err := s.returning(client, state, req.Params.InputResponses)
+			v, err := s.resume(client, state, req.Params.InputResponses)
 			if err != nil {
 				return nil, err
 			}
-			return v.attend(ctx, req)
+			return v.serve(ctx, req)
 		}
 		h, err := s.handler(t, req)
 		if err != nil {
@@ -104,8 +104,8 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 		}
 		can := questions.Of(req.ClientCapabilities())
 		if can != (questions.Capabilities{}) && req.ProtocolVersion() >= StatelessSince {
-			if v, ok := s.startVisit(ctx, client, can, messages, do); ok {
-				return v.attend(ctx, req)
+			if v, ok := s.startCall(ctx, client, can, messages, do); ok {
+				return v.serve(ctx, req)
 			}
 			return Failed(errClosing), nil
 		}

@@ -49,7 +49,7 @@ func TestRefusalsHaveAChallenge(t *testing.T) {
 			req.Header.Set("Authorization", tt.authorization)
 		}
 		w := httptest.NewRecorder()
-		checked(ok, tt.o, true).ServeHTTP(w, req)
+		checkOrigin(ok, tt.o, true).ServeHTTP(w, req)
 		got := w.Result().Header.Values("WWW-Authenticate")
 		if w.Code != tt.status || len(got) > 1 || len(got) == 0 != (tt.want == "") || len(got) == 1 && !strings.HasPrefix(got[0], tt.want) {
 			t.Errorf("%s: %d %q, want %d %q", tt.name, w.Code, got, tt.status, tt.want)

@@ -135,15 +135,15 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		}
 	}
 	mux := http.NewServeMux()
-	all := &doors{o: o, base: s, all: newHTTPSessions(), open: make(map[*Surface]http.Handler)}
+	all := &profileRouter{o: o, base: s, sessions: newHTTPSessions(), handlers: make(map[*Surface]http.Handler)}
 	var large largeBodies
-	endpoint := checked(large.limit(all), o, loopback)
+	endpoint := checkOrigin(large.limit(all), o, loopback)
 	mux.Handle("/mcp", endpoint)
 	mux.Handle("/mcp/{profile}", endpoint)
 	if o.Replicas != nil { // what others pass on is checked here again, and stays here
 		inner := http.NewServeMux()
-		inner.Handle("/mcp", checked(large.limit(passed(all)), o, false))
-		inner.Handle("/mcp/{profile}", checked(large.limit(passed(all)), o, false))
+		inner.Handle("/mcp", checkOrigin(large.limit(markForwarded(all)), o, false))
+		inner.Handle("/mcp/{profile}", checkOrigin(large.limit(markForwarded(all)), o, false))
 		o.Replicas.Serve(s.guardHTTP(inner))
 	}
 	if o.SignIn != nil {
@@ -152,41 +152,41 @@ func (s *Surface) Handler(o HTTPOptions) (http.Handler, error) {
 		mux.Handle(wellKnown+"/", metadata)
 	}
 	if o.API != nil {
-		mux.Handle("/api/", ownPages(o.API, loopback, o.RefuseAPI))
+		mux.Handle("/api/", requireSameSite(o.API, loopback, o.RefuseAPI))
 	}
 	if o.Console != nil && (loopback || o.ConsoleSignIn) {
-		mux.Handle("/console", ownPages(o.Console, loopback, refusePlainly))
-		mux.Handle("/console/", ownPages(o.Console, loopback, refusePlainly))
+		mux.Handle("/console", requireSameSite(o.Console, loopback, refusePlainly))
+		mux.Handle("/console/", requireSameSite(o.Console, loopback, refusePlainly))
 	}
 	if o.Connect != nil && (len(o.Tokens) > 0 || o.SignIn != nil) {
-		mux.Handle("POST /connect", checked(forBearer(o.ConnectLink), o, loopback))
+		mux.Handle("POST /connect", checkOrigin(forBearer(o.ConnectLink), o, loopback))
 		mux.Handle("/connect", o.Connect)
 		mux.Handle("/connect/", o.Connect)
 	}
 	// Monitoring has no token and learns nothing else.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, true) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, o.Ready == nil || o.Ready()) })
-	mux.HandleFunc("/", noEndpoint)
-	return s.guardHTTP(timely(mux, cmp.Or(o.bodyTime, bodyTime))), nil
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, true) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, o.Ready == nil || o.Ready()) })
+	mux.HandleFunc("/", notFound)
+	return s.guardHTTP(withBodyDeadline(mux, cmp.Or(o.bodyTime, bodyTime))), nil
 }
 
 // ConsoleHandler serves the console and its API, without MCP, on a loopback
 // address.
 func ConsoleHandler(console, api http.Handler, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/api/", ownPages(api, true, refuse))
-	console = ownPages(console, true, refusePlainly)
+	mux.Handle("/api/", requireSameSite(api, true, refuse))
+	console = requireSameSite(console, true, refusePlainly)
 	mux.Handle("/console", console)
 	mux.Handle("/console/", console)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
-	return timely(mux, bodyTime)
+	return withBodyDeadline(mux, bodyTime)
 }
 
-func noEndpoint(w http.ResponseWriter, _ *http.Request) {
+func notFound(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "the MCP endpoint is /mcp", http.StatusNotFound)
 }
 
-func sayHealth(w http.ResponseWriter, ok bool) {
+func writeHealth(w http.ResponseWriter, ok bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	status, text := http.StatusOK, "ok\n"
@@ -197,9 +197,9 @@ func sayHealth(w http.ResponseWriter, ok bool) {
 	_, _ = io.WriteString(w, text) // the client may be gone
 }
 
-// checked refuses requests that a web page in the user's browser could send, unless the
+// checkOrigin refuses requests that a web page in the user's browser could send, unless the
 // client proves that it knows a token.
-func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
+func checkOrigin(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 	if protected := withToken(next, o); o.closed() {
 		next = protected
 	} else if open := next; o.Issued != nil {
@@ -211,7 +211,7 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 			open.ServeHTTP(w, r)
 		})
 	}
-	local, named := ownPages(next, loopback, refusePlainly), ownPages(next, false, refusePlainly)
+	local, named := requireSameSite(next, loopback, refusePlainly), requireSameSite(next, false, refusePlainly)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.closed() { // a page does not know the token, and a local proxy forwards its own host name
 			named.ServeHTTP(w, r)
@@ -224,9 +224,9 @@ func checked(next http.Handler, o HTTPOptions, loopback bool) http.Handler {
 // refusePlainly answers in plain text, for pages that people open and for MCP clients.
 func refusePlainly(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) }
 
-// ownPages refuses what a web page of somebody else in the user's browser could
+// requireSameSite refuses what a web page of somebody else in the user's browser could
 // send.
-func ownPages(next http.Handler, loopback bool, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
+func requireSameSite(next http.Handler, loopback bool, refuse func(w http.ResponseWriter, status int, detail string)) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusForbidden, "requests from web pages of another origin are refused")

@@ -70,13 +70,13 @@ func (s *Surface) once(docs state.Documents, tool, key string, h Handler) Handle
 		defer unlock()
 		before, err := docs.Document(ctx, name)
 		if err == nil {
-			return again(before, digest(tool, string(c.Arguments)))
+			return storedAnswer(before, digest(tool, string(c.Arguments)))
 		}
 		if !errors.Is(err, state.ErrNotFound) {
 			return nil, fmt.Errorf("look for the request with the same idempotency key: %w", err)
 		}
 		r := requested{Digest: digest(tool, string(c.Arguments)), Execution: state.NewID()}
-		if err := keep(ctx, docs, name, r); err != nil {
+		if err := storeAnswer(ctx, docs, name, r); err != nil {
 			return nil, fmt.Errorf("keep the idempotency key, so nothing was done: %w", err)
 		}
 		c.Execution = r.Execution
@@ -89,17 +89,17 @@ func (s *Surface) once(docs state.Documents, tool, key string, h Handler) Handle
 			r.Answer, err = json.Marshal(Failed(fmt.Errorf("this request was answered before, with more than is kept: broker audit show %s", r.Execution)))
 		}
 		if err == nil {
-			err = keep(context.WithoutCancel(ctx), docs, name, r)
+			err = storeAnswer(context.WithoutCancel(ctx), docs, name, r)
 		}
 		if err != nil {
 			s.log.Error("keep an answer for who asks again", "execution", r.Execution, "err", err)
 		}
-		s.forgotten.old(ctx, docs)
+		s.forgotten.removeOld(ctx, docs)
 		return res, nil
 	}
 }
 
-func keep(ctx context.Context, docs state.Documents, name string, r requested) error {
+func storeAnswer(ctx context.Context, docs state.Documents, name string, r requested) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -107,8 +107,8 @@ func keep(ctx context.Context, docs state.Documents, name string, r requested) e
 	return docs.SetDocument(ctx, name, b)
 }
 
-// again answers a request that was there before.
-func again(before []byte, digest string) (*mcp.CallToolResult, error) {
+// storedAnswer answers a request that was there before.
+func storedAnswer(before []byte, digest string) (*mcp.CallToolResult, error) {
 	var r requested
 	if err := json.Unmarshal(before, &r); err != nil {
 		return nil, fmt.Errorf("read what is known of the request with the same idempotency key: %w", err)
@@ -135,14 +135,14 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// forgetting removes old answers now and then.
-type forgetting struct {
+// cleanup removes old answers now and then.
+type cleanup struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// old removes what was kept for long enough, if that was not done lately.
-func (f *forgetting) old(ctx context.Context, docs state.Documents) {
+// removeOld removes what was kept for long enough, if that was not done lately.
+func (f *cleanup) removeOld(ctx context.Context, docs state.Documents) {
 	f.mu.Lock()
 	due := time.Since(f.last) > keptFor/4
 	if due {

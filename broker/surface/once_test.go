@@ -118,7 +118,7 @@ func TestOneKeyOneCall(t *testing.T) {
 		t.Errorf("a key that is too long: %q", textOf(res))
 	}
 	// A broker that ended while it worked on a request has written this much.
-	if err := keep(t.Context(), docs, digest("", "k3"), requested{Digest: digest("count", `{}`), Execution: "e_gone"}); err != nil {
+	if err := storeAnswer(t.Context(), docs, digest("", "k3"), requested{Digest: digest("count", `{}`), Execution: "e_gone"}); err != nil {
 		t.Fatal(err)
 	}
 	if res := ask(0, "", "k3", `{}`); !res.IsError || !strings.Contains(textOf(res), "lost") || !strings.Contains(textOf(res), "broker audit show e_gone") || f.calls.Load() != 4 {

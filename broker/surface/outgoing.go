@@ -43,7 +43,7 @@ func (s *Surface) gated(server *mcp.Server) *mcp.Server {
 				res, err = s.guarded(ctx, next, method, req)
 			}
 			if method == "initialize" && err == nil {
-				opened(ctx, req)
+				recordSession(ctx, req)
 			}
 			if err != nil {
 				return nil, outgoingError(err, s.hiding(ctx))

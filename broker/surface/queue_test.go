@@ -49,7 +49,7 @@ func TestMessagesThatWaitedAreNotKept(t *testing.T) {
 		goOn := make(chan struct{})
 		s := New(Options{Mode: ModeCode, Observe: held(goOn)}, slog.New(slog.DiscardHandler))
 		all := newHTTPSessions()
-		d := &doors{o: HTTPOptions{}, base: s, all: all, open: make(map[*Surface]http.Handler)}
+		d := &profileRouter{o: HTTPOptions{}, base: s, sessions: all, handlers: make(map[*Surface]http.Handler)}
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", d)
 		srv := httptest.NewServer(mux)

@@ -90,12 +90,12 @@ type replicated struct {
 	news      http.Handler // the streams of clients of sessions that any replica answers
 }
 
-type passedKey struct{}
+type forwardedKey struct{}
 
-// passed marks requests that another replica has passed on.
-func passed(next http.Handler) http.Handler {
+// markForwarded marks requests that another replica has passed on.
+func markForwarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passedKey{}, true)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true)))
 	})
 }
 
@@ -121,7 +121,7 @@ func (e *replicated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // or gone.
 func (e *replicated) pass(w http.ResponseWriter, r *http.Request, id string) bool {
 	name := replicaIn(id)
-	return name != "" && name != e.replicas.Name() && r.Context().Value(passedKey{}) == nil && e.replicas.Pass(w, r, name)
+	return name != "" && name != e.replicas.Name() && r.Context().Value(forwardedKey{}) == nil && e.replicas.Pass(w, r, name)
 }
 
 // modern answers a request of protocol 2026-07-28. Where a script waits for it, its
@@ -196,7 +196,7 @@ func setBody(r *http.Request, body []byte) {
 // replicated is the endpoint of s where several brokers answer its clients.
 func (s *Surface) replicated(o HTTPOptions, all *httpSessions) http.Handler {
 	name := o.Replicas.Name()
-	s.paused.serveAs(name, o.Busy)
+	s.suspended.serveAs(name, o.Busy)
 	servers := newClientServers(s, func() string { return newID(name) })
 	return &replicated{
 		replicas: o.Replicas, sessions: all.bound(s.sessions(servers.For)), stateless: all.boundStreams(s.stateless(servers.For)),

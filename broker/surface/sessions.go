@@ -105,7 +105,7 @@ func (h *httpSessions) enter(w http.ResponseWriter, r *http.Request) *httpSessio
 		return nil
 	}
 	if end != nil {
-		go func() { _ = end.Close() }() // waits for its last answer
+		go func() { _ = end.Close() }() // endWait for its last answer
 	}
 	return s
 }
@@ -264,8 +264,8 @@ func (h *httpSessions) done(s *httpSession) {
 	}
 }
 
-// opened records the session that an HTTP initialize request has opened.
-func opened(ctx context.Context, req mcp.Request) {
+// recordSession records the session that an HTTP initialize request has opened.
+func recordSession(ctx context.Context, req mcp.Request) {
 	s, _ := ctx.Value(httpSessionKey{}).(*httpSession)
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if s == nil || !ok {

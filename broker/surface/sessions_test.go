@@ -58,9 +58,9 @@ func endpointOf(t *testing.T, perOwner, inAll int, tokens map[string]string) (al
 	o := HTTPOptions{Addr: "127.0.0.1:0", Tokens: tokens}
 	all = newHTTPSessions()
 	all.perOwner, all.inAll = perOwner, inAll
-	d := &doors{o: o, base: s, all: all, open: make(map[*Surface]http.Handler)}
+	d := &profileRouter{o: o, base: s, sessions: all, handlers: make(map[*Surface]http.Handler)}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", checked(d, o, true))
+	mux.Handle("/mcp", checkOrigin(d, o, true))
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	return all, srv.URL

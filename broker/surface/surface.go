@@ -121,12 +121,12 @@ type Surface struct {
 	features []Feature
 
 	requests  httpRequests // being answered; see join
-	forgotten forgetting
+	forgotten cleanup
 	talks     conversations
-	paused    paused
+	suspended suspendedCalls
 	panics    panics
-	mu        sync.Mutex           // guards faces and their fields
-	faces     []weak.Pointer[face] // of servers still in use
+	mu        sync.Mutex                 // guards faces and their fields
+	faces     []weak.Pointer[clientView] // of servers still in use
 }
 
 // New returns a surface of these features, with their tools in this order.
@@ -145,7 +145,7 @@ func (s *Surface) Configure(o Options) {
 }
 
 // Close ends the calls that wait for their clients to come back.
-func (s *Surface) Close() { s.paused.close() }
+func (s *Surface) Close() { s.suspended.close() }
 
 // Implementation is what the broker calls itself.
 func Implementation(version string) *mcp.Implementation {
@@ -178,7 +178,7 @@ func (s *Surface) server(client string, id func() string) *mcp.Server {
 		RootsListChangedHandler: s.rootsChanged,
 		InitializedHandler:      s.initialized,
 	})
-	f := &face{surface: s, client: client, server: server}
+	f := &clientView{surface: s, client: client, server: server}
 	for _, feature := range s.features {
 		if x, ok := feature.(Extension); ok {
 			if err := x.Extend(server); err != nil {
@@ -189,8 +189,8 @@ func (s *Surface) server(client string, id func() string) *mcp.Server {
 	server.AddReceivingMiddleware(f.listResources, forPerson)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.show(now)
-	s.faces = append(slices.DeleteFunc(s.faces, func(p weak.Pointer[face]) bool { return p.Value() == nil }), weak.Make(f))
+	f.update(now)
+	s.faces = append(slices.DeleteFunc(s.faces, func(p weak.Pointer[clientView]) bool { return p.Value() == nil }), weak.Make(f))
 	if o.Observe != nil {
 		server.AddReceivingMiddleware(o.Observe)
 	}
@@ -210,7 +210,7 @@ func (s *Surface) Refresh() {
 	now := s.offer()
 	for _, p := range s.faces {
 		if f := p.Value(); f != nil {
-			f.show(now)
+			f.update(now)
 		}
 	}
 }

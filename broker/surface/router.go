@@ -11,29 +11,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// doors lead the requests to /mcp and /mcp/NAME to the surface that they are for.
-type doors struct {
+// profileRouter lead the requests to /mcp and /mcp/NAME to the surface that they are for.
+type profileRouter struct {
 	o    HTTPOptions
 	base *Surface
 
-	all  *httpSessions
-	mu   sync.Mutex
-	open map[*Surface]http.Handler // by profile; kept until the broker stops
+	sessions *httpSessions
+	mu       sync.Mutex
+	handlers map[*Surface]http.Handler // by profile; kept until the broker stops
 }
 
 // ServeHTTP answers 404 for a profile that does not exist or does not belong to the
 // token.
-func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *profileRouter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("profile")
 	named := name != ""
 	mine, limited := profilesOf(r)
 	switch {
 	case limited && named && !slices.Contains(mine, name):
-		noEndpoint(w, r)
+		notFound(w, r)
 		return
 	case limited && !named && len(mine) == 1:
 		name = mine[0]
-	case limited && !named && !slices.Contains(mine, d.o.Default):
+	case limited && !named && !slices.Contains(mine, p.o.Default):
 		why := "no profile here is for you"
 		if len(mine) > 0 {
 			why = "several profiles are for you: use /mcp/NAME with one of " + strings.Join(mine, ", ")
@@ -41,16 +41,16 @@ func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, http.StatusForbidden)
 		return
 	case !named:
-		name = d.o.Default
+		name = p.o.Default
 	}
-	s := d.base
+	s := p.base
 	if name != "" {
-		ok := d.o.Profile != nil
+		ok := p.o.Profile != nil
 		if ok {
-			s, ok = d.o.Profile(name)
+			s, ok = p.o.Profile(name)
 		}
 		if !ok && named {
-			noEndpoint(w, r)
+			notFound(w, r)
 			return
 		}
 		if !ok {
@@ -58,17 +58,17 @@ func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	d.behind(s).ServeHTTP(w, r)
+	p.handlerFor(s).ServeHTTP(w, r)
 }
 
-// behind is the endpoint of a surface.
-func (d *doors) behind(s *Surface) http.Handler {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.open[s]
+// handlerFor is the endpoint of a surface.
+func (p *profileRouter) handlerFor(s *Surface) http.Handler {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.handlers[s]
 	if h == nil {
-		h = s.endpoint(d.o, d.all)
-		d.open[s] = h
+		h = s.endpoint(p.o, p.sessions)
+		p.handlers[s] = h
 	}
 	return h
 }

@@ -84,7 +84,7 @@ func signed(jws *jose.JSONWebSignature, keys []jose.JSONWebKey, id string) []byt
 // get returns the keys and the time at which they were read. It reads them again if
 // they are old or not newer than after, unless it did so a moment ago.
 func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, time.Time, error) {
-	keys, read, due := k.kept(after)
+	keys, read, due := k.current(after)
 	if !due {
 		return keys, read, k.usable(read)
 	}
@@ -97,7 +97,7 @@ func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, t
 		k.reading.Lock()
 	}
 	defer k.reading.Unlock()
-	keys, read, due = k.kept(after)
+	keys, read, due = k.current(after)
 	if !due { // another call has read them
 		return keys, read, k.usable(read)
 	}
@@ -116,8 +116,8 @@ func (k *keySet) get(ctx context.Context, after time.Time) ([]jose.JSONWebKey, t
 	return keys, read, k.usable(read)
 }
 
-// kept returns the current keys, and whether to read them again.
-func (k *keySet) kept(after time.Time) (keys []jose.JSONWebKey, read time.Time, due bool) {
+// current returns the current keys, and whether to read them again.
+func (k *keySet) current(after time.Time) (keys []jose.JSONWebKey, read time.Time, due bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	now := k.now()

@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed servers
-var own embed.FS
+var servers embed.FS
 
 // A File contains the tools of one server, as {"server": …, "tools": […]}.
 type File struct {
@@ -22,7 +22,7 @@ type File struct {
 
 // Own returns the servers of this package, sorted by name.
 func Own() []File {
-	sub, err := fs.Sub(own, "servers")
+	sub, err := fs.Sub(servers, "servers")
 	if err != nil {
 		panic(err) // a constant
 	}

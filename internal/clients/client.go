@@ -80,9 +80,9 @@ func (e Env) appSupport(elem ...string) string {
 	return e.xdg(elem...)
 }
 
-// own is a path below the directory that the variable names, or else below
+// pathBelow is a path below the directory that the variable names, or else below
 // that directory in the home.
-func (e Env) own(variable, dir string, elem ...string) string {
+func (e Env) pathBelow(variable, dir string, elem ...string) string {
 	if e.Getenv != nil {
 		if d := e.Getenv(variable); filepath.IsAbs(d) {
 			return filepath.Join(append([]string{d}, elem...)...)
@@ -156,7 +156,7 @@ var all = []*Client{
 		ID: "claude-code", Title: "Claude Code", format: jsonFile{}, root: mcpServers, dialect: claudeDialect,
 		project: func(e Env) []string { return []string{e.project(".mcp.json")} },
 		user: func(e Env) []string {
-			return []string{e.own("CLAUDE_CONFIG_DIR", "", ".claude.json")}
+			return []string{e.pathBelow("CLAUDE_CONFIG_DIR", "", ".claude.json")}
 		},
 		entry: claudeCodeEntry,
 	}, {
@@ -179,7 +179,7 @@ var all = []*Client{
 	}, {
 		ID: "codex", Title: "Codex", format: tomlFile{}, root: []string{"mcp_servers"}, dialect: codexDialect,
 		project: func(e Env) []string { return []string{e.project(".codex", "config.toml")} },
-		user:    func(e Env) []string { return []string{e.own("CODEX_HOME", ".codex", "config.toml")} },
+		user:    func(e Env) []string { return []string{e.pathBelow("CODEX_HOME", ".codex", "config.toml")} },
 		entry:   codexEntry,
 	}, {
 		ID: "gemini", Title: "Gemini CLI", format: jsonFile{}, root: mcpServers, dialect: geminiDialect,

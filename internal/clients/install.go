@@ -106,7 +106,7 @@ func Install(r Request) (InstallResult, error) {
 	if err != nil {
 		return res, err
 	}
-	old := j.of(path)
+	old := j.record(path)
 	if old != nil && res.Created {
 		old = nil // the file is gone, and with it what could be undone
 	}
@@ -228,7 +228,7 @@ func (r Request) entries(path string, data []byte) ([]Entry, error) {
 	if r.Project {
 		scope = "project"
 	}
-	return rd.entries(data, path, place{r.Client.root, scope})
+	return rd.entries(data, path, serverLocation{r.Client.root, scope})
 }
 
 // others are the servers in text beside the broker.

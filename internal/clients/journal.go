@@ -92,8 +92,8 @@ func openJournal(path string) (*journal, error) {
 	return j, nil
 }
 
-// of returns the record of a client's file, or nil.
-func (j *journal) of(path string) *record {
+// record returns the record of a client's file, or nil.
+func (j *journal) record(path string) *record {
 	for i := range j.all {
 		if j.all[i].Path == path {
 			return &j.all[i]
@@ -104,12 +104,12 @@ func (j *journal) of(path string) *record {
 
 // put replaces the record of r's file.
 func (j *journal) put(r record) error {
-	j.drop(r.Path)
+	j.remove(r.Path)
 	j.all = append(j.all, r)
 	return j.save()
 }
 
-func (j *journal) drop(path string) {
+func (j *journal) remove(path string) {
 	j.all = slices.DeleteFunc(j.all, func(r record) bool { return r.Path == path })
 }
 

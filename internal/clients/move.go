@@ -87,7 +87,7 @@ func (r Request) movable(path string, data []byte, entries []Entry) ([]Source, e
 	for _, dir := range r.Projects {
 		rd := reader{client: r.Client, env: r.Env, options: orZero(r.Options)}
 		rd.env.Dir = dir
-		entries, err := rd.entries(data, path, place{r.Client.rootOf(dir), "local"})
+		entries, err := rd.entries(data, path, serverLocation{r.Client.rootOf(dir), "local"})
 		if err != nil {
 			return nil, err
 		}

@@ -72,7 +72,7 @@ func projectFolders(data []byte) []string {
 func (r reader) inProject(user string, data []byte, dir string, allowed bool) ProjectServers {
 	r.env.Dir = dir
 	p := ProjectServers{Dir: dir, Servers: []string{}}
-	local := place{[]string{"projects", dir, "mcpServers"}, "local"}
+	local := serverLocation{[]string{"projects", dir, "mcpServers"}, "local"}
 	if entries, err := r.entries(data, user, local); err == nil && len(entries) > 0 {
 		s := Source{Client: r.client.ID, Path: user, Scope: "local", Dir: dir, Servers: entries}
 		if p.Servers = s.names(); len(p.Servers) > 0 {
@@ -109,7 +109,7 @@ func (s Source) names() []string {
 
 // allowsAll reports whether the user's settings allow the servers of every project's file.
 func allowsAll(c *Client, e Env) bool {
-	settings := e.own("CLAUDE_CONFIG_DIR", ".claude", "settings.json")
+	settings := e.pathBelow("CLAUDE_CONFIG_DIR", ".claude", "settings.json")
 	data, err := readAll(settings)
 	if err != nil {
 		return false

@@ -164,7 +164,7 @@ func (r reader) read(path, scope string) []Source {
 		return []Source{{Path: path, Scope: scope, Err: err}}
 	}
 	var out []Source
-	for _, p := range r.places(data, scope) {
+	for _, p := range r.locations(data, scope) {
 		s := Source{Path: path, Scope: p.scope}
 		if p.scope == "local" {
 			s.Dir = r.env.Dir
@@ -181,7 +181,7 @@ func (r reader) read(path, scope string) []Source {
 }
 
 // entries are the servers of one place; nil if it is not there at all.
-func (r reader) entries(data []byte, path string, p place) ([]Entry, error) {
+func (r reader) entries(data []byte, path string, p serverLocation) ([]Entry, error) {
 	fields, err := r.fields(data, p.root)
 	if err != nil || fields == nil {
 		return nil, err
@@ -240,23 +240,23 @@ func (r reader) ofSecondVersion(fields []config.Field) []config.Field {
 	return inner
 }
 
-// A place is where in a file servers are.
-type place struct {
+// A serverLocation is where in a file servers are.
+type serverLocation struct {
 	root  []string
 	scope string
 }
 
-// places returns the places of servers in the file. The list is never empty, so that an
+// locations returns the places of servers in the file. The list is never empty, so that an
 // unreadable file is reported.
-func (r reader) places(data []byte, scope string) []place {
+func (r reader) locations(data []byte, scope string) []serverLocation {
 	if r.client.root == nil {
-		return []place{{guessRoot(data), scope}}
+		return []serverLocation{{guessRoot(data), scope}}
 	}
-	var out []place
+	var out []serverLocation
 	if r.client.ID == "claude-code" && scope != "project" {
 		for _, dir := range r.projectKeys() {
 			if _, ok, _ := config.LookupKey(data, []string{"projects", dir, "mcpServers"}); ok {
-				out = append(out, place{[]string{"projects", dir, "mcpServers"}, "local"})
+				out = append(out, serverLocation{[]string{"projects", dir, "mcpServers"}, "local"})
 				break
 			}
 		}
@@ -267,7 +267,7 @@ func (r reader) places(data []byte, scope string) []place {
 			root = guessRoot(data)
 		}
 	}
-	return append(out, place{root, scope})
+	return append(out, serverLocation{root, scope})
 }
 
 // projectKeys are the keys that Claude Code may have for the project.

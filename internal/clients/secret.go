@@ -49,7 +49,7 @@ func (c *converter) secrets() {
 		for i, f := range env {
 			if value, _ := f.Value.(string); c.isSecret(f.Key, value) {
 				if c.keyring {
-					env[i].Value = c.keep(f.Key, value)
+					env[i].Value = c.storeSecret(f.Key, value)
 					continue
 				}
 				note("env."+f.Key, varName(f.Key), "${"+varName(f.Key)+"}")
@@ -67,7 +67,7 @@ func (c *converter) secrets() {
 				scheme = word + " "
 			}
 			if c.keyring {
-				headers[i].Value = scheme + c.keep(f.Key, strings.TrimPrefix(value, scheme))
+				headers[i].Value = scheme + c.storeSecret(f.Key, strings.TrimPrefix(value, scheme))
 				continue
 			}
 			note("headers."+f.Key, variable, scheme+"${"+variable+"}")
@@ -77,7 +77,7 @@ func (c *converter) secrets() {
 		for i, f := range o {
 			if value, _ := f.Value.(string); f.Key == "clientSecret" && c.isSecret(f.Key, value) {
 				if c.keyring {
-					o[i].Value = c.keep(f.Key, value)
+					o[i].Value = c.storeSecret(f.Key, value)
 					continue
 				}
 				variable := varName(c.out.Name + "_client_secret")
@@ -103,8 +103,8 @@ func (c *converter) secrets() {
 	}
 }
 
-// keep makes a secret one of the keyring, and returns the reference to it.
-func (c *converter) keep(where, value string) string {
+// storeSecret makes a secret one of the keyring, and returns the reference to it.
+func (c *converter) storeSecret(where, value string) string {
 	name := c.out.Name + "/" + where
 	if c.out.Secrets == nil {
 		c.out.Secrets = make(map[string]string)

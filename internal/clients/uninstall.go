@@ -48,7 +48,7 @@ func Uninstall(r Request) (UninstallResult, error) {
 		return UninstallResult{}, err
 	}
 	res := UninstallResult{Client: r.Client.ID, Path: path}
-	rec := j.of(path)
+	rec := j.record(path)
 	now, err := readAll(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && rec != nil:
@@ -79,12 +79,12 @@ func Uninstall(r Request) (UninstallResult, error) {
 // that is asked for or is the only one that was installed to.
 func (r Request) installed(j *journal) (string, error) {
 	path, err := r.target()
-	if err != nil || r.Project || r.Client.project == nil || j.of(path) != nil {
+	if err != nil || r.Project || r.Client.project == nil || j.record(path) != nil {
 		return path, err
 	}
 	project := r
 	project.Project = true
-	if p, err := project.target(); err == nil && j.of(p) != nil {
+	if p, err := project.target(); err == nil && j.record(p) != nil {
 		return p, nil
 	}
 	return path, nil
@@ -206,9 +206,9 @@ func (e Entry) serves() bool {
 }
 
 func (r Request) forget(j *journal, path string) error {
-	if r.DryRun || j.of(path) == nil {
+	if r.DryRun || j.record(path) == nil {
 		return nil
 	}
-	j.drop(path)
+	j.remove(path)
 	return j.save()
 }

@@ -27,8 +27,8 @@ const (
 	maxMarkServers = 100
 )
 
-// A mark is the content of the file markName.
-type mark struct {
+// A stateOwner is the content of the file markName.
+type stateOwner struct {
 	Config string `json:"config"` // absolute, without links
 	SHA256 string `json:"sha256"`
 	// Servers are the names of its first servers.
@@ -37,9 +37,9 @@ type mark struct {
 
 // A movedState is the state directory of a configuration that no longer exists.
 type movedState struct {
-	dir  string
-	mark mark
-	used time.Time
+	dir   string
+	owner stateOwner
+	used  time.Time
 }
 
 // OpenState returns the directory of StateDir. If it does not exist and the
@@ -51,7 +51,7 @@ func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note s
 		dir, err = StateDir(flag, configPath)
 		return dir, "", err
 	}
-	own := mark{Config: realPath(configPath)}
+	own := stateOwner{Config: realPath(configPath)}
 	data, err := readRegular(own.Config)
 	home, homeErr := stateHome()
 	name, nameErr := stateName(configPath)
@@ -95,11 +95,11 @@ func readRegular(path string) ([]byte, error) {
 
 // takeOver moves the state directory of a moved configuration to its new place, or
 // returns a note why it does not.
-func takeOver(home, to string, own mark, busy func(dir string) bool) (note string) {
+func takeOver(home, to string, own stateOwner, busy func(dir string) bool) (note string) {
 	list := movedStates(home, own)
-	same := slices.DeleteFunc(slices.Clone(list), func(m movedState) bool { return m.mark.SHA256 != own.SHA256 })
+	same := slices.DeleteFunc(slices.Clone(list), func(m movedState) bool { return m.owner.SHA256 != own.SHA256 })
 	if len(same) == 1 && !busy(same[0].dir) && os.Rename(same[0].dir, to) == nil {
-		return fmt.Sprintf("the config has moved from %s: its record, pins and approvals now belong to %s", same[0].mark.Config, own.Config)
+		return fmt.Sprintf("the config has moved from %s: its record, pins and approvals now belong to %s", same[0].owner.Config, own.Config)
 	}
 	if len(list) == 0 {
 		return ""
@@ -113,24 +113,24 @@ func takeOver(home, to string, own mark, busy func(dir string) bool) (note strin
 		why = "a daemon uses it: broker daemon stop --state-dir " + last.dir
 	}
 	return fmt.Sprintf("the config %s starts without record, pins and approvals.\nThose of %s, which no longer exists, are kept (%s); to use them, put %s in place of %s",
-		own.Config, last.mark.Config, why, last.dir, to)
+		own.Config, last.owner.Config, why, last.dir, to)
 }
 
 // movedStates returns the directories below home of configurations that no longer exist
 // and may be own: they had its name, and its content or one of its servers. The last
 // used is first.
-func movedStates(home string, own mark) (list []movedState) {
+func movedStates(home string, own stateOwner) (list []movedState) {
 	entries, err := os.ReadDir(home)
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries[:min(len(entries), maxMarks)] {
 		m, ok := movedState{dir: filepath.Join(home, e.Name())}, false
-		if m.mark, ok = readMark(m.dir); !ok {
+		if m.owner, ok = readMark(m.dir); !ok {
 			continue
 		}
-		known := m.mark.SHA256 == own.SHA256 || slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(m.mark.Servers, s) })
-		if known && filepath.Base(m.mark.Config) == filepath.Base(own.Config) && !exists(m.mark.Config) {
+		known := m.owner.SHA256 == own.SHA256 || slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(m.owner.Servers, s) })
+		if known && filepath.Base(m.owner.Config) == filepath.Base(own.Config) && !exists(m.owner.Config) {
 			if info, err := os.Stat(filepath.Join(m.dir, markName)); err == nil {
 				m.used = info.ModTime()
 			}
@@ -142,7 +142,7 @@ func movedStates(home string, own mark) (list []movedState) {
 }
 
 // readMark reads the mark of a state directory; ok is false if there is none.
-func readMark(dir string) (m mark, ok bool) {
+func readMark(dir string) (m stateOwner, ok bool) {
 	file := filepath.Join(dir, markName)
 	if info, err := os.Stat(file); err != nil || info.Size() > maxMarkBytes || !info.Mode().IsRegular() {
 		return m, false
@@ -154,7 +154,7 @@ func readMark(dir string) (m mark, ok bool) {
 
 // write stores the mark in a state directory. It ignores errors: they only mean that
 // the directory is not found after a move.
-func (m mark) write(dir string) {
+func (m stateOwner) write(dir string) {
 	if data, err := json.Marshal(m); err == nil {
 		_ = atomicfile.Write(filepath.Join(dir, markName), data)
 	}

@@ -41,8 +41,8 @@ func parseSyntax(c *collector) (hujson.Value, bool) {
 		c.fail(o.str+at, "%s", text)
 	case o.comment >= 0:
 		c.fail(o.comment, `this comment has no end: "*/" is missing`)
-	case len(o.open) > 0:
-		at := o.open[len(o.open)-1]
+	case len(o.unclosed) > 0:
+		at := o.unclosed[len(o.unclosed)-1]
 		line, column := c.position(at)
 		c.fail(len(data), "the file ends before the %q of line %d, column %d is closed", data[at], line, column)
 	default:
@@ -125,10 +125,10 @@ func explainWord(word string, rest []byte) string {
 
 // An outline is where the parts of a file are that have a beginning and an end.
 type outline struct {
-	open    []int // the brackets that are never closed, outermost first
-	str     int   // the string that is never closed, or -1
-	comment int   // the comment that is never closed, or -1
-	deep    int   // where the nesting gets too deep, or -1
+	unclosed []int // the brackets that are never closed, outermost first
+	str      int   // the string that is never closed, or -1
+	comment  int   // the comment that is never closed, or -1
+	deep     int   // where the nesting gets too deep, or -1
 }
 
 func scanOutline(data []byte) outline {
@@ -145,13 +145,13 @@ func scanOutline(data []byte) outline {
 				o.comment = at
 			}
 		case '{', '[':
-			if o.open = append(o.open, i); len(o.open) > maxDepth {
+			if o.unclosed = append(o.unclosed, i); len(o.unclosed) > maxDepth {
 				o.deep = i
 				return o
 			}
 		case '}', ']':
-			if len(o.open) > 0 {
-				o.open = o.open[:len(o.open)-1]
+			if len(o.unclosed) > 0 {
+				o.unclosed = o.unclosed[:len(o.unclosed)-1]
 			}
 		}
 	}

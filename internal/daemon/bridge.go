@@ -50,17 +50,17 @@ type Bridge struct {
 
 	outMu sync.Mutex // held while writing to Out
 
-	mu      sync.Mutex
-	conn    io.WriteCloser    // nil without a connection
-	ready   chan struct{}     // closed when conn is set
-	wanted  chan struct{}     // has an element if the client wants to send without a connection
-	open    map[string][]byte // the client's requests under way, by id; the line of one that is sent again
-	asked   map[string]bool   // requests of the daemon that the client has not answered
-	hello   []byte            // the client's initialize
-	begun   string            // its id
-	greeted bool              // it was answered
-	moving  bool              // the daemon has given its place up
-	closed  bool              // the client's input has ended
+	mu         sync.Mutex
+	conn       io.WriteCloser    // nil without a connection
+	ready      chan struct{}     // closed when conn is set
+	wanted     chan struct{}     // has an element if the client wants to send without a connection
+	pending    map[string][]byte // the client's requests under way, by id; the line of one that is sent again
+	asked      map[string]bool   // requests of the daemon that the client has not answered
+	initialize []byte            // the client's initialize
+	begun      string            // its id
+	greeted    bool              // it was answered
+	moving     bool              // the daemon has given its place up
+	closed     bool              // the client's input has ended
 
 	losses []time.Time // used by down only
 }
@@ -75,7 +75,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.Say("serving without a daemon: %v", err)
 		return b.InProcess(ctx, b.In, b.Out)
 	}
-	b.open, b.asked = make(map[string][]byte), make(map[string]bool)
+	b.pending, b.asked = make(map[string][]byte), make(map[string]bool)
 	b.ready, b.wanted = make(chan struct{}), make(chan struct{}, 1)
 	b.conn = conn
 	close(b.ready)
@@ -178,24 +178,24 @@ func (b *Bridge) want() {
 // note remembers a request that is under way, and what a new daemon has to be
 // sent again. b.mu is held.
 func (b *Bridge) note(h head, line []byte) {
-	b.open[h.id] = nil
+	b.pending[h.id] = nil
 	switch h.method {
 	case `"initialize"`:
-		b.hello, b.begun = line, h.id
+		b.initialize, b.begun = line, h.id
 	case `"subscriptions/listen"`:
-		b.open[h.id] = line
+		b.pending[h.id] = line
 	}
 }
 
 // down forwards the daemon's lines, and finds another daemon when it is lost.
 func (b *Bridge) down(ctx context.Context, conn io.WriteCloser, br *bufio.Reader) {
 	for {
-		b.pump(br)
-		b.drop()
+		b.copyLines(br)
+		b.disconnect()
 		_ = conn.Close()
 		b.mu.Lock()
-		moved, done, lost := b.moving, b.closed, b.open
-		b.moving, b.open = false, make(map[string][]byte)
+		moved, done, lost := b.moving, b.closed, b.pending
+		b.moving, b.pending = false, make(map[string][]byte)
 		clear(b.asked)
 		b.mu.Unlock()
 		if done || ctx.Err() != nil {
@@ -205,18 +205,18 @@ func (b *Bridge) down(ctx context.Context, conn io.WriteCloser, br *bufio.Reader
 		if !moved {
 			b.losses = append(b.losses, time.Now())
 		}
-		if len(listens) == 0 && !b.idles(ctx) {
+		if len(listens) == 0 && !b.waitForWork(ctx) {
 			return
 		}
-		if conn, br = b.again(ctx, listens); conn == nil {
+		if conn, br = b.reconnect(ctx, listens); conn == nil {
 			return
 		}
 	}
 }
 
-// idles waits until the client has something to send: a daemon that was stopped
+// waitForWork waits until the client has something to send: a daemon that was stopped
 // stays away until it is needed. It reports false when nothing will come.
-func (b *Bridge) idles(ctx context.Context) bool {
+func (b *Bridge) waitForWork(ctx context.Context) bool {
 	select {
 	case <-b.wanted:
 	case <-ctx.Done():
@@ -226,8 +226,8 @@ func (b *Bridge) idles(ctx context.Context) bool {
 	return !b.closed && ctx.Err() == nil
 }
 
-// drop makes the connection unusable.
-func (b *Bridge) drop() {
+// disconnect makes the connection unusable.
+func (b *Bridge) disconnect() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dropLocked()
@@ -239,9 +239,9 @@ func (b *Bridge) dropLocked() {
 	}
 }
 
-// pump forwards lines of one connection until it ends, or until it is to be left
+// copyLines forwards lines of one connection until it ends, or until it is to be left
 // and nothing is under way on it.
-func (b *Bridge) pump(br *bufio.Reader) {
+func (b *Bridge) copyLines(br *bufio.Reader) {
 	for {
 		line, size, err := lines.Read(br, maxAnswerBytes)
 		if err != nil || size > maxAnswerBytes {
@@ -259,7 +259,7 @@ func (b *Bridge) pump(br *bufio.Reader) {
 				return
 			}
 		}
-		if b.leaves(h.control) {
+		if b.leaveIfIdle(h.control) {
 			return
 		}
 	}
@@ -273,21 +273,21 @@ func (b *Bridge) answered(h head) {
 	case h.request():
 		b.asked[h.id] = true
 	case h.response():
-		delete(b.open, h.id)
+		delete(b.pending, h.id)
 		b.greeted = b.greeted || h.id == b.begun
 	}
 }
 
-// leaves reports whether the connection is to be left now, and makes it unusable if so.
+// leaveIfIdle reports whether the connection is to be left now, and makes it unusable if so.
 // told means that the daemon has just asked for it.
-func (b *Bridge) leaves(told bool) bool {
+func (b *Bridge) leaveIfIdle(told bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.moving = b.moving || told
 	if !b.moving || b.closed {
 		return false
 	}
-	for _, again := range b.open {
+	for _, again := range b.pending {
 		if again == nil {
 			return false
 		}
@@ -320,8 +320,8 @@ func (b *Bridge) fail(lost map[string][]byte) (listeners map[string][]byte) {
 	return listeners
 }
 
-// again connects to another daemon and brings it to where the last one was.
-func (b *Bridge) again(ctx context.Context, listeners map[string][]byte) (io.WriteCloser, *bufio.Reader) {
+// reconnect connects to another daemon and brings it to where the last one was.
+func (b *Bridge) reconnect(ctx context.Context, listeners map[string][]byte) (io.WriteCloser, *bufio.Reader) {
 	for ctx.Err() == nil {
 		conn, br := b.replacement(ctx)
 		if err := b.replay(conn, br, listeners); err != nil {
@@ -372,11 +372,11 @@ func (b *Bridge) replacement(ctx context.Context) (io.WriteCloser, *bufio.Reader
 // to listen where it listened.
 func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][]byte) error {
 	b.mu.Lock()
-	hello, id, greeted := b.hello, b.begun, b.greeted
+	hello, id, greeted := b.initialize, b.begun, b.greeted
 	if hello != nil && !greeted {
-		b.open[id] = nil
+		b.pending[id] = nil
 	}
-	maps.Copy(b.open, listeners)
+	maps.Copy(b.pending, listeners)
 	b.mu.Unlock()
 	if hello != nil {
 		if _, err := conn.Write(hello); err != nil {

@@ -60,7 +60,7 @@ type starter struct {
 	ended  <-chan error
 }
 
-func (s *starter) once(p place, start func() (<-chan error, error)) error {
+func (s *starter) once(p location, start func() (<-chan error, error)) error {
 	if time.Now().Before(s.next) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s *starter) done() {
 
 // greet connects and exchanges the first lines. The connection is closed unless
 // the daemon serves this client.
-func (b *Bridge) greet(ctx context.Context, p place) (net.Conn, *bufio.Reader, Welcome, error) {
+func (b *Bridge) greet(ctx context.Context, p location) (net.Conn, *bufio.Reader, Welcome, error) {
 	var w Welcome
 	conn, err := dial(p)
 	if err != nil {

@@ -121,8 +121,8 @@ func (b Build) replaces(other Build) bool {
 	return !same && b.Time.After(other.Time)
 }
 
-// A place is where the daemon of a state directory is found.
-type place struct {
+// A location says where the daemon of a state directory is found.
+type location struct {
 	socket string
 	folder string // of the socket; only this user may write there
 	lock   string // held by the daemon
@@ -134,8 +134,8 @@ const maxSocketPath = 92
 
 // placeOf returns the place that follows from a state directory. A path that is
 // too long for a socket is replaced by one below /tmp.
-func placeOf(stateDir string) place {
-	p := place{
+func placeOf(stateDir string) location {
+	p := location{
 		socket: filepath.Join(stateDir, "daemon.sock"), folder: stateDir,
 		lock: filepath.Join(stateDir, "daemon.lock"), start: filepath.Join(stateDir, "daemon.start"),
 	}

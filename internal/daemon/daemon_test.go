@@ -364,18 +364,18 @@ func waitAlone(t *testing.T, h *home) {
 }
 
 func TestPlacesThatAreRefused(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, p place){
-		"a file instead of a socket": func(t *testing.T, p place) {
+	for name, spoil := range map[string]func(t *testing.T, p location){
+		"a file instead of a socket": func(t *testing.T, p location) {
 			if err := os.WriteFile(p.socket, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"no folder": func(t *testing.T, p place) {
+		"no folder": func(t *testing.T, p location) {
 			if err := os.RemoveAll(p.folder); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"a folder that others may write to": func(t *testing.T, p place) {
+		"a folder that others may write to": func(t *testing.T, p location) {
 			if err := os.Chmod(p.folder, 0o777); err != nil {
 				t.Fatal(err)
 			}

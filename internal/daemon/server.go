@@ -22,7 +22,7 @@ import (
 type Daemon struct {
 	build    Build
 	log      *slog.Logger
-	place    place
+	location location
 	unlock   func()
 	listener net.Listener
 	started  time.Time
@@ -73,7 +73,7 @@ func Claim(stateDir string, build Build, log *slog.Logger) (*Daemon, error) {
 		return nil, fmt.Errorf("listen at %s: %w", p.socket, err)
 	}
 	return &Daemon{
-		build: build, log: log, place: p, unlock: unlock, listener: l, started: time.Now().UTC(),
+		build: build, log: log, location: p, unlock: unlock, listener: l, started: time.Now().UTC(),
 		clients: make(map[*Conversation]Client), change: make(chan struct{}),
 	}, nil
 }
@@ -110,7 +110,7 @@ func (d *Daemon) leave() {
 		return
 	}
 	// In this order, a socket always has a daemon behind it.
-	unlist(d.place)
+	unlist(d.location)
 	_ = d.listener.Close()
 	d.unlock()
 }
@@ -148,7 +148,7 @@ func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error
 		}
 		wg.Go(func() {
 			defer conn.Close()
-			d.attend(ctx, host, conn, idle, cancel)
+			d.serveConn(ctx, host, conn, idle, cancel)
 		})
 	}
 	wg.Wait()
@@ -166,8 +166,8 @@ func (d *Daemon) leaveIfAlone() {
 	}
 }
 
-// attend serves one connection.
-func (d *Daemon) attend(ctx context.Context, host Host, conn net.Conn, idle time.Duration, stop func()) {
+// serveConn serves one connection.
+func (d *Daemon) serveConn(ctx context.Context, host Host, conn net.Conn, idle time.Duration, stop func()) {
 	if err := checkPeer(conn); err != nil {
 		d.log.Error("refuse a connection", "err", err)
 		return

@@ -16,7 +16,7 @@ import (
 
 // listen makes the socket of a place. Only the holder of its lock may call it. A
 // socket that a dead daemon left is replaced.
-func listen(p place) (net.Listener, error) {
+func listen(p location) (net.Listener, error) {
 	if err := ownFolder(p.folder); err != nil {
 		return nil, err
 	}
@@ -55,10 +55,10 @@ func ownFolder(dir string) error {
 }
 
 // unlist removes the socket's name, so that there are no new connections.
-func unlist(p place) { _ = os.Remove(p.socket) }
+func unlist(p location) { _ = os.Remove(p.socket) }
 
 // dial connects to the socket of a place, if it is this user's.
-func dial(p place) (net.Conn, error) {
+func dial(p location) (net.Conn, error) {
 	info, err := os.Lstat(p.socket)
 	if err != nil {
 		return nil, err

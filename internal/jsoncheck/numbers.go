@@ -44,7 +44,7 @@ func Decode(raw json.RawMessage) (any, error) {
 	if d.More() {
 		return nil, errors.New("more than one value")
 	}
-	return (&exactNumbers{}).of(v), nil
+	return (&exactNumbers{}).restore(v), nil
 }
 
 // hasLongInteger reports whether a text has as many consecutive digits as an integer
@@ -67,15 +67,15 @@ type exactNumbers struct {
 	taken map[float64]string
 }
 
-func (e *exactNumbers) of(v any) any {
+func (e *exactNumbers) restore(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, part := range v {
-			v[key] = e.of(part)
+			v[key] = e.restore(part)
 		}
 	case []any:
 		for i, part := range v {
-			v[i] = e.of(part)
+			v[i] = e.restore(part)
 		}
 	case json.Number:
 		return e.number(string(v))
@@ -187,10 +187,10 @@ func pointed(v any, pointer string) any {
 func (n *node) exact(own map[string]any) (rules []*rule) {
 	s, numbers := n.schema, &exactNumbers{}
 	if list, ok := own["enum"].([]any); ok && len(list) == len(s.Enum) {
-		s.Enum, _ = numbers.of(list).([]any)
+		s.Enum, _ = numbers.restore(list).([]any)
 	}
 	if c, ok := own["const"]; ok && s.Const != nil {
-		c = numbers.of(c)
+		c = numbers.restore(c)
 		s.Const = &c
 	}
 	for _, limit := range []struct {

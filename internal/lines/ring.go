@@ -15,11 +15,11 @@ import (
 type Ring struct {
 	maxLines, maxBytes, maxLine int
 
-	mu    sync.Mutex
-	lines []string
-	bytes int
-	cut   bool
-	hide  func(string) string // nil hides nothing
+	mu        sync.Mutex
+	lines     []string
+	bytes     int
+	truncated bool
+	hide      func(string) string // nil hides nothing
 }
 
 // hideSlack is how much of a long line is read beyond what is kept, so that a
@@ -61,7 +61,7 @@ func (r *Ring) Add(line []byte) {
 	r.lines = append(r.lines, s)
 	r.bytes += len(s)
 	for len(r.lines) > r.maxLines || (r.bytes > r.maxBytes && len(r.lines) > 1) {
-		r.cut = true
+		r.truncated = true
 		r.bytes -= len(r.lines[0])
 		r.lines[0] = "" // let go of the text, the array may live on
 		r.lines = r.lines[1:]
@@ -83,14 +83,14 @@ func (r *Ring) Lines() []string {
 func (r *Ring) Cut() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cut
+	return r.truncated
 }
 
 // Reset forgets all lines.
 func (r *Ring) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines, r.bytes, r.cut = nil, 0, false
+	r.lines, r.bytes, r.truncated = nil, 0, false
 }
 
 // CopyFrom adds every line of src until it ends. Lines of any length are read.

@@ -29,8 +29,8 @@ type Exchange struct {
 type Exchanger struct {
 	m *Manager
 
-	mu   sync.Mutex
-	kept map[exchangeKey]*exchanged
+	mu     sync.Mutex
+	tokens map[exchangeKey]*exchanged
 }
 
 type exchangeKey [sha256.Size]byte
@@ -54,7 +54,7 @@ const (
 
 // NewExchanger returns an exchanger. Nil options are the zero value.
 func NewExchanger(o *Options) *Exchanger {
-	return &Exchanger{m: New(nil, "", o), kept: make(map[exchangeKey]*exchanged)}
+	return &Exchanger{m: New(nil, "", o), tokens: make(map[exchangeKey]*exchanged)}
 }
 
 // Handler gives requests to s, with its URL as the resource, tokens that are issued
@@ -215,18 +215,18 @@ func (x *Exchanger) find(key exchangeKey) (k *exchanged, mine bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := x.m.now()
-	if k := x.kept[key]; k != nil && k.good(now) {
+	if k := x.tokens[key]; k != nil && k.good(now) {
 		return k, false
 	}
-	if len(x.kept) >= maxExchanged {
-		for other, k := range x.kept {
-			if !k.good(now) || len(x.kept) >= maxExchanged {
-				delete(x.kept, other)
+	if len(x.tokens) >= maxExchanged {
+		for other, k := range x.tokens {
+			if !k.good(now) || len(x.tokens) >= maxExchanged {
+				delete(x.tokens, other)
 			}
 		}
 	}
 	k = &exchanged{ready: make(chan struct{})}
-	x.kept[key] = k
+	x.tokens[key] = k
 	return k, true
 }
 
@@ -244,14 +244,14 @@ func (k *exchanged) good(now time.Time) bool {
 func (x *Exchanger) forget(key exchangeKey, used string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	k := x.kept[key]
+	k := x.tokens[key]
 	if k == nil {
 		return
 	}
 	select {
 	case <-k.ready:
 		if k.token == used {
-			delete(x.kept, key)
+			delete(x.tokens, key)
 		}
 	default: // on its way
 	}

@@ -182,7 +182,7 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	about := subjectOf(req)
 	switch {
 	case used == "" && rec == nil:
-		h.keep(ctx, about, resp)
+		h.storeChallenge(ctx, about, resp)
 		return h.refuse(about, "", "")
 	case used != "" && used == h.forcedToken():
 		if lacks(rec, challengedScopes(resp)) {

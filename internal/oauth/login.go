@@ -59,7 +59,7 @@ func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, 
 		}
 		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
 	}
-	return m.keep(ctx, s, rec)
+	return m.storeSignIn(ctx, s, rec)
 }
 
 // login finds out how to sign in to s.
@@ -83,8 +83,8 @@ func (m *Manager) login(ctx context.Context, s Server) (*login, error) {
 	return l, nil
 }
 
-// keep stores what a sign-in has given.
-func (m *Manager) keep(ctx context.Context, s Server, rec *record) (Status, error) {
+// storeSignIn stores the result of a sign-in.
+func (m *Manager) storeSignIn(ctx context.Context, s Server, rec *record) (Status, error) {
 	key := m.store.key(s.Name, s.URL)
 	unlock, err := m.store.lock(ctx, key)
 	if err != nil {

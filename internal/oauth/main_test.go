@@ -257,5 +257,5 @@ func newIn(dir string, o *Options) *Manager {
 }
 
 func storeIn(dir string, ring Keyring) *store {
-	return &store{docs: files.OpenDocuments(dir), place: dir, keyring: ring}
+	return &store{docs: files.OpenDocuments(dir), scope: dir, keyring: ring}
 }

@@ -100,7 +100,7 @@ func New(docs state.Documents, place string, o *Options) *Manager {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Manager{
-		store:      store{docs: docs, place: place, keyring: opts.Keyring},
+		store:      store{docs: docs, scope: place, keyring: opts.Keyring},
 		registered: opts.Registered, first: opts.SignInFirst,
 		now: opts.Now, log: opts.Logger,
 	}

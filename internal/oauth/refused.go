@@ -108,9 +108,9 @@ func (h *handler) refuse(about subject, token, reason string) error {
 // maxChallenged bounds the stored scopes of refusals.
 const maxChallenged = 50
 
-// keep stores how the server refused a request. The next sign-in needs that if the
+// storeChallenge stores how the server refused a request. The next sign-in needs that if the
 // server opens sessions without a token.
-func (h *handler) keep(ctx context.Context, about subject, resp *http.Response) {
+func (h *handler) storeChallenge(ctx context.Context, about subject, resp *http.Response) {
 	c := challengeOf(resp.Header)
 	if about.opens() || about.method == discoverMethod || c.Metadata == "" && len(c.Scopes) == 0 {
 		return // a sign-in asks for that itself

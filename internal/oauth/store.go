@@ -74,7 +74,7 @@ func (r *record) end(why string) {
 // by another process is seen without asking the keyring.
 type store struct {
 	docs    state.Documents
-	place   string // which tells this store from others that use the keyring
+	scope   string // which tells this store from others that use the keyring
 	keyring Keyring
 }
 
@@ -91,7 +91,7 @@ type stored struct {
 // key names the record of one server at one address. Two state directories do
 // not share records, because they do not share locks.
 func (s *store) key(server, url string) string {
-	sum := sha256.Sum256([]byte(server + "\x00" + url + "\x00" + s.place))
+	sum := sha256.Sum256([]byte(server + "\x00" + url + "\x00" + s.scope))
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r

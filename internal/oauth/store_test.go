@@ -42,7 +42,7 @@ func TestStoreKeepsRecords(t *testing.T) {
 			if err := s.remove(key); err != nil {
 				t.Errorf("second remove: %v", err)
 			}
-			left, err := os.ReadDir(s.place)
+			left, err := os.ReadDir(s.scope)
 			if err != nil || len(left) != 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
@@ -51,8 +51,8 @@ func TestStoreKeepsRecords(t *testing.T) {
 }
 
 func TestRecordsAreKeptApart(t *testing.T) {
-	s := &store{place: "a"}
-	keys := map[string]bool{s.key("n", "u"): true, s.key("n", "v"): true, s.key("m", "u"): true, s.key("N", "u"): true, (&store{place: "b"}).key("n", "u"): true}
+	s := &store{scope: "a"}
+	keys := map[string]bool{s.key("n", "u"): true, s.key("n", "v"): true, s.key("m", "u"): true, s.key("N", "u"): true, (&store{scope: "b"}).key("n", "u"): true}
 	if len(keys) != 5 {
 		t.Errorf("keys = %v", keys)
 	}
@@ -61,7 +61,7 @@ func TestRecordsAreKeptApart(t *testing.T) {
 func TestDamagedFileIsNoSignIn(t *testing.T) {
 	for _, text := range []string{"", "{", "null", `{"keyring":"oauth:x"}`} {
 		s := storeIn(t.TempDir(), &memory{values: map[string]string{"oauth:x": "{"}})
-		if err := os.WriteFile(filepath.Join(s.place, "k.json"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.scope, "k.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := s.load("k"); r != nil || err != nil {

@@ -60,7 +60,7 @@ func TestTokenIsInAFileThatOnlyItsOwnerReads(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v, want 0600", info.Mode(), err)
 	}
-	dir, err := os.Stat(w.m.store.place)
+	dir, err := os.Stat(w.m.store.scope)
 	if err != nil || dir.Mode().Perm() != 0o700 {
 		t.Errorf("mode of the directory %v, %v, want 0700", dir.Mode(), err)
 	}

@@ -60,7 +60,7 @@ func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer u
 	if err != nil {
 		return Status{}, fmt.Errorf("sign in to %s: %w", s.Name, err)
 	}
-	return m.keep(ctx, s, rec)
+	return m.storeSignIn(ctx, s, rec)
 }
 
 // A registration is a client that the broker has registered.

@@ -23,8 +23,8 @@ const (
 	public
 	private
 	loopback
-	linkLocal // with the metadata services of clouds
-	nowhere   // no address of a server: unspecified, multicast
+	linkLocal   // with the metadata services of clouds
+	unreachable // no address of a server: unspecified, multicast
 )
 
 func (z zone) String() string {
@@ -66,7 +66,7 @@ func zoneOf(ip netip.Addr) zone {
 	}
 	switch {
 	case !ip.IsValid(), ip.IsUnspecified(), ip.IsMulticast(), thisNetwork.Contains(ip), reserved.Contains(ip):
-		return nowhere
+		return unreachable
 	case ip.IsLoopback():
 		return loopback
 	case ip.IsLinkLocalUnicast():

@@ -30,7 +30,7 @@ func TestZones(t *testing.T) {
 		"10.0.0.1": private, "172.16.3.4": private, "192.168.1.1": private, "100.64.0.1": private, "fd12::1": private, "fec0::1": private,
 		"169.254.169.254": linkLocal, "fe80::1%eth0": linkLocal, "fd00:ec2::254": linkLocal, "::ffff:169.254.169.254": linkLocal,
 		"100.100.100.200": linkLocal, "168.63.129.16": linkLocal, "64:ff9b::a9fe:a9fe": linkLocal,
-		"0.0.0.0": nowhere, "::": nowhere, "0.1.2.3": nowhere, "224.0.0.1": nowhere, "ff02::1": nowhere, "255.255.255.255": nowhere,
+		"0.0.0.0": unreachable, "::": unreachable, "0.1.2.3": unreachable, "224.0.0.1": unreachable, "ff02::1": unreachable, "255.255.255.255": unreachable,
 	} {
 		if got := zoneOf(netip.MustParseAddr(s)); got != want {
 			t.Errorf("%s is %v, want %v", s, got, want)
@@ -46,9 +46,9 @@ func TestZones(t *testing.T) {
 }
 
 func TestWhatHomeLeadsTo(t *testing.T) {
-	all := []zone{public, private, loopback, linkLocal, nowhere}
+	all := []zone{public, private, loopback, linkLocal, unreachable}
 	for home, want := range map[zone]string{
-		unknown: "public", public: "public", private: "public private", loopback: "public private loopback", linkLocal: "public link-local", nowhere: "public",
+		unknown: "public", public: "public", private: "public private", loopback: "public private loopback", linkLocal: "public link-local", unreachable: "public",
 	} {
 		var got []string
 		for _, to := range all {

@@ -83,7 +83,7 @@ type Options struct {
 
 // A Store judges by the pins of a state. It is safe for concurrent use.
 type Store struct {
-	kept state.Pins
+	pins state.Pins
 	o    Options
 
 	mu       sync.Mutex
@@ -99,7 +99,7 @@ type judged struct {
 
 // Open returns a store on kept.
 func Open(kept state.Pins, o *Options) *Store {
-	s := &Store{kept: kept, seen: map[string]judged{}}
+	s := &Store{pins: kept, seen: map[string]judged{}}
 	if o != nil {
 		s.o = *o
 	}
@@ -122,7 +122,7 @@ func (s *Store) SetMode(m Mode) {
 }
 
 // Version is another text when pins have changed.
-func (s *Store) Version() string { return s.kept.PinsVersion(context.Background(), "") }
+func (s *Store) Version() string { return s.pins.PinsVersion(context.Background(), "") }
 
 // Filter returns listings without what is held, which they name. What a server
 // lists first becomes its pins. A listing without transport is of a server of
@@ -141,7 +141,7 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 		if l.Transport == "" {
 			continue
 		}
-		version := s.kept.PinsVersion(ctx, l.Server)
+		version := s.pins.PinsVersion(ctx, l.Server)
 		if j, ok := s.seen[l.Server]; ok && j.version == version && same(&j.from, &l) {
 			out[i] = j.out
 			continue
@@ -151,7 +151,7 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 			s.seen[l.Server] = judged{version, l, l}
 			continue
 		}
-		pins, err := s.kept.Pins(ctx, l.Server)
+		pins, err := s.pins.Pins(ctx, l.Server)
 		if err != nil {
 			s.o.Logger.Error("pins", "server", l.Server, "err", err)
 			out[i] = holdAll(l)
@@ -164,7 +164,7 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 			s.o.Logger.Error("keep pins", "server", l.Server, "err", err)
 		}
 		out[i] = without(l, rows)
-		after := s.kept.PinsVersion(ctx, l.Server)
+		after := s.pins.PinsVersion(ctx, l.Server)
 		s.seen[l.Server] = judged{after, l, out[i]}
 		if after != version || !allApproved(rows) {
 			key = ""
@@ -198,7 +198,7 @@ func sameSlice[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 |
 func (s *Store) review(ctx context.Context, v *view, out []discovery.Listing) {
 	for i := range out {
 		l := &v.all[i]
-		pins, err := s.kept.Pins(ctx, l.Server)
+		pins, err := s.pins.Pins(ctx, l.Server)
 		if err != nil || l.Transport == "" || len(v.all) < 2 {
 			continue
 		}
@@ -212,7 +212,7 @@ func (s *Store) review(ctx context.Context, v *view, out []discovery.Listing) {
 		if len(poison) == 0 {
 			continue
 		}
-		if err := s.kept.ChangePins(ctx, l.Server, func(pins map[state.PinName]state.Pin) error {
+		if err := s.pins.ChangePins(ctx, l.Server, func(pins map[state.PinName]state.Pin) error {
 			for _, n := range poison {
 				if !pins[n].ByPerson {
 					pins[n] = state.Pin{At: time.Now().UTC(), Noted: pins[n].Digest}
@@ -222,9 +222,9 @@ func (s *Store) review(ctx context.Context, v *view, out []discovery.Listing) {
 		}); err != nil {
 			s.o.Logger.Error("keep pins", "server", l.Server, "err", err)
 		}
-		if pins, err = s.kept.Pins(ctx, l.Server); err == nil {
+		if pins, err = s.pins.Pins(ctx, l.Server); err == nil {
 			out[i] = without(*l, v.judge(l, pins))
-			s.seen[l.Server] = judged{s.kept.PinsVersion(ctx, l.Server), *l, out[i]}
+			s.seen[l.Server] = judged{s.pins.PinsVersion(ctx, l.Server), *l, out[i]}
 		}
 		s.report(l.Server, names(poison, "blocked, held"))
 	}
@@ -284,19 +284,19 @@ func without(l discovery.Listing, rows []Row) discovery.Listing {
 		l.Tools, l.Prompts, l.Resources, l.Skills, l.Instructions = nil, nil, nil, nil, ""
 		return l
 	}
-	l.Tools = kept(l.Tools, func(t discovery.ListedTool) bool { return held[state.PinName{Kind: state.PinTool, Name: t.Name}] })
-	l.Prompts = kept(l.Prompts, func(p discovery.ListedPrompt) bool { return held[state.PinName{Kind: state.PinPrompt, Name: p.Name}] })
-	l.Resources = kept(l.Resources, func(r discovery.ListedResource) bool {
+	l.Tools = withoutHeld(l.Tools, func(t discovery.ListedTool) bool { return held[state.PinName{Kind: state.PinTool, Name: t.Name}] })
+	l.Prompts = withoutHeld(l.Prompts, func(p discovery.ListedPrompt) bool { return held[state.PinName{Kind: state.PinPrompt, Name: p.Name}] })
+	l.Resources = withoutHeld(l.Resources, func(r discovery.ListedResource) bool {
 		return held[state.PinName{Kind: state.PinResource, Name: r.URI}]
 	})
-	l.Skills = kept(l.Skills, func(k discovery.ListedSkill) bool { return held[state.PinName{Kind: state.PinSkill, Name: k.URI}] })
+	l.Skills = withoutHeld(l.Skills, func(k discovery.ListedSkill) bool { return held[state.PinName{Kind: state.PinSkill, Name: k.URI}] })
 	if held[state.PinName{Kind: state.PinInstructions}] {
 		l.Instructions = ""
 	}
 	return l
 }
 
-func kept[T any](list []T, held func(T) bool) []T {
+func withoutHeld[T any](list []T, held func(T) bool) []T {
 	if !slices.ContainsFunc(list, held) {
 		return list
 	}
@@ -310,7 +310,7 @@ func (s *Store) Rows(list []discovery.Listing) ([]Row, error) {
 	v := &view{store: s, all: list}
 	var rows []Row
 	for i := range list {
-		pins, err := s.kept.Pins(context.Background(), list[i].Server)
+		pins, err := s.pins.Pins(context.Background(), list[i].Server)
 		if err != nil {
 			return nil, err
 		}
@@ -329,7 +329,7 @@ func (s *Store) Peek(list []discovery.Listing) []discovery.Listing {
 	out := slices.Clone(list)
 	v := &view{store: s, all: list}
 	for i, l := range list {
-		if pins, err := s.kept.Pins(context.Background(), l.Server); err != nil {
+		if pins, err := s.pins.Pins(context.Background(), l.Server); err != nil {
 			out[i] = holdAll(l)
 		} else {
 			out[i] = without(l, v.judge(&l, pins))
@@ -350,7 +350,7 @@ func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[sta
 		return nil
 	}
 	var told []string
-	err := s.kept.ChangePins(ctx, l.Server, func(pins map[state.PinName]state.Pin) error {
+	err := s.pins.ChangePins(ctx, l.Server, func(pins map[state.PinName]state.Pin) error {
 		told = nil
 		for n, r := range changes {
 			p := pins[n]
@@ -439,7 +439,7 @@ func (s *Store) decide(rows []Row, f func(map[state.PinName]state.Pin, *Row)) er
 		of[r.Server] = append(of[r.Server], r)
 	}
 	for _, server := range slices.Sorted(maps.Keys(of)) {
-		if err := s.kept.ChangePins(context.Background(), server, func(pins map[state.PinName]state.Pin) error {
+		if err := s.pins.ChangePins(context.Background(), server, func(pins map[state.PinName]state.Pin) error {
 			for i := range of[server] {
 				f(pins, &of[server][i])
 			}

@@ -57,7 +57,7 @@ func Start() (*Server, error) {
 }
 
 func (s *Server) init() error {
-	if err := own(s.dir); err != nil {
+	if err := giveToServer(s.dir); err != nil {
 		return err
 	}
 	out, err := s.command("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync").CombinedOutput()
@@ -104,7 +104,7 @@ func (s *Server) Standby() (*Server, error) {
 		return nil, err
 	}
 	b := &Server{dir: dir, bin: s.bin, args: []string{"-c", "cluster_name=standby"}}
-	if err = own(dir); err == nil {
+	if err = giveToServer(dir); err == nil {
 		var out []byte
 		if out, err = s.command("pg_basebackup", "-h", s.dir, "-U", "postgres", "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync").CombinedOutput(); err != nil {
 			err = fmt.Errorf("pg_basebackup: %w: %s", err, out)

@@ -16,7 +16,7 @@ const quit = syscall.SIGQUIT
 // nobody runs the server where tests are run by root, which it refuses.
 const nobody = 65534
 
-func own(dir string) error {
+func giveToServer(dir string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}

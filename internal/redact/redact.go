@@ -38,11 +38,11 @@ func Text(text string) string {
 
 // Cut is Text for at most limit bytes of s.
 func Cut(s string, limit int) string {
-	return cut(Text(cut(s, limit+lookahead)), limit)
+	return truncate(Text(truncate(s, limit+lookahead)), limit)
 }
 
-// cut shortens s to at most n bytes of whole characters.
-func cut(s string, n int) string {
+// truncate shortens s to at most n bytes of whole characters.
+func truncate(s string, n int) string {
 	if len(s) > n {
 		for n > 0 && !utf8.RuneStart(s[n]) {
 			n--
@@ -60,7 +60,7 @@ func JSON(data []byte, limit int) []byte {
 	if data = bytes.TrimSpace(data); len(data) == 0 {
 		return nil
 	}
-	text, whole := cut(string(data[:min(len(data), limit+lookahead)]), limit+lookahead), len(data) <= limit+lookahead
+	text, whole := truncate(string(data[:min(len(data), limit+lookahead)]), limit+lookahead), len(data) <= limit+lookahead
 	if f := (jsonFinder{text: text, wide: true}); f.walk() || !whole && f.begun {
 		text = ReplaceJSON(text, f.spans, hidden)
 	} else {
@@ -75,7 +75,7 @@ func JSON(data []byte, limit int) []byte {
 		note = fmt.Sprintf("… [cut: %d bytes in all]", len(data))
 	}
 	for n := limit - 1<<10; ; n /= 2 { // escapes may make a text up to six times as long
-		if q := quoted(cut(text, n) + note); len(q) <= limit {
+		if q := quoted(truncate(text, n) + note); len(q) <= limit {
 			return q
 		}
 	}

@@ -65,12 +65,12 @@ func (t *Telemetry) session(began time.Time, s *mcp.ServerSession, about []attri
 			t.clients.Record(context.Background(), time.Since(began).Seconds(), metric.WithAttributes(about...))
 		})
 	}
-	if _, again := t.open.LoadOrStore(s, end); again {
+	if _, again := t.sessions.LoadOrStore(s, end); again {
 		return
 	}
 	go func() { // until the session ends
 		end(s.Wait())
-		t.open.Delete(s)
+		t.sessions.Delete(s)
 	}()
 }
 

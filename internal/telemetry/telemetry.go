@@ -51,12 +51,12 @@ type Gauge struct {
 
 // A Telemetry is safe for concurrent use. It must be closed.
 type Telemetry struct {
-	tracer  trace.Tracer
-	open    sync.Map                 // by session of a client, what measures its end
-	traces  *sdktrace.TracerProvider // may be nil
-	meters  *sdkmetric.MeterProvider
-	page    *sdkmetric.ManualReader // may be nil
-	baggage map[string]bool
+	tracer   trace.Tracer
+	sessions sync.Map                 // by session of a client, what measures its end
+	traces   *sdktrace.TracerProvider // may be nil
+	meters   *sdkmetric.MeterProvider
+	page     *sdkmetric.ManualReader // may be nil
+	baggage  map[string]bool
 
 	served, called           metric.Float64Histogram // by the conventions
 	clients, servers         metric.Float64Histogram // sessions, too
@@ -175,7 +175,7 @@ func (t *Telemetry) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	t.open.Range(func(s, end any) bool { end.(func(error))(nil); return true }) // they end with the broker
+	t.sessions.Range(func(s, end any) bool { end.(func(error))(nil); return true }) // they end with the broker
 	var errs []error
 	if t.traces != nil {
 		errs = append(errs, t.traces.Shutdown(ctx))

@@ -119,7 +119,7 @@ func (c *client) load(ctx context.Context, now time.Time) (r record, err error) 
 	}
 	r.servers = servers.Servers
 	r.add(news{Executions: executions.Executions, Calls: calls.Calls})
-	r.kept = today.Saved.Results
+	r.savedTokens = today.Saved.Results
 	r.waiting, err = c.waiting(ctx)
 	return r, err
 }

@@ -99,8 +99,8 @@ func (e *execution) took(now time.Time) time.Duration {
 	return duration(e.MS)
 }
 
-// kept is how many tokens the model was spared, about.
-func (e *execution) kept() int64 { return max(0, e.BytesIn-e.BytesOut) / bytesPerToken }
+// savedTokens is how many tokens the model was spared, about.
+func (e *execution) savedTokens() int64 { return max(0, e.BytesIn-e.BytesOut) / bytesPerToken }
 
 func (c *call) ended() time.Time { return c.Started.Add(duration(c.MS)) }
 
@@ -118,12 +118,12 @@ const (
 
 // A record is what the broker has done, as far as it is shown: the latest first.
 type record struct {
-	servers    []server
-	executions []execution
-	writes     []call
-	recent     []call // of the last minute, the oldest first
-	waiting    []run
-	kept       int64 // tokens, today
+	servers     []server
+	executions  []execution
+	writes      []call
+	recent      []call // of the last minute, the oldest first
+	waiting     []run
+	savedTokens int64 // tokens, today
 }
 
 // add takes in what is new.
@@ -133,10 +133,10 @@ func (r *record) add(n news) {
 		if i < 0 {
 			r.executions = append(r.executions, e)
 		} else {
-			r.kept -= r.executions[i].kept()
+			r.savedTokens -= r.executions[i].savedTokens()
 			r.executions[i] = e
 		}
-		r.kept += e.kept()
+		r.savedTokens += e.savedTokens()
 	}
 	slices.SortStableFunc(r.executions, func(a, b execution) int { return b.Started.Compare(a.Started) })
 	r.executions = r.executions[:min(len(r.executions), maxExecutions)]

@@ -26,21 +26,21 @@ func showExecution(id string) errand {
 			if m.page != nil && m.page.execution == p.execution { // it has changed
 				p.scroll = m.page.scroll
 			}
-			m.show(p)
+			m.openPage(p)
 		}
 	}
 }
 
-// show opens a page that had to be asked for. A question that has come up meanwhile
+// openPage opens a page that had to be asked for. A question that has come up meanwhile
 // stays: keys are for that.
-func (m *model) show(p *page) {
+func (m *model) openPage(p *page) {
 	if m.page == nil || m.page.ask == nil {
 		m.page = p
 	}
 }
 
-// again reads the page again that is open, if news are about it.
-func (m *model) again(n news) errand {
+// refresh reads the page again that is open, if news are about it.
+func (m *model) refresh(n news) errand {
 	if m.page == nil || m.page.execution == "" {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (x executionDetail) waterfall(width int, now time.Time) []line {
 		list[0] = line{{running, live}, {fmt.Sprintf(" for %s, asked by %s", short(e.took(now)), e.client()), plain}}
 	}
 	if e.Status != running {
-		list = append(list, line{{fmt.Sprintf("about %s tokens kept out of the model", size(e.kept())), plain}})
+		list = append(list, line{{fmt.Sprintf("about %s tokens kept out of the model", size(e.savedTokens())), plain}})
 	}
 	if e.Error != "" {
 		list = append(list, wrapped(e.Error, width, "")...)
@@ -92,7 +92,7 @@ func (x executionDetail) waterfall(width int, now time.Time) []line {
 	const took, number = 8, 4
 	name := min(32, max(12, (width-took-number-3)*2/5))
 	lane := width - name - took - number - 3
-	list = append(list, line{{fit("", number+1+name+1, false), plain}, {fit("0", lane-took, false), dim}, {fit(short(all), took, true), dim}})
+	list = append(list, line{{pad("", number+1+name+1, false), plain}, {pad("0", lane-took, false), dim}, {pad(short(all), took, true), dim}})
 	for _, c := range x.Calls {
 		style := live
 		mark := ""
@@ -106,8 +106,8 @@ func (x executionDetail) waterfall(width int, now time.Time) []line {
 		if len(tool)+len(mark) > name { // what it did is more than its server
 			tool = c.Tool
 		}
-		list = append(list, line{{fit(fmt.Sprint(c.Seq), number, true) + " ", dim}, {fit(tool, max(4, name-len(mark)), false), plain}, {mark, style}, {" ", plain},
-			{fit(bar(c.Started.Sub(e.Started), duration(c.WaitedMS), duration(c.MS), all, lane), lane, false), style}, {" " + fit(short(duration(c.MS)), took, true), plain}})
+		list = append(list, line{{pad(fmt.Sprint(c.Seq), number, true) + " ", dim}, {pad(tool, max(4, name-len(mark)), false), plain}, {mark, style}, {" ", plain},
+			{pad(bar(c.Started.Sub(e.Started), duration(c.WaitedMS), duration(c.MS), all, lane), lane, false), style}, {" " + pad(short(duration(c.MS)), took, true), plain}})
 		if c.Error != "" {
 			list = append(list, wrapped(c.Error, width, strings.Repeat(" ", number+1))...)
 		}
@@ -125,7 +125,7 @@ func showServer(name string) errand {
 				m.notice = err.Error()
 				return
 			}
-			m.show(&page{title: "server " + d.Server.Name, body: func(width int, _ time.Time) []line { return d.lines(width) }})
+			m.openPage(&page{title: "server " + d.Server.Name, body: func(width int, _ time.Time) []line { return d.lines(width) }})
 		}
 	}
 }

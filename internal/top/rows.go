@@ -126,7 +126,7 @@ func (r *record) executionRows(filter, order string, now time.Time) (list []row)
 		case "calls":
 			d = b.Calls - a.Calls
 		case "kept out":
-			d = cmp.Compare(b.kept(), a.kept())
+			d = cmp.Compare(b.savedTokens(), a.savedTokens())
 		default: // what runs is above
 			d = btoi(b.Status == running) - btoi(a.Status == running)
 		}
@@ -149,7 +149,7 @@ func (r *record) executionRows(filter, order string, now time.Time) (list []row)
 			status = bad
 		}
 		if e.Status != running {
-			kept = size(e.kept())
+			kept = size(e.savedTokens())
 		}
 		width := columns[executionSection][6].width
 		list = append(list, row{e.ID, []cell{{e.Started.Local().Format(time.TimeOnly), plain}, {e.client(), plain}, {e.Status, status}, {short(e.took(now)), plain}, {fmt.Sprint(e.Calls), plain}, {kept, plain},

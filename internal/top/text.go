@@ -43,7 +43,7 @@ func cells(r rune) int {
 	return 1
 }
 
-func places(text string) (n int) {
+func textWidth(text string) (n int) {
 	for _, r := range text {
 		n += cells(r)
 	}
@@ -60,19 +60,19 @@ func split(text string, n int) (begin, rest string) {
 	return text, ""
 }
 
-// cut is text of at most n places, with a mark where it was cut.
-func cut(text string, n int) string {
-	if places(text) <= n {
+// truncate is text of at most n places, with a mark where it was cut.
+func truncate(text string, n int) string {
+	if textWidth(text) <= n {
 		return text
 	}
 	begin, _ := split(text, n-1)
 	return strings.TrimRight(begin, " ") + "…"
 }
 
-// fit is text that takes exactly width places.
-func fit(text string, width int, right bool) string {
-	text = cut(gate.Terminal(text), width)
-	space := strings.Repeat(" ", max(0, width-places(text)))
+// pad is text that takes exactly width places.
+func pad(text string, width int, right bool) string {
+	text = truncate(gate.Terminal(text), width)
+	space := strings.Repeat(" ", max(0, width-textWidth(text)))
 	if right {
 		return space + text
 	}
@@ -87,8 +87,8 @@ func (l line) paint(width int, colour bool) string {
 		if width <= 0 {
 			break
 		}
-		text := cut(gate.Terminal(c.text), width)
-		width -= places(text)
+		text := truncate(gate.Terminal(c.text), width)
+		width -= textWidth(text)
 		if colour && c.style != plain {
 			text = "\x1b[" + codes[c.style] + "m" + text + "\x1b[m"
 		}

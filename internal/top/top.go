@@ -174,7 +174,7 @@ func (v *view) connected(ctx context.Context) error {
 		default:
 			v.tell(ctx, func(m *model) {
 				m.add(n)
-				v.run(ctx, m.again(n))
+				v.run(ctx, m.refresh(n))
 			})
 		}
 		first = false

@@ -204,10 +204,10 @@ func TestChosenRowStays(t *testing.T) {
 // A call and an execution that are read twice count once.
 func TestNewsThatAreKnown(t *testing.T) {
 	m := busy()
-	kept, writes, recent := m.kept, len(m.writes), len(m.recent)
+	kept, writes, recent := m.savedTokens, len(m.writes), len(m.recent)
 	m.add(news{Executions: []execution{m.executions[2]}, Calls: slices.Clone(m.recent)})
-	if m.kept != kept || len(m.writes) != writes || len(m.recent) != recent || len(m.executions) != 3 {
-		t.Errorf("%d tokens, %d writes, %d calls, %d executions", m.kept, len(m.writes), len(m.recent), len(m.executions))
+	if m.savedTokens != kept || len(m.writes) != writes || len(m.recent) != recent || len(m.executions) != 3 {
+		t.Errorf("%d tokens, %d writes, %d calls, %d executions", m.savedTokens, len(m.writes), len(m.recent), len(m.executions))
 	}
 	if l := m.loads(noon.Add(2 * window)); len(l) != 0 {
 		t.Errorf("after two minutes there is %v", l)
@@ -235,7 +235,7 @@ func TestWideLetters(t *testing.T) {
 	if !strings.Contains(all.String(), hidden) {
 		t.Errorf("what is hidden is not shown: %q", all.String())
 	}
-	if got := fit("漢字漢字", 6, false); got != "漢字… " {
+	if got := pad("漢字漢字", 6, false); got != "漢字… " {
 		t.Errorf("fit is %q", got)
 	}
 }
@@ -285,7 +285,7 @@ func TestQuestion(t *testing.T) {
 	if m.page.allow {
 		t.Error("d approves")
 	}
-	if m.show(&page{title: "late"}); m.page.ask == nil {
+	if m.openPage(&page{title: "late"}); m.page.ask == nil {
 		t.Error("a page that was asked for before hides the question")
 	}
 	if m.key("esc"); m.page != nil {

@@ -65,7 +65,7 @@ func (m *model) header(now time.Time) line {
 		l = append(l, cell{fmt.Sprintf(" (%d failing)", broken), bad})
 	}
 	l = append(l, cell{fmt.Sprintf("  %d running", busy), plain}, cell{fmt.Sprintf("  %.1f calls/s", float64(calls)/window.Seconds()), plain},
-		cell{"  " + size(m.kept) + " tokens kept out today", plain})
+		cell{"  " + size(m.savedTokens) + " tokens kept out today", plain})
 	return l
 }
 
@@ -169,7 +169,7 @@ func rowLine(section int, r row, width int, at bool) line {
 		if at {
 			style = chosen
 		}
-		l = append(l, cell{fit(r.cell[i].text, c.width, c.right), style}, cell{" ", plain})
+		l = append(l, cell{pad(r.cell[i].text, c.width, c.right), style}, cell{" ", plain})
 	}
 	return l
 }

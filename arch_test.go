@@ -39,7 +39,7 @@ type row struct {
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
 	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
-	"state/...", "internal/config", "internal/redact", "internal/results", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/connect", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/daemon", "internal/service", "internal/telemetry", "internal/replicas",
+	"state/...", "internal/config", "internal/redact", "internal/results", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/accounts", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/daemon", "internal/service", "internal/telemetry", "internal/replicas",
 }
 
 // diagram is the picture in docs/architecture.md as data. A package that no
@@ -120,7 +120,7 @@ var diagram = []row{
 	{pkg: "internal/telemetry", imports: []string{"state", "internal/outbound"}},
 	{pkg: "internal/bearer", imports: []string{"internal/outbound"}},
 	{pkg: "internal/oauth", imports: []string{"internal/outbound", "state"}},
-	{pkg: "internal/connect", imports: []string{"discovery/transport", "discovery/upstream", "internal/oauth", "state"}},
+	{pkg: "internal/accounts", imports: []string{"discovery/transport", "discovery/upstream", "internal/oauth", "state"}},
 	{pkg: "internal/outbound", modules: []string{"std"}},
 	{pkg: "internal/tokens", modules: []string{"std"}},
 	{pkg: "internal/clients", imports: []string{"internal/config"}},
@@ -157,7 +157,7 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/connect", "internal/telemetry"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},

@@ -146,11 +146,11 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		return err
 	}
 	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: s.takesMore}
-	if s.desk != nil {
-		o.Connect, o.ConnectLink = s.desk.Handler(), s.desk.Link
+	if s.accounts != nil {
+		o.Connect, o.ConnectLink = s.accounts.Handler(), s.accounts.Link
 	}
 	if s.config.Broker.HTTP.Console != nil {
-		o.Console, o.ConsoleSignIn = s.desk.ConsoleHandler(page), true
+		o.Console, o.ConsoleSignIn = s.accounts.ConsoleHandler(page), true
 	}
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/connect"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -119,7 +119,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 		}
 		return client
 	}
-	o.Session = consoleSession(c, s.desk)
+	o.Session = consoleSession(c, s.accounts)
 	if cfg := s.config.Broker.HTTP; cfg.Console != nil {
 		o.Enter = "sign in at " + publicURL(cfg) + "/console/"
 	}
@@ -128,12 +128,12 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 
 // consoleSession returns the function that finds the session of a request: of a console
 // opened with a token, or of a person who has signed in.
-func consoleSession(c *console.Console, desk *connect.Desk) func(*http.Request) (api.Session, error) {
+func consoleSession(c *console.Console, people *accounts.Service) func(*http.Request) (api.Session, error) {
 	return func(r *http.Request) (api.Session, error) {
-		if in, changes := c.Session(r); in || desk == nil {
+		if in, changes := c.Session(r); in || people == nil {
 			return api.Session{In: in, Changes: changes}, nil
 		}
-		v, err := desk.Visit(r)
+		v, err := people.Session(r)
 		switch {
 		case v.Person == nil || err != nil:
 			return api.Session{}, err

@@ -22,8 +22,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/connect"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
@@ -55,9 +55,9 @@ type session struct {
 	places  *sandbox.Places // what the broker's runner runs in
 	runner  sandbox.Runner  // the queue before them
 
-	quotas *quota.Limiter
-	desk   *connect.Desk                 // nil without people
-	live   atomic.Pointer[config.Config] // the config in force
+	quotas   *quota.Limiter
+	accounts *accounts.Service             // nil without people
+	live     atomic.Pointer[config.Config] // the config in force
 
 	telemetry *telemetry.Telemetry // may be nil
 	// equip completes the options of a broker with what the process has once.
@@ -226,12 +226,12 @@ func (a *app) open(spares int) (_ *session, err error) {
 	}
 	o := a.options(cfg)
 	equip(&o, cfg, a.variables.sources())
-	desk, err := a.openDesk(cfg, s, kept, o.OAuth, store.Note)
+	people, err := a.openAccounts(cfg, s, kept, o.OAuth, store.Note)
 	if err != nil {
 		return nil, err
 	}
-	if desk != nil {
-		o.People, o.PersonalProcesses = desk, cfg.Broker.PersonalProcesses
+	if people != nil {
+		o.People, o.PersonalProcesses = people, cfg.Broker.PersonalProcesses
 	}
 	pinned := a.pinStore(cfg, kept, noteChanges(store))
 	o.Pins = pinned
@@ -242,7 +242,7 @@ func (a *app) open(spares int) (_ *session, err error) {
 	s.telemetry, s.config, s.project, s.state, s.stores = seen, cfg, project, dir, kept
 	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
 	s.folder, s.equip, s.where, s.places = folder, equip, where, places
-	s.desk, s.quotas, s.runner = desk, limiter, runner
+	s.accounts, s.quotas, s.runner = people, limiter, runner
 	s.live.Store(cfg)
 	s.see(a)
 	store.Note(configEvent(cfg))

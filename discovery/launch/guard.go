@@ -51,9 +51,9 @@ func NewGuard(on bool, log *slog.Logger) *Guard {
 	return &Guard{on: on && CanGuard && !IsGuard(), log: log}
 }
 
-// enter starts the guard for a server process, unless it runs. It takes as many
+// start starts the guard for a server process, unless it runs. It takes as many
 // milliseconds as a process start, so avoid waiting for it.
-func (g *Guard) enter() {
+func (g *Guard) start() {
 	if !g.on {
 		return
 	}

@@ -39,15 +39,15 @@ func TestGuardRunsFromTheFirstServerOn(t *testing.T) {
 	if running() {
 		t.Error("a guard without a server")
 	}
-	g.enter()
+	g.start()
 	first := g.proc
-	g.enter()
+	g.start()
 	if !running() || g.proc != first {
 		t.Error("not one guard for two servers")
 	}
 	_ = first.cmd.Process.Kill()
 	<-first.gone
-	g.enter()
+	g.start()
 	if !running() {
 		t.Error("no guard for the next server")
 	}
@@ -55,7 +55,7 @@ func TestGuardRunsFromTheFirstServerOn(t *testing.T) {
 	if running() {
 		t.Error("the guard outlives its broker's connections")
 	}
-	g.enter()
+	g.start()
 	if running() {
 		t.Error("a guard is started after the end")
 	}

@@ -82,7 +82,7 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 	}()
 	p.stop = sync.OnceFunc(func() { p.end(stdout, ours[2]) })
 	go func() { // nothing can come from a process that ended, only from what it left behind
-		g.enter()
+		g.start()
 		<-p.exited
 		p.stop()
 	}()

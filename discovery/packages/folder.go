@@ -177,7 +177,7 @@ func (f *RunnerFolder) Confine(c launch.Command) (confined launch.Command, away 
 func (r runnerCall) confine(c launch.Command, dir, folder string, sh bool) (launch.Command, bool) {
 	c.Args = slices.Clone(c.Args)
 	if r.inShell {
-		c.Args[r.at] = r.before + "export " + folderVariable + `="$PWD" && cd ` + quoteShell(dir) + " && " + r.behind
+		c.Args[r.at] = r.before + "export " + folderVariable + `="$PWD" && cd ` + quoteShell(dir) + " && " + r.after
 	} else {
 		c.Dir = dir
 	}

@@ -32,8 +32,8 @@ type runnerCall struct {
 	// run, for byScript, or "" if unknown.
 	pkg, program string
 	// inShell is set for a runner in the script of a shell, which is split in two.
-	inShell        bool
-	before, behind string
+	inShell       bool
+	before, after string
 }
 
 // A runner describes a program that runs packages. Commands that run code of the
@@ -148,7 +148,7 @@ func inShellText(args []string) (runnerCall, bool) {
 	if m == nil || m[10] >= 0 && isLocal(text[m[10]:m[11]]) {
 		return runnerCall{}, false
 	}
-	call := runnerCall{name: strings.Fields(text[m[8]:m[9]])[0], at: i + 1, inShell: true, before: text[:m[6]], behind: text[m[6]:], kind: untold}
+	call := runnerCall{name: strings.Fields(text[m[8]:m[9]])[0], at: i + 1, inShell: true, before: text[:m[6]], after: text[m[6]:], kind: untold}
 	if call.name == "npx" || call.name == "npm" {
 		call.kind = ofNPM
 	}

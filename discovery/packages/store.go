@@ -38,11 +38,11 @@ const (
 // A Store is a folder of installed packages. Several processes may use one. It is
 // safe for concurrent use. Close must be called.
 type Store struct {
-	dir    string
-	log    *slog.Logger
-	places chan struct{} // an installation takes one
-	idle   chan struct{} // slot of background work
-	delay  time.Duration // before that
+	dir   string
+	log   *slog.Logger
+	slots chan struct{} // an installation takes one
+	idle  chan struct{} // slot of background work
+	delay time.Duration // before that
 
 	ctx    context.Context // done when the store is closed
 	cancel context.CancelFunc
@@ -74,7 +74,7 @@ func Open(dir string, log *slog.Logger) *Store {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		dir: dir, log: log, places: make(chan struct{}, runtime.GOMAXPROCS(0)), idle: make(chan struct{}, 1), delay: idleDelay,
+		dir: dir, log: log, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), idle: make(chan struct{}, 1), delay: idleDelay,
 		installs: make(map[string]*install), failed: make(map[string]failure), planned: make(map[string]bool), reviews: make(map[string]map[string]Review),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -165,7 +165,7 @@ func (s *Store) ReviewedCommand(ctx context.Context, c launch.Command, server st
 		}
 		if dir := r.elsewhere(ctx); dir != "" && (version == "" || r.Exact()) {
 			if direct, err := r.command(dir); err == nil {
-				s.later("install", r, func() error { return s.ensure(s.ctx, r, version) })
+				s.inBackground("install", r, func() error { return s.ensure(s.ctx, r, version) })
 				return direct, nil
 			}
 		}
@@ -252,8 +252,8 @@ func (s *Store) install(r request, version string) error {
 	ctx, cancel := context.WithTimeout(s.ctx, installLimit)
 	defer cancel()
 	select {
-	case s.places <- struct{}{}:
-		leave := sync.OnceFunc(func() { <-s.places })
+	case s.slots <- struct{}{}:
+		leave := sync.OnceFunc(func() { <-s.slots })
 		defer leave()
 		defer time.AfterFunc(turn, leave).Stop()
 	case <-ctx.Done():

@@ -156,8 +156,8 @@ func (s *Store) newest(ctx context.Context, r request, old string) (version, ski
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return "", "", context.Cause(ctx)
 	}

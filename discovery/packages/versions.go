@@ -76,12 +76,12 @@ func (s *Store) checkLater(r request) {
 	if r.Exact() || time.Since(s.known(r.Spec).Checked) < checkEvery {
 		return
 	}
-	s.later("look for a newer version", r, func() error { return s.check(r) })
+	s.inBackground("look for a newer version", r, func() error { return s.check(r) })
 }
 
-// later runs f for a package in the background, some time after the start, one at a
+// inBackground runs f for a package in the background, some time after the start, one at a
 // time, and once for each package.
-func (s *Store) later(what string, r request, f func() error) {
+func (s *Store) inBackground(what string, r request, f func() error) {
 	key := what + r.root + r.asked(r.Version)
 	s.mu.Lock()
 	planned := s.planned[key]

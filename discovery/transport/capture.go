@@ -112,9 +112,9 @@ func (c *Capture) take(result json.RawMessage) json.RawMessage {
 
 // A tee tracks the outstanding requests of a connection, and their captures.
 type tee struct {
-	mu   sync.Mutex
-	byID map[jsonrpc.ID]*Capture
-	open map[jsonrpc.ID]string // their methods
+	mu      sync.Mutex
+	byID    map[jsonrpc.ID]*Capture
+	methods map[jsonrpc.ID]string // their methods
 }
 
 // sending registers a request before it is written.
@@ -131,14 +131,14 @@ func (t *tee) sending(ctx context.Context, m jsonrpc.Message) {
 		}
 		if json.Unmarshal(req.Params, &params) == nil {
 			id, _ := jsonrpc.MakeID(params.RequestID) // of a request of the SDK
-			delete(t.open, id)
+			delete(t.methods, id)
 		}
 		return
 	}
-	if t.open == nil {
-		t.open = make(map[jsonrpc.ID]string)
+	if t.methods == nil {
+		t.methods = make(map[jsonrpc.ID]string)
 	}
-	t.open[req.ID] = req.Method
+	t.methods[req.ID] = req.Method
 	c := captureFrom(ctx)
 	if c == nil {
 		return
@@ -154,7 +154,7 @@ func (t *tee) sending(ctx context.Context, m jsonrpc.Message) {
 func (t *tee) unsent(m jsonrpc.Message) {
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
 		t.mu.Lock()
-		delete(t.open, req.ID)
+		delete(t.methods, req.ID)
 		t.mu.Unlock()
 	}
 }
@@ -167,9 +167,9 @@ func (t *tee) received(m jsonrpc.Message) {
 	}
 	t.mu.Lock()
 	c := t.byID[resp.ID]
-	opens := t.open[resp.ID] == methodInitialize
+	opens := t.methods[resp.ID] == methodInitialize
 	delete(t.byID, resp.ID)
-	delete(t.open, resp.ID)
+	delete(t.methods, resp.ID)
 	t.mu.Unlock()
 	if opens && resp.Error == nil {
 		resp.Result = knownVersion(resp.Result)
@@ -203,8 +203,8 @@ func (t *tee) address(resp *jsonrpc.Response) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, asText := t.open[resp.ID]
-	if _, open := t.open[number]; open && !asText {
+	_, asText := t.methods[resp.ID]
+	if _, open := t.methods[number]; open && !asText {
 		resp.ID = number
 	}
 }
@@ -264,7 +264,7 @@ func (t *tee) unversioned(text []byte) jsonrpc.Message {
 	t.address(resp)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, open := t.open[resp.ID]; !open {
+	if _, open := t.methods[resp.ID]; !open {
 		return nil
 	}
 	return resp
@@ -276,8 +276,8 @@ func (t *tee) unversioned(text []byte) jsonrpc.Message {
 func (t *tee) onlyRequest() (id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.open) == 1 {
-		for id = range t.open {
+	if len(t.methods) == 1 {
+		for id = range t.methods {
 			return id
 		}
 	}
@@ -292,10 +292,10 @@ func (t *tee) refusedRequest(err error) (id jsonrpc.ID) {
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !ok || len(t.open) != 1 {
+	if !ok || len(t.methods) != 1 {
 		return id
 	}
-	for open, method := range t.open {
+	for open, method := range t.methods {
 		if rpc.Code == jsonrpc.CodeParseError || rpc.Code == jsonrpc.CodeInvalidRequest || method == methodDiscover {
 			return open
 		}

@@ -26,19 +26,19 @@ func (e *event) ofMessage() bool {
 // An eventReader reads server-sent events. It skips comments, unknown fields and lines
 // without a colon.
 type eventReader struct {
-	body  io.ReadCloser
-	room  *io.LimitedReader // limits body to one event
-	lines *bufio.Reader     // of room
-	most  func() int64      // bytes of one event
-	begun bool              // a line was read
-	err   error             // after the last event
+	body    io.ReadCloser
+	limited *io.LimitedReader // limits body to one event
+	lines   *bufio.Reader     // of room
+	most    func() int64      // bytes of one event
+	begun   bool              // a line was read
+	err     error             // after the last event
 }
 
 // newEventReader returns a reader of body. Before each event it calls most for the
 // largest size of the event, in bytes.
 func newEventReader(body io.ReadCloser, most func() int64) *eventReader {
 	room := &io.LimitedReader{R: body}
-	return &eventReader{body: body, room: room, most: most, lines: bufio.NewReaderSize(room, 16<<10)}
+	return &eventReader{body: body, limited: room, most: most, lines: bufio.NewReaderSize(room, 16<<10)}
 }
 
 // next returns the next event, or the part of it before the end of the stream.
@@ -47,17 +47,17 @@ func (r *eventReader) next() (e event, err error) {
 		return e, r.err
 	}
 	most := r.most()
-	r.room.N = most
+	r.limited.N = most
 	for {
 		line, err := r.lines.ReadBytes('\n')
 		if !r.begun {
 			line, r.begun = bytes.TrimPrefix(line, utf8BOM), true
 		}
 		if err != nil {
-			if r.err = err; r.room.N == 0 {
+			if r.err = err; r.limited.N == 0 {
 				r.err = fmt.Errorf("an event is larger than %d bytes", most)
 			}
-			if err != io.EOF || r.room.N == 0 {
+			if err != io.EOF || r.limited.N == 0 {
 				return event{}, r.err
 			}
 		}

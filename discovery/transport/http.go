@@ -56,19 +56,19 @@ type HTTPOptions struct {
 // headers, bounds what comes back, remembers the last status and, for Streamable
 // HTTP, is the tee. It speaks to the origin of its server only.
 type HTTP struct {
-	o       HTTPOptions
-	url     string
-	client  *http.Client
-	base    http.RoundTripper
-	wait    time.Duration                // for the answer to a GET
-	open    atomic.Bool                  // the handshake is over
-	answers atomic.Int32                 // on their way
-	life    context.Context              // of answers
-	hangUp  context.CancelFunc           // ends life
-	status  atomic.Int32                 // of the last answer to a POST or to the first GET
-	gone    atomic.Bool                  // the server does not know the session
-	tee     tee                          // of SSE
-	need    atomic.Pointer[SignInNeeded] // what o.Auth said last, if that was that
+	o         HTTPOptions
+	url       string
+	client    *http.Client
+	base      http.RoundTripper
+	wait      time.Duration                // for the answer to a GET
+	connected atomic.Bool                  // the handshake is over
+	answers   atomic.Int32                 // on their way
+	life      context.Context              // of answers
+	hangUp    context.CancelFunc           // ends life
+	status    atomic.Int32                 // of the last answer to a POST or to the first GET
+	gone      atomic.Bool                  // the server does not know the session
+	tee       tee                          // of SSE
+	need      atomic.Pointer[SignInNeeded] // what o.Auth said last, if that was that
 }
 
 // NewHTTP returns a connection to endpoint. Its network connections are its own,
@@ -105,11 +105,11 @@ func (r *HTTP) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // Opened ends the handshake, after which answers may be larger.
-func (r *HTTP) Opened() { r.open.Store(true) }
+func (r *HTTP) Opened() { r.connected.Store(true) }
 
 // maxBytes returns the largest size that a message may have now.
 func (r *HTTP) maxBytes() int64 {
-	if r.open.Load() {
+	if r.connected.Load() {
 		return MaxMessageBytes
 	}
 	return maxHandshakeBytes
@@ -329,7 +329,7 @@ func emptyAnswer(req *http.Request, status int) *http.Response {
 func (r *HTTP) bound(req *http.Request, resp *http.Response, cancel context.CancelFunc) {
 	message := req.Method == http.MethodPost && resp.StatusCode == http.StatusOK
 	switch {
-	case outbound.IsEvents(resp) && (r.open.Load() || req.Method == http.MethodGet):
+	case outbound.IsEvents(resp) && (r.connected.Load() || req.Method == http.MethodGet):
 		resp.Body = outbound.Deadline(resp.Body, 0, cancel)
 	case message:
 		resp.Body = outbound.Deadline(outbound.Limit(resp.Body, r.maxBytes()), 0, cancel)

@@ -164,7 +164,7 @@ func (s *stream) message(data []byte) jsonrpc.Message {
 func (s *stream) drain() {
 	s.err = io.EOF
 	if s.events != nil {
-		s.events.room.N = MaxMessageBytes
+		s.events.limited.N = MaxMessageBytes
 		_, _ = io.Copy(io.Discard, s.events.lines) // only the end matters
 		s.events.body.Close()
 	}

@@ -75,8 +75,8 @@ func (e cacheEntry) encode() []byte {
 	return gate.Compact(e)
 }
 
-// keep replaces the entry of cfg by one that is encoded, unless it is the same.
-func (c cache) keep(cfg Config, entry []byte) error {
+// store replaces the entry of cfg by one that is encoded, unless it is the same.
+func (c cache) store(cfg Config, entry []byte) error {
 	if c.dir == "" {
 		return nil
 	}

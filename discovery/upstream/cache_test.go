@@ -79,7 +79,7 @@ func TestUnreadableCacheIsIgnored(t *testing.T) {
 			if _, ok := c.load(cfg); ok {
 				t.Fatal("loaded")
 			}
-			if err := c.keep(cfg, good.encode()); err != nil {
+			if err := c.store(cfg, good.encode()); err != nil {
 				t.Fatal(err)
 			}
 			if _, ok := c.load(cfg); !ok {

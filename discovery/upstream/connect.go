@@ -292,7 +292,7 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 		})
 	}
 	s.handled = conn.Settle()
-	err := d.open(ctx, s, conn, e)
+	err := d.handshake(ctx, s, conn, e)
 	if err != nil {
 		if !conn.InitializeAnswered() { // else the answer is the reason
 			if s.proc != nil {
@@ -309,8 +309,8 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 	return s, conn, nil
 }
 
-// open does the handshake over a transport.
-func (d *dialer) open(ctx context.Context, s *session, over mcp.Transport, e era) (err error) {
+// handshake does the handshake over a transport.
+func (d *dialer) handshake(ctx context.Context, s *session, over mcp.Transport, e era) (err error) {
 	s.log = d.opts.Logger.With("server", d.cfg.Name)
 	defer s.recovered(methodInitialize, &err)
 	var o *mcp.ClientSessionOptions
@@ -427,7 +427,7 @@ func (d *dialer) openHTTP(ctx context.Context, t *target, e era) (*session, int,
 		defer cancel()
 	}
 	defer context.AfterFunc(attempt, r.HangUp)() // or closing would wait for answers
-	err = d.open(attempt, s, r, e)
+	err = d.handshake(attempt, s, r, e)
 	if err == nil {
 		r.Opened()
 		return s, 0, nil
@@ -452,7 +452,7 @@ func (d *dialer) openSSE(ctx context.Context, t *target) (*session, error) {
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	s.cleanup = func() { end(context.Canceled); r.Close() }
-	err = d.open(life, s, r, eraLegacy)
+	err = d.handshake(life, s, r, eraLegacy)
 	if err == nil && !stop() {
 		err = context.Cause(ctx)
 	}

@@ -76,7 +76,7 @@ func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone,
 		return false, false
 	}
 	s.mu.Lock()
-	lists := sess.lists || s.of != nil // the shared instance lists the tools
+	lists := sess.lists || s.parent != nil // the shared instance lists the tools
 	s.mu.Unlock()
 	if !lists { // a new session would refuse it too
 		return errors.Is(err, mcp.ErrSessionMissing), true
@@ -144,7 +144,7 @@ func (s *server) runProbe(ctx context.Context, sess *session, p *probe) {
 // refused finish first: over HTTP they have their own connections.
 func (s *server) retire(ctx context.Context, sess *session, err error) {
 	if sess.transport != "http" {
-		s.drop(ctx, sess, err)
+		s.endSession(ctx, sess, err)
 		return
 	}
 	s.mu.Lock()

@@ -37,8 +37,8 @@ type turn struct {
 	ready  chan struct{} // closed when it has a place
 }
 
-// enter waits for a place. It reports false if ctx is done first.
-func (t *turns) enter(ctx context.Context, server string) bool {
+// wait waits for a place. It reports false if ctx is done first.
+func (t *turns) wait(ctx context.Context, server string) bool {
 	t.mu.Lock()
 	if t.free > 0 {
 		t.free--
@@ -107,7 +107,7 @@ func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	known := s.known
 	s.doing = ActivityQueued
 	s.mu.Unlock()
-	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.enter(ctx, s.cfg.Name) {
+	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.wait(ctx, s.cfg.Name) {
 		return func() {}
 	}
 	give := sync.OnceFunc(p.installing.leave)

@@ -52,18 +52,18 @@ func TestInstallsTakeTurns(t *testing.T) {
 func TestPreferredServersAreInstalledFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := turns{free: 1}
-		q.enter(t.Context(), "first")
+		q.wait(t.Context(), "first")
 		got := make(chan string, 5)
 		for _, name := range []string{"a", "b", "c", "d"} {
 			go func() {
-				if q.enter(t.Context(), name) {
+				if q.wait(t.Context(), name) {
 					got <- name
 				}
 			}()
 			synctest.Wait()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		go q.enter(ctx, "gone")
+		go q.wait(ctx, "gone")
 		synctest.Wait()
 		cancel()
 		synctest.Wait()

@@ -179,7 +179,7 @@ func first(list []string) string {
 // newInstance returns another server like s, with the tools of s.
 func (s *server) newInstance(folder string) *server {
 	i := makeServer(s.ctx, s.pool, s.cfg.apart(folder))
-	i.of = s
+	i.parent = s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i.full, i.shown, i.known = s.full, s.shown, s.known
@@ -292,8 +292,8 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 // asked records that the server asks its clients questions in requests that do not name
 // a call: each client gets an instance from then on.
 func (s *server) asked(sess *session) {
-	if s.of != nil {
-		s.of.asked(sess)
+	if s.parent != nil {
+		s.parent.asked(sess)
 		return
 	}
 	s.taking.Lock()

@@ -377,7 +377,7 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}
 	if errors.Is(err, mcp.ErrConnectionClosed) {
-		s.drop(ctx, sess, err)
+		s.endSession(ctx, sess, err)
 		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
 	}
 	if e := s.answerFailed(sess, tool, err); e != nil {
@@ -442,9 +442,9 @@ func (s *server) lostCall(sess *session, err error) error {
 	return e
 }
 
-// drop ends a session that a call has found to be over. When it returns, that is
+// endSession ends a session that a call has found to be over. When it returns, that is
 // recorded, or ctx is done.
-func (s *server) drop(ctx context.Context, sess *session, err error) {
+func (s *server) endSession(ctx context.Context, sess *session, err error) {
 	s.pool.run(func(context.Context) { sess.shut() })
 	if sess.proc != nil { // outlive knows more about the reason
 		select {

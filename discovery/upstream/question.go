@@ -20,8 +20,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// talk makes o handle the questions and notifications of the server.
-func (s *session) talk(o *mcp.ClientOptions) {
+// handleMessages makes o handle the questions and notifications of the server.
+func (s *session) handleMessages(o *mcp.ClientOptions) {
 	o.Capabilities = s.promised.Protocol()
 	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true} // see rounds
 	o.LoggingMessageHandler = s.onLog

@@ -98,7 +98,7 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 	if err := s.list(ctx, sess, s.cfg.StartTimeout); err != nil {
 		s.log.Warn("cannot list changed tools", "err", err)
 	}
-	if s.of == nil {
+	if s.parent == nil {
 		s.listSkills(ctx, sess)
 	}
 }
@@ -107,8 +107,8 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 func (s *server) list(ctx context.Context, sess *session, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list for %s", seconds(limit)))
 	defer cancel()
-	if s.of != nil {
-		return s.of.hear(ctx, sess)
+	if s.parent != nil {
+		return s.parent.hear(ctx, sess)
 	}
 	l, ttl, err := sess.list(ctx, s.cfg.Name)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *server) settled(ctx context.Context, sess *session) {
 // store keeps a listing on disk, and for other brokers.
 func (s *server) store(sess *session, l discovery.Listing) {
 	entry := s.entry(sess, l)
-	if err := s.pool.cache.keep(s.cfg, entry); err != nil {
+	if err := s.pool.cache.store(s.cfg, entry); err != nil {
 		s.log.Warn("cannot store the listing", "err", err) // works all the same, the next start is slower
 	}
 	s.share(entry)

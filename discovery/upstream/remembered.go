@@ -155,7 +155,7 @@ func isCheap(err error) bool {
 func (s *server) recallLocked() {
 	now := time.Now()
 	r, ok := s.pool.cache.failure(s.cfg, now)
-	if !ok || s.of != nil {
+	if !ok || s.parent != nil {
 		return
 	}
 	if s.dial.era == eraUnknown {
@@ -184,7 +184,7 @@ func (s *server) forgetUnfinishedLocked() {
 // rememberLater stores the failure of s, or its absence, for other pools. s.mu may be
 // held.
 func (s *server) rememberLater() {
-	if s.of == nil && s.pool.cache.dir != "" && !s.cfg.Credentials.OfPeople() {
+	if s.parent == nil && s.pool.cache.dir != "" && !s.cfg.Credentials.OfPeople() {
 		s.pool.run(func(context.Context) { s.remember() })
 	}
 }
@@ -224,7 +224,7 @@ func (s *server) failureLocked() *remembered {
 func (s *server) giveUpLocked() bool {
 	took := time.Since(s.since)
 	switch {
-	case s.of != nil || s.pool.cache.dir == "" || s.cfg.Credentials.OfPeople():
+	case s.parent != nil || s.pool.cache.dir == "" || s.cfg.Credentials.OfPeople():
 		return false
 	case s.failures > 0:
 		s.failures++

@@ -73,7 +73,7 @@ type server struct {
 	sharing sharing.Kind // and why
 	why     string
 
-	of        *server // of which it is an instance; nil for the one that lists the tools
+	parent    *server // of which it is an instance; nil for the one that lists the tools
 	instances instances
 
 	ctx    context.Context // done when the server is retired
@@ -334,7 +334,7 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 // firstListing lists a new session within limit. Calls do not wait for it if the tools
 // are already known.
 func (s *server) firstListing(ctx context.Context, sess *session, started time.Time, limit time.Duration) {
-	if s.of != nil {
+	if s.parent != nil {
 		s.readied(ctx, sess)
 		return
 	}

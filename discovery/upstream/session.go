@@ -82,7 +82,7 @@ func (s *session) client(impl *mcp.Implementation, toolsChanged func()) *mcp.Cli
 		ResourceListChangedHandler:  func(context.Context, *mcp.ResourceListChangedRequest) { toolsChanged() },
 		ProgressNotificationHandler: s.onProgress,
 	}
-	s.talk(o)
+	s.handleMessages(o)
 	c := mcp.NewClient(impl, o)
 	c.AddReceivingMiddleware(s.settled, s.guarded, s.rootsQuestions)
 	c.AddSendingMiddleware(s.guarded)

@@ -30,9 +30,9 @@ type Listings interface {
 // lists reports whether this pool connects to servers to list them.
 func (p *Pool) lists() bool { return p.opts.Lists == nil || p.opts.Lists() }
 
-// kept returns the shared listings by their keys, or nil if there are none or they
+// sharedListings returns the shared listings by their keys, or nil if there are none or they
 // cannot be read.
-func (p *Pool) kept(ctx context.Context, keys []string) map[string][]byte {
+func (p *Pool) sharedListings(ctx context.Context, keys []string) map[string][]byte {
 	if p.opts.Listings == nil || len(keys) == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p *Pool) take(ctx context.Context, which func(key string) bool) {
 			servers[key], keys = s, append(keys, key)
 		}
 	}
-	for key, body := range p.kept(ctx, keys) {
+	for key, body := range p.sharedListings(ctx, keys) {
 		if e, ok := decodeEntry(body, servers[key].cfg); ok {
 			servers[key].takeOver(e, body)
 		}
@@ -114,7 +114,7 @@ func (s *server) takeOver(e cacheEntry, body []byte) {
 	if same {
 		return
 	}
-	if err := s.pool.cache.keep(s.cfg, body); err != nil {
+	if err := s.pool.cache.store(s.cfg, body); err != nil {
 		s.log.Warn("cannot store the listing", "err", err)
 	}
 	s.learn(e.Listing)

@@ -68,7 +68,7 @@ func (p *Pool) makers(configs []Config) map[string]func() *server {
 	for _, cfg := range configs {
 		keys = append(keys, cfg.fingerprint())
 	}
-	shared := p.kept(p.ctx, keys)
+	shared := p.sharedListings(p.ctx, keys)
 	makes := make(map[string]func() *server, len(configs))
 	var reading sync.WaitGroup
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -96,7 +96,7 @@ func (p *Pool) restore(cfg Config, shared []byte) (cacheEntry, bool) {
 	if !ok {
 		return p.cache.load(cfg)
 	}
-	if err := p.cache.keep(cfg, shared); err != nil {
+	if err := p.cache.store(cfg, shared); err != nil {
 		p.opts.Logger.Warn("cannot store the listing", "server", cfg.Name, "err", err)
 	}
 	return e, true

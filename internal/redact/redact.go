@@ -20,7 +20,7 @@ const Hidden = "[redacted]"
 // the cut does not make one unrecognisable.
 const lookahead = 4 << 10
 
-// links are those of internal/connect, but for their tokens.
+// links are those of internal/accounts, but for their tokens.
 var links = lazyregexp.New(`(/connect/[^/\s"]+/)[0-9a-f]{16}[A-Z2-7]{26}`)
 
 func hidden(string, string) string { return Hidden }

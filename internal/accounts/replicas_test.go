@@ -1,4 +1,4 @@
-package connect_test
+package accounts_test
 
 import (
 	"slices"

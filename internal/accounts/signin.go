@@ -1,4 +1,4 @@
-package connect
+package accounts
 
 import (
 	"cmp"
@@ -51,9 +51,9 @@ const (
 )
 
 // cookie is one that no other host can set, and that goes nowhere but to this one.
-func (d *Desk) cookie(kind, value string, life time.Duration) *http.Cookie {
+func (a *Service) cookie(kind, value string, life time.Duration) *http.Cookie {
 	c := &http.Cookie{Name: "broker-" + kind, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode}
-	if d.base().Scheme == "https" {
+	if a.base().Scheme == "https" {
 		c.Name, c.Secure = "__Host-"+c.Name, true
 	}
 	if life <= 0 {
@@ -62,26 +62,26 @@ func (d *Desk) cookie(kind, value string, life time.Duration) *http.Cookie {
 	return c
 }
 
-func (d *Desk) cookieOf(r *http.Request, kind string) string {
-	c, err := r.Cookie(d.cookie(kind, "", 0).Name)
+func (a *Service) cookieOf(r *http.Request, kind string) string {
+	c, err := r.Cookie(a.cookie(kind, "", 0).Name)
 	if err != nil {
 		return ""
 	}
 	return c.Value
 }
 
-// open makes a browser that of a person, for a server or, if that is "", for all.
-func (d *Desk) open(ctx context.Context, w http.ResponseWriter, p person, server string) error {
-	token, err := d.wait(ctx, waiting{Kind: kindBrowser, Person: p, Server: server}, browserTime)
+// startBrowserSession makes a browser that of a person, for a server or, if that is "", for all.
+func (a *Service) startBrowserSession(ctx context.Context, w http.ResponseWriter, p person, server string) error {
+	token, err := a.wait(ctx, waiting{Kind: kindBrowser, Person: p, Server: server}, browserTime)
 	if err == nil {
-		http.SetCookie(w, d.cookie(kindBrowser, token, browserTime))
+		http.SetCookie(w, a.cookie(kindBrowser, token, browserTime))
 	}
 	return err
 }
 
 // browser returns the person of the browser of a request, and the hash of its token.
-func (d *Desk) browser(r *http.Request, server string) (p *upstream.Person, hash string) {
-	w, err := d.look(r.Context(), d.cookieOf(r, kindBrowser), kindBrowser, func(w waiting) bool { return w.Server == "" || w.Server == server })
+func (a *Service) browser(r *http.Request, server string) (p *upstream.Person, hash string) {
+	w, err := a.look(r.Context(), a.cookieOf(r, kindBrowser), kindBrowser, func(w waiting) bool { return w.Server == "" || w.Server == server })
 	if err != nil {
 		return nil, ""
 	}
@@ -90,21 +90,21 @@ func (d *Desk) browser(r *http.Request, server string) (p *upstream.Person, hash
 
 // leave sends a browser to an issuer, which answers at the page at. The data in kept is
 // available there again, for this browser only.
-func (d *Desk) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
+func (a *Service) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
 	e, err := to.Endpoints(r.Context())
 	var page *url.URL
 	if err == nil {
 		page, err = url.Parse(e.Authorize)
 	}
 	if err != nil {
-		d.fail(w, http.StatusBadGateway, "The sign-in is not there", err)
+		a.fail(w, http.StatusBadGateway, "The sign-in is not there", err)
 		return
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	q := page.Query()
 	maps.Copy(q, more)
 	for k, v := range map[string]string{
-		"response_type": "code", "client_id": to.Client.ID, "redirect_uri": d.base().JoinPath(at).String(), "state": state,
+		"response_type": "code", "client_id": to.Client.ID, "redirect_uri": a.base().JoinPath(at).String(), "state": state,
 		"scope": strings.Join(to.Client.Scopes, " "), "code_challenge": oauth2.S256ChallengeFromVerifier(verifier), "code_challenge_method": "S256",
 	} {
 		if v != "" {
@@ -114,14 +114,14 @@ func (d *Desk) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at
 	page.RawQuery = q.Encode()
 	kept.Set("state", state)
 	kept.Set("verifier", verifier)
-	http.SetCookie(w, d.cookie(kind, kept.Encode(), signInTime))
+	http.SetCookie(w, a.cookie(kind, kept.Encode(), signInTime))
 	http.Redirect(w, r, page.String(), http.StatusSeeOther)
 }
 
 // back takes the answer of an issuer, once, and redeems its code.
-func (d *Desk) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
-	kept, _ = url.ParseQuery(d.cookieOf(r, kind))
-	http.SetCookie(w, d.cookie(kind, "", 0))
+func (a *Service) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
+	kept, _ = url.ParseQuery(a.cookieOf(r, kind))
+	http.SetCookie(w, a.cookie(kind, "", 0))
 	q := r.URL.Query()
 	switch iss := q.Get("iss"); {
 	case kept.Get("state") == "" || subtle.ConstantTimeCompare([]byte(kept.Get("state")), []byte(q.Get("state"))) != 1:
@@ -138,40 +138,40 @@ func (d *Desk) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, a
 	if e.SaysIssuer && !q.Has("iss") {
 		return "", "", nil, errors.New("the response does not name its authorization server, but " + from.URL + " announces that its responses do")
 	}
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {d.base().JoinPath(at).String()}, "code_verifier": {kept.Get("verifier")}}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {a.base().JoinPath(at).String()}, "code_verifier": {kept.Get("verifier")}}
 	maps.Copy(form, more)
-	access, id, err = d.exchange.Redeem(r.Context(), e.Token, from.Client, form)
+	access, id, err = a.exchange.Redeem(r.Context(), e.Token, from.Client, form)
 	return access, id, kept, err
 }
 
 func (s *SignIn) resource() url.Values { return url.Values{"resource": {s.Resource}} }
 
 // signIn sends a browser to the issuer, and back to the page of a server.
-func (d *Desk) signIn(w http.ResponseWriter, r *http.Request, server string) {
-	d.leave(w, r, d.o.SignIn.Issuer, kindSignIn, signedIn, d.o.SignIn.resource(), url.Values{"server": {server}})
+func (a *Service) signIn(w http.ResponseWriter, r *http.Request, server string) {
+	a.leave(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource(), url.Values{"server": {server}})
 }
 
 // signedIn takes the answer of the issuer.
-func (d *Desk) signedIn(w http.ResponseWriter, r *http.Request) {
-	if d.o.SignIn == nil {
+func (a *Service) signedIn(w http.ResponseWriter, r *http.Request) {
+	if a.o.SignIn == nil {
 		http.NotFound(w, r)
 		return
 	}
-	access, _, kept, err := d.back(w, r, d.o.SignIn.Issuer, kindSignIn, signedIn, d.o.SignIn.resource())
+	access, _, kept, err := a.back(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource())
 	var p *upstream.Person
 	if err == nil {
-		p, err = d.o.SignIn.Verify(r.Context(), access)
+		p, err = a.o.SignIn.Verify(r.Context(), access)
 	}
 	if err == nil {
-		err = d.open(r.Context(), w, personOf(p), "")
+		err = a.startBrowserSession(r.Context(), w, personOf(p), "")
 	}
 	if err != nil {
-		d.fail(w, http.StatusForbidden, "Not signed in", err)
+		a.fail(w, http.StatusForbidden, "Not signed in", err)
 		return
 	}
 	server := kept.Get("server")
-	if _, ok := d.server(server); !ok {
+	if _, ok := a.server(server); !ok {
 		server = ""
 	}
-	d.see(w, r, server)
+	a.see(w, r, server)
 }

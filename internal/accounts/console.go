@@ -1,4 +1,4 @@
-package connect
+package accounts
 
 import (
 	"context"
@@ -34,19 +34,19 @@ const (
 
 // ConsoleHandler adds to the console, which shows itself to everybody and nothing to
 // those without a session, the addresses at which people sign in and out.
-func (d *Desk) ConsoleHandler(console http.Handler) http.Handler {
+func (a *Service) ConsoleHandler(console http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/console", console)
 	mux.Handle("/console/", console)
-	mux.HandleFunc("GET /console/session", d.showSession)
-	mux.HandleFunc("GET /console/sign-in", d.enterConsole)
-	mux.HandleFunc("GET /console/callback", d.enteredConsole)
-	mux.HandleFunc("POST /console/sign-out", d.leaveConsole)
+	mux.HandleFunc("GET /console/session", a.showSession)
+	mux.HandleFunc("GET /console/sign-in", a.enterConsole)
+	mux.HandleFunc("GET /console/callback", a.enteredConsole)
+	mux.HandleFunc("POST /console/sign-out", a.leaveConsole)
 	return mux
 }
 
-// A Visit is a session of a person at the console.
-type Visit struct {
+// A Session is a session of a person at the console.
+type Session struct {
 	Person  *upstream.Person // nil if the browser has none, or has signed in too long ago
 	Changes bool             // the person may change things
 	Denied  error            // why the person may do nothing at all any more
@@ -64,14 +64,14 @@ func hasKey(r *http.Request) func(waiting) bool {
 	}
 }
 
-// Visit returns the session of the browser of a request. An error means that it cannot be
+// Session returns the session of the browser of a request. An error means that it cannot be
 // determined now.
-func (d *Desk) Visit(r *http.Request) (v Visit, err error) {
-	token := d.cookieOf(r, kindConsole)
-	if d.o.Console == nil || token == "" {
+func (a *Service) Session(r *http.Request) (v Session, err error) {
+	token := a.cookieOf(r, kindConsole)
+	if a.o.Console == nil || token == "" {
 		return v, nil
 	}
-	w, err := d.look(r.Context(), token, kindConsole, hasKey(r))
+	w, err := a.look(r.Context(), token, kindConsole, hasKey(r))
 	if errors.Is(err, errGone) {
 		return v, nil
 	}
@@ -79,19 +79,19 @@ func (d *Desk) Visit(r *http.Request) (v Visit, err error) {
 		return v, err
 	}
 	v.Person = w.Person.upstream()
-	v.Changes, v.Denied = d.o.Console.May(v.Person, w.Values)
+	v.Changes, v.Denied = a.o.Console.May(v.Person, w.Values)
 	return v, nil
 }
 
 // showSession answers the page, which shows who has signed in and where to do so.
-func (d *Desk) showSession(w http.ResponseWriter, r *http.Request) {
+func (a *Service) showSession(w http.ResponseWriter, r *http.Request) {
 	var answer struct {
 		SignIn  bool   `json:"sign_in"`
 		Name    string `json:"name,omitempty"`
 		Changes bool   `json:"changes"`
 	}
 	answer.SignIn = true
-	if v, err := d.Visit(r); err == nil && v.Person != nil && v.Denied == nil {
+	if v, err := a.Session(r); err == nil && v.Person != nil && v.Denied == nil {
 		answer.Name, answer.Changes = v.Person.Name, v.Changes
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -100,48 +100,48 @@ func (d *Desk) showSession(w http.ResponseWriter, r *http.Request) {
 }
 
 // enterConsole sends a browser to the issuer.
-func (d *Desk) enterConsole(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.Host, d.base().Host) { // where the cookies would not come back to
-		http.Redirect(w, r, d.base().JoinPath("console/sign-in").String(), http.StatusSeeOther)
+func (a *Service) enterConsole(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Host, a.base().Host) { // where the cookies would not come back to
+		http.Redirect(w, r, a.base().JoinPath("console/sign-in").String(), http.StatusSeeOther)
 		return
 	}
 	nonce := rand.Text()
-	d.leave(w, r, d.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
+	a.leave(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
 }
 
 // enteredConsole takes the answer of the issuer. The browser does not send the cookie
 // of the session with the page that follows, since another site has led to it; the page
 // needs none, and what it asks for itself has the cookie.
-func (d *Desk) enteredConsole(w http.ResponseWriter, r *http.Request) {
-	_, id, kept, err := d.back(w, r, d.o.Console.Issuer, consoleSignIn, consoleBack, nil)
+func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
+	_, id, kept, err := a.back(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, nil)
 	if err == nil && id == "" {
 		err = errors.New("the authorization server has sent no ID token")
 	}
 	var p *upstream.Person
 	var values []string
 	if err == nil {
-		p, values, err = d.o.Console.Verify(r.Context(), id, kept.Get("nonce"))
+		p, values, err = a.o.Console.Verify(r.Context(), id, kept.Get("nonce"))
 	}
 	changes, token, key := false, "", rand.Text()
 	if err == nil {
-		if changes, err = d.o.Console.May(p, values); err != nil {
-			d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not let into the console: " + err.Error()})
+		if changes, err = a.o.Console.May(p, values); err != nil {
+			a.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not let into the console: " + err.Error()})
 		}
 	}
 	if err == nil {
-		token, err = d.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
+		token, err = a.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
 	}
 	if err != nil {
-		d.failed(w, http.StatusForbidden, view{Title: "Not signed in", Again: d.base().JoinPath("console/sign-in").String()}, err)
+		a.failed(w, http.StatusForbidden, view{Title: "Not signed in", Again: a.base().JoinPath("console/sign-in").String()}, err)
 		return
 	}
 	detail := "signed in to the console, to look"
 	if changes {
 		detail = "signed in to the console, for changes too"
 	}
-	d.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Detail: detail})
-	http.SetCookie(w, strict(d.cookie(kindConsole, token, consoleTime)))
-	page := d.base().JoinPath("console/")
+	a.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Detail: detail})
+	http.SetCookie(w, strict(a.cookie(kindConsole, token, consoleTime)))
+	page := a.base().JoinPath("console/")
 	page.Fragment = "key=" + key // browsers do not send fragments
 	http.Redirect(w, r, page.String(), http.StatusSeeOther)
 }
@@ -152,15 +152,15 @@ func strict(c *http.Cookie) *http.Cookie {
 }
 
 // leaveConsole ends the session of a browser, at all brokers.
-func (d *Desk) leaveConsole(w http.ResponseWriter, r *http.Request) {
-	gone, err := d.take(r.Context(), d.cookieOf(r, kindConsole), kindConsole, hasKey(r))
+func (a *Service) leaveConsole(w http.ResponseWriter, r *http.Request) {
+	gone, err := a.take(r.Context(), a.cookieOf(r, kindConsole), kindConsole, hasKey(r))
 	if err != nil && !errors.Is(err, errGone) {
 		http.Error(w, "the session cannot be ended: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	if err == nil {
-		d.o.Note(state.Event{Kind: state.EventLogout, Client: gone.Person.Name, Detail: "signed out of the console"})
+		a.o.Note(state.Event{Kind: state.EventLogout, Client: gone.Person.Name, Detail: "signed out of the console"})
 	}
-	http.SetCookie(w, strict(d.cookie(kindConsole, "", 0)))
+	http.SetCookie(w, strict(a.cookie(kindConsole, "", 0)))
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -1,4 +1,4 @@
-package connect
+package accounts
 
 import (
 	"context"
@@ -57,11 +57,11 @@ func slotName(slot string) string { return "waiting-" + slot }
 var errGone = errors.New("it was used already, or has expired")
 
 // wait keeps w for a time and returns its token.
-func (d *Desk) wait(ctx context.Context, w waiting, for_ time.Duration) (token string, err error) {
+func (a *Service) wait(ctx context.Context, w waiting, for_ time.Duration) (token string, err error) {
 	slot := w.Person.upstream().Key()[:slotLength]
 	token = slot + rand.Text()
 	w.Hash, w.Expires = hashed(token), time.Now().Add(for_)
-	err = d.change(ctx, slot, func(all []waiting) []waiting {
+	err = a.change(ctx, slot, func(all []waiting) []waiting {
 		same := 0
 		for i := len(all) - 1; i >= 0; i-- { // the newest are last
 			if all[i].Kind == w.Kind && all[i].Person == w.Person {
@@ -76,20 +76,20 @@ func (d *Desk) wait(ctx context.Context, w waiting, for_ time.Duration) (token s
 }
 
 // slotOf is the document that the waiting thing of a token is in.
-func (d *Desk) slotOf(token string) (slot string, err error) {
-	if d.o.Documents == nil || len(token) <= slotLength || len(token) > 100 || strings.Trim(token[:slotLength], "0123456789abcdef") != "" {
+func (a *Service) slotOf(token string) (slot string, err error) {
+	if a.o.Documents == nil || len(token) <= slotLength || len(token) > 100 || strings.Trim(token[:slotLength], "0123456789abcdef") != "" {
 		return "", errGone
 	}
 	return token[:slotLength], nil
 }
 
 // look returns the waiting thing of a token that ok likes.
-func (d *Desk) look(ctx context.Context, token, kind string, ok func(waiting) bool) (waiting, error) {
-	slot, err := d.slotOf(token)
+func (a *Service) look(ctx context.Context, token, kind string, ok func(waiting) bool) (waiting, error) {
+	slot, err := a.slotOf(token)
 	if err != nil {
 		return waiting{}, err
 	}
-	all, err := d.read(ctx, slot)
+	all, err := a.read(ctx, slot)
 	if err != nil {
 		return waiting{}, err
 	}
@@ -105,11 +105,11 @@ func find(all []waiting, token, kind string, ok func(waiting) bool) int {
 }
 
 // take is look for one time: the waiting thing is gone then.
-func (d *Desk) take(ctx context.Context, token, kind string, ok func(waiting) bool) (found waiting, err error) {
-	if _, err := d.look(ctx, token, kind, ok); err != nil {
+func (a *Service) take(ctx context.Context, token, kind string, ok func(waiting) bool) (found waiting, err error) {
+	if _, err := a.look(ctx, token, kind, ok); err != nil {
 		return found, err // before locking anything for a token that was never issued
 	}
-	err = d.change(ctx, token[:slotLength], func(all []waiting) []waiting {
+	err = a.change(ctx, token[:slotLength], func(all []waiting) []waiting {
 		i := find(all, token, kind, ok)
 		if i < 0 {
 			return nil
@@ -124,8 +124,8 @@ func (d *Desk) take(ctx context.Context, token, kind string, ok func(waiting) bo
 }
 
 // read returns the waiting things of a slot, without those that have expired.
-func (d *Desk) read(ctx context.Context, slot string) (all []waiting, err error) {
-	body, err := d.o.Documents.Document(ctx, slotName(slot))
+func (a *Service) read(ctx context.Context, slot string) (all []waiting, err error) {
+	body, err := a.o.Documents.Document(ctx, slotName(slot))
 	switch {
 	case errors.Is(err, state.ErrNotFound):
 		return nil, nil
@@ -140,14 +140,14 @@ func (d *Desk) read(ctx context.Context, slot string) (all []waiting, err error)
 
 // change replaces the waiting things of a slot by what with returns, unless that is
 // nil.
-func (d *Desk) change(ctx context.Context, slot string, with func([]waiting) []waiting) error {
+func (a *Service) change(ctx context.Context, slot string, with func([]waiting) []waiting) error {
 	name := slotName(slot)
-	unlock, err := d.o.Documents.LockDocument(ctx, name)
+	unlock, err := a.o.Documents.LockDocument(ctx, name)
 	if err != nil {
 		return fmt.Errorf("keep who connects: %w", err)
 	}
 	defer unlock()
-	all, err := d.read(ctx, slot)
+	all, err := a.read(ctx, slot)
 	if err != nil {
 		return err
 	}
@@ -156,19 +156,19 @@ func (d *Desk) change(ctx context.Context, slot string, with func([]waiting) []w
 		return nil
 	}
 	if len(next) == 0 {
-		return d.o.Documents.SetDocument(ctx, name, nil)
+		return a.o.Documents.SetDocument(ctx, name, nil)
 	}
 	body, err := json.Marshal(next)
 	if err != nil {
 		return err
 	}
-	return d.o.Documents.SetDocument(ctx, name, body)
+	return a.o.Documents.SetDocument(ctx, name, body)
 }
 
 // fill gives a sign-in that waits what ends it.
-func (d *Desk) fill(ctx context.Context, token string, begun []byte) error {
+func (a *Service) fill(ctx context.Context, token string, begun []byte) error {
 	hash := hashed(token)
-	return d.change(ctx, token[:slotLength], func(all []waiting) []waiting {
+	return a.change(ctx, token[:slotLength], func(all []waiting) []waiting {
 		i := slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash })
 		if i < 0 {
 			return nil

@@ -1,4 +1,4 @@
-package connect
+package accounts
 
 import (
 	"context"
@@ -30,26 +30,26 @@ func documentsOf(docs state.Documents, p *upstream.Person) personal {
 	return personal{docs, "person-" + p.Key() + "-"}
 }
 
-func (d personal) Document(ctx context.Context, name string) ([]byte, error) {
-	return d.Documents.Document(ctx, d.prefix+name)
+func (p personal) Document(ctx context.Context, name string) ([]byte, error) {
+	return p.Documents.Document(ctx, p.prefix+name)
 }
 
-func (d personal) SetDocument(ctx context.Context, name string, body []byte) error {
-	return d.Documents.SetDocument(ctx, d.prefix+name, body)
+func (p personal) SetDocument(ctx context.Context, name string, body []byte) error {
+	return p.Documents.SetDocument(ctx, p.prefix+name, body)
 }
 
-func (d personal) DocumentVersion(ctx context.Context, name string) string {
-	return d.Documents.DocumentVersion(ctx, d.prefix+name)
+func (p personal) DocumentVersion(ctx context.Context, name string) string {
+	return p.Documents.DocumentVersion(ctx, p.prefix+name)
 }
 
-func (d personal) LockDocument(ctx context.Context, name string) (func(), error) {
-	return d.Documents.LockDocument(ctx, d.prefix+name)
+func (p personal) LockDocument(ctx context.Context, name string) (func(), error) {
+	return p.Documents.LockDocument(ctx, p.prefix+name)
 }
 
-func (d personal) ListDocuments(ctx context.Context, prefix string) ([]state.DocumentInfo, error) {
-	list, err := d.Documents.ListDocuments(ctx, d.prefix+prefix)
+func (p personal) ListDocuments(ctx context.Context, prefix string) ([]state.DocumentInfo, error) {
+	list, err := p.Documents.ListDocuments(ctx, p.prefix+prefix)
 	for i := range list {
-		list[i].Name = strings.TrimPrefix(list[i].Name, d.prefix)
+		list[i].Name = strings.TrimPrefix(list[i].Name, p.prefix)
 	}
 	return list, err
 }
@@ -63,8 +63,8 @@ func hashed(text string) string {
 func secretsName(server string) string { return "secrets-" + hashed(server) }
 
 // secrets returns what a person has entered for a server.
-func (d *Desk) secrets(ctx context.Context, p *upstream.Person, s Server) (values map[string]string, version string, err error) {
-	docs := documentsOf(d.o.Documents, p)
+func (a *Service) secrets(ctx context.Context, p *upstream.Person, s Server) (values map[string]string, version string, err error) {
+	docs := documentsOf(a.o.Documents, p)
 	version = docs.DocumentVersion(ctx, secretsName(s.Name)) // first: one that is replaced meanwhile is read again
 	body, err := docs.Document(ctx, secretsName(s.Name))
 	if errors.Is(err, state.ErrNotFound) {
@@ -84,67 +84,67 @@ func (d *Desk) secrets(ctx context.Context, p *upstream.Person, s Server) (value
 	return values, version, nil
 }
 
-// enter keeps the secrets of a person for a server.
-func (d *Desk) enter(ctx context.Context, p *upstream.Person, s Server, values map[string]string) error {
+// storeSecrets keeps the secrets of a person for a server.
+func (a *Service) storeSecrets(ctx context.Context, p *upstream.Person, s Server, values map[string]string) error {
 	body, err := json.Marshal(values)
 	if err == nil {
-		err = documentsOf(d.o.Documents, p).SetDocument(ctx, secretsName(s.Name), body)
+		err = documentsOf(a.o.Documents, p).SetDocument(ctx, secretsName(s.Name), body)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the secrets: %w", err)
 	}
-	d.connected(ctx, p, s)
+	a.connected(ctx, p, s)
 	return nil
 }
 
 // Disconnect revokes and forgets what a person has given for a server.
-func (d *Desk) Disconnect(ctx context.Context, p *upstream.Person, s Server) error {
+func (a *Service) Disconnect(ctx context.Context, p *upstream.Person, s Server) error {
 	var err error
 	revoked := false
 	if len(s.Secrets) > 0 {
-		err = documentsOf(d.o.Documents, p).SetDocument(ctx, secretsName(s.Name), nil)
+		err = documentsOf(a.o.Documents, p).SetDocument(ctx, secretsName(s.Name), nil)
 	} else {
 		var to oauth.Server
 		if to, err = s.OAuth(); err == nil {
-			revoked, err = d.signIns(p).Logout(ctx, to)
+			revoked, err = a.signIns(p).Logout(ctx, to)
 		}
 	}
 	if err != nil && !errors.Is(err, oauth.ErrNotSignedIn) {
 		return err
 	}
-	if l, err := d.lister(ctx, s.Name); err == nil && l != nil && l.Key() == p.Key() {
-		if err := d.o.Documents.SetDocument(ctx, listerName(s.Name), nil); err != nil {
-			d.o.Logger.Warn("cannot forget who lists the tools", "server", s.Name, "err", err)
+	if l, err := a.lister(ctx, s.Name); err == nil && l != nil && l.Key() == p.Key() {
+		if err := a.o.Documents.SetDocument(ctx, listerName(s.Name), nil); err != nil {
+			a.o.Logger.Warn("cannot forget who lists the tools", "server", s.Name, "err", err)
 		}
 	}
 	detail := "the account is disconnected"
 	if revoked {
 		detail += ", and its token revoked"
 	}
-	d.o.Note(state.Event{Kind: state.EventLogout, Server: s.Name, Client: p.Name, Detail: detail})
-	d.o.Changed(s.Name, p, false)
+	a.o.Note(state.Event{Kind: state.EventLogout, Server: s.Name, Client: p.Name, Detail: detail})
+	a.o.Changed(s.Name, p, false)
 	return nil
 }
 
 // connected sees to what follows when a person has connected an account: the first
 // one lists the tools, if the broker cannot by itself.
-func (d *Desk) connected(ctx context.Context, p *upstream.Person, s Server) {
-	if l, err := d.lister(ctx, s.Name); err == nil && l == nil {
+func (a *Service) connected(ctx context.Context, p *upstream.Person, s Server) {
+	if l, err := a.lister(ctx, s.Name); err == nil && l == nil {
 		body, _ := json.Marshal(personOf(p)) // texts always marshal
-		if err := d.o.Documents.SetDocument(ctx, listerName(s.Name), body); err != nil {
-			d.o.Logger.Warn("cannot note who lists the tools", "server", s.Name, "err", err)
+		if err := a.o.Documents.SetDocument(ctx, listerName(s.Name), body); err != nil {
+			a.o.Logger.Warn("cannot note who lists the tools", "server", s.Name, "err", err)
 		}
 	}
-	d.o.Note(state.Event{Kind: state.EventLogin, Server: s.Name, Client: p.Name, Detail: "an account is connected"})
-	d.o.Changed(s.Name, p, true)
+	a.o.Note(state.Event{Kind: state.EventLogin, Server: s.Name, Client: p.Name, Detail: "an account is connected"})
+	a.o.Changed(s.Name, p, true)
 }
 
 func listerName(server string) string { return "lister-" + hashed(server) }
 
 // lister returns the account that lists the tools of a server, or nil before a person
 // has connected one.
-func (d *Desk) lister(ctx context.Context, server string) (*upstream.Person, error) {
-	body, err := d.o.Documents.Document(ctx, listerName(server))
+func (a *Service) lister(ctx context.Context, server string) (*upstream.Person, error) {
+	body, err := a.o.Documents.Document(ctx, listerName(server))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, nil
 	}
@@ -159,39 +159,39 @@ func (d *Desk) lister(ctx context.Context, server string) (*upstream.Person, err
 }
 
 // Lister implements upstream.People.
-func (d *Desk) Lister(c upstream.Config) upstream.Access {
+func (a *Service) Lister(c upstream.Config) upstream.Access {
 	return upstream.Access{
-		Expand: d.o.Expand(func(name string) (string, error) {
-			p, err := d.lister(context.Background(), c.Name)
+		Expand: a.o.Expand(func(name string) (string, error) {
+			p, err := a.lister(context.Background(), c.Name)
 			if err != nil {
 				return "", err
 			}
-			s, ok := d.server(c.Name)
+			s, ok := a.server(c.Name)
 			if p == nil || !ok {
-				return "", d.unlisted(c.Name)
+				return "", a.unlisted(c.Name)
 			}
-			values, _, err := d.secrets(context.Background(), p, s)
+			values, _, err := a.secrets(context.Background(), p, s)
 			if err != nil {
-				return "", d.unlisted(c.Name)
+				return "", a.unlisted(c.Name)
 			}
 			return values[name], nil
 		}),
 		OAuth: func(c upstream.Config, url string) (auth.OAuthHandler, error) {
 			if c.Credentials == upstream.OfExchange {
-				return d.exchanging(&upstream.Person{})(c, url)
+				return a.exchanging(&upstream.Person{})(c, url)
 			}
-			shared, err := d.o.Shared(c, url)
+			shared, err := a.o.Shared(c, url)
 			if err != nil {
 				return nil, err
 			}
-			return &listing{d: d, c: c, url: url, shared: shared}, nil
+			return &listing{accounts: a, c: c, url: url, shared: shared}, nil
 		},
 	}
 }
 
 // unlisted returns the advice for a server with unlisted tools.
-func (d *Desk) unlisted(server string) error {
-	return &notListed{server: server, at: d.base().JoinPath("connect").String()}
+func (a *Service) unlisted(server string) error {
+	return &notListed{server: server, at: a.base().JoinPath("connect").String()}
 }
 
 type notListed struct{ server, at string }
@@ -207,10 +207,10 @@ func (e *notListed) SignInHint() string {
 // listing signs the requests that list the tools of a server: as the broker itself
 // if it is signed in, else as the first person who has connected an account.
 type listing struct {
-	d      *Desk
-	c      upstream.Config
-	url    string
-	shared auth.OAuthHandler
+	accounts *Service
+	c        upstream.Config
+	url      string
+	shared   auth.OAuthHandler
 }
 
 func (l *listing) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
@@ -240,16 +240,16 @@ func (l *listing) Authorize(ctx context.Context, req *http.Request, resp *http.R
 
 // first returns the handler of the first person, or nil.
 func (l *listing) first(ctx context.Context) (auth.OAuthHandler, error) {
-	p, err := l.d.lister(ctx, l.c.Name)
+	p, err := l.accounts.lister(ctx, l.c.Name)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	return l.d.signing(p)(l.c, l.url)
+	return l.accounts.signing(p)(l.c, l.url)
 }
 
 func (l *listing) explain(err error) error {
 	if _, ok := errors.AsType[transport.SignInNeeded](err); ok {
-		return l.d.unlisted(l.c.Name)
+		return l.accounts.unlisted(l.c.Name)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package connect
+package accounts
 
 import (
 	"net/http"
@@ -24,7 +24,7 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	const key = "key"
-	visit := func(kind string, life time.Duration, keys ...string) Visit {
+	visit := func(kind string, life time.Duration, keys ...string) Session {
 		t.Helper()
 		token, err := d.wait(t.Context(), waiting{Kind: kind, Person: person{Subject: "1", Name: "ann"}, Browser: hashed(key)}, life)
 		if err != nil {
@@ -36,7 +36,7 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 			keys = []string{key}
 		}
 		r.Header.Set(keyHeader, keys[0])
-		v, err := d.Visit(r)
+		v, err := d.Session(r)
 		if err != nil {
 			t.Fatal(err)
 		}

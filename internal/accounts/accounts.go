@@ -1,4 +1,4 @@
-// Package connect lets people connect their own accounts of servers, and reaches
+// Package accounts lets people connect their own accounts of servers, and reaches
 // servers on their behalf.
 //
 // The tokens or secrets that a person gives for a server are an encrypted document,
@@ -8,7 +8,7 @@
 // was given only to the person's agent.
 //
 // Operators of the broker sign in to its console in the same way.
-package connect
+package accounts
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type Server struct {
 	OAuth func() (oauth.Server, error)
 }
 
-// Options are the settings of a Desk. Documents, Base, Servers and Expand are
+// Options are the settings of a Service. Documents, Base, Servers and Expand are
 // required.
 type Options struct {
 	Documents state.Documents // sealed; nil if people can connect nothing
@@ -58,9 +58,9 @@ type Options struct {
 	Logger  *slog.Logger // nil discards
 }
 
-// A Desk is where people connect accounts. It is safe for concurrent use, also by
+// A Service is where people connect accounts. It is safe for concurrent use, also by
 // several brokers with the same documents.
-type Desk struct {
+type Service struct {
 	o        Options
 	reached  atomic.Pointer[url.URL]
 	exchange *oauth.Exchanger
@@ -69,10 +69,10 @@ type Desk struct {
 	vault map[string]*oauth.Manager // by keys of people
 }
 
-var _ upstream.People = (*Desk)(nil)
+var _ upstream.People = (*Service)(nil)
 
-// New returns a desk.
-func New(o Options) (*Desk, error) {
+// New returns a Service.
+func New(o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -82,29 +82,29 @@ func New(o Options) (*Desk, error) {
 	if o.Changed == nil {
 		o.Changed = func(string, *upstream.Person, bool) {}
 	}
-	d := &Desk{o: o, vault: make(map[string]*oauth.Manager)}
-	d.exchange = oauth.NewExchanger(&oauth.Options{Keyring: oauth.NoKeyring{}, Logger: o.Logger})
-	return d, d.SetBase(o.Base)
+	a := &Service{o: o, vault: make(map[string]*oauth.Manager)}
+	a.exchange = oauth.NewExchanger(&oauth.Options{Keyring: oauth.NoKeyring{}, Logger: o.Logger})
+	return a, a.SetBase(o.Base)
 }
 
 // SetBase replaces the address at which people reach the broker.
-func (d *Desk) SetBase(base string) error {
+func (a *Service) SetBase(base string) error {
 	u, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil || u.Host == "" {
 		return errors.New("the address at which people reach the broker is not one")
 	}
-	d.reached.Store(u)
+	a.reached.Store(u)
 	return nil
 }
 
-func (d *Desk) base() *url.URL { return d.reached.Load() }
+func (a *Service) base() *url.URL { return a.reached.Load() }
 
 // server finds a server that people connect accounts of.
-func (d *Desk) server(name string) (Server, bool) {
-	if d.o.Documents == nil {
+func (a *Service) server(name string) (Server, bool) {
+	if a.o.Documents == nil {
 		return Server{}, false
 	}
-	for _, s := range d.o.Servers() {
+	for _, s := range a.o.Servers() {
 		if s.Name == name {
 			return s, true
 		}
@@ -116,19 +116,19 @@ func (d *Desk) server(name string) (Server, bool) {
 const maxVaults = 10_000
 
 // signIns are those of one person.
-func (d *Desk) signIns(p *upstream.Person) *oauth.Manager {
+func (a *Service) signIns(p *upstream.Person) *oauth.Manager {
 	key := p.Key()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m := d.vault[key]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.vault[key]
 	if m == nil {
-		if len(d.vault) >= maxVaults {
-			clear(d.vault)
+		if len(a.vault) >= maxVaults {
+			clear(a.vault)
 		}
-		m = oauth.New(documentsOf(d.o.Documents, p), "", &oauth.Options{
-			Keyring: oauth.NoKeyring{}, Registered: d.o.Documents, SignInFirst: true, Logger: d.o.Logger,
+		m = oauth.New(documentsOf(a.o.Documents, p), "", &oauth.Options{
+			Keyring: oauth.NoKeyring{}, Registered: a.o.Documents, SignInFirst: true, Logger: a.o.Logger,
 		})
-		d.vault[key] = m
+		a.vault[key] = m
 	}
 	return m
 }
@@ -143,22 +143,22 @@ func (e missing) SignInHint() string { return "ask the user to connect one" }
 func (e missing) Partial() bool      { return false }
 
 // Reach implements upstream.People.
-func (d *Desk) Reach(ctx context.Context, c upstream.Config, p *upstream.Person) (upstream.Access, error) {
+func (a *Service) Reach(ctx context.Context, c upstream.Config, p *upstream.Person) (upstream.Access, error) {
 	if c.Credentials == upstream.OfExchange {
-		return upstream.Access{OAuth: d.exchanging(p)}, nil
+		return upstream.Access{OAuth: a.exchanging(p)}, nil
 	}
-	s, ok := d.server(c.Name)
+	s, ok := a.server(c.Name)
 	switch {
 	case !ok:
 		return upstream.Access{}, errNotHere
 	case len(s.Secrets) == 0:
-		return upstream.Access{OAuth: d.signing(p)}, nil
+		return upstream.Access{OAuth: a.signing(p)}, nil
 	}
-	values, version, err := d.secrets(ctx, p, s)
+	values, version, err := a.secrets(ctx, p, s)
 	if err != nil {
 		return upstream.Access{}, err
 	}
-	return upstream.Access{Version: version, OAuth: noOAuth, Expand: d.o.Expand(func(name string) (string, error) {
+	return upstream.Access{Version: version, OAuth: noOAuth, Expand: a.o.Expand(func(name string) (string, error) {
 		if v, ok := values[name]; ok {
 			return v, nil
 		}
@@ -169,9 +169,9 @@ func (d *Desk) Reach(ctx context.Context, c upstream.Config, p *upstream.Person)
 func noOAuth(upstream.Config, string) (auth.OAuthHandler, error) { return nil, nil }
 
 // signing signs requests with the tokens that a person has got for a server.
-func (d *Desk) signing(p *upstream.Person) func(upstream.Config, string) (auth.OAuthHandler, error) {
+func (a *Service) signing(p *upstream.Person) func(upstream.Config, string) (auth.OAuthHandler, error) {
 	return func(c upstream.Config, url string) (auth.OAuthHandler, error) {
-		s, ok := d.server(c.Name)
+		s, ok := a.server(c.Name)
 		if !ok {
 			return nil, missing{p}
 		}
@@ -180,14 +180,14 @@ func (d *Desk) signing(p *upstream.Person) func(upstream.Config, string) (auth.O
 			return nil, err
 		}
 		to.URL = url
-		return d.signIns(p).Handler(to), nil
+		return a.signIns(p).Handler(to), nil
 	}
 }
 
 // exchanging signs them with tokens that are issued for that of a person, or, if it is
 // empty, for the broker itself.
-func (d *Desk) exchanging(p *upstream.Person) func(upstream.Config, string) (auth.OAuthHandler, error) {
-	expand := d.o.Expand(nil)
+func (a *Service) exchanging(p *upstream.Person) func(upstream.Config, string) (auth.OAuthHandler, error) {
+	expand := a.o.Expand(nil)
 	return func(c upstream.Config, url string) (auth.OAuthHandler, error) {
 		id, err := expand(c.OAuth.ID)
 		if err != nil {
@@ -202,7 +202,7 @@ func (d *Desk) exchanging(p *upstream.Person) func(upstream.Config, string) (aut
 			return nil, fmt.Errorf("oauth.audience: %w", err)
 		}
 		e := oauth.Exchange{Endpoint: c.OAuth.TokenEndpoint, Audience: audience, Client: oauth.Client{ID: id, Secret: secret, Scopes: c.OAuth.Scopes}}
-		return d.exchange.Handler(oauth.Server{Name: c.Name, URL: url}, e, p.Token, p.Expires), nil
+		return a.exchange.Handler(oauth.Server{Name: c.Name, URL: url}, e, p.Token, p.Expires), nil
 	}
 }
 
@@ -210,31 +210,31 @@ var errNotHere = errors.New("no account of it can be connected: it was taken out
 
 // Page implements upstream.People. Where people cannot sign in with a browser, the
 // address has a link that works once, for this person alone.
-func (d *Desk) Page(ctx context.Context, c upstream.Config, p *upstream.Person) (upstream.Page, error) {
-	s, ok := d.server(c.Name)
+func (a *Service) Page(ctx context.Context, c upstream.Config, p *upstream.Person) (upstream.Page, error) {
+	s, ok := a.server(c.Name)
 	if !ok {
 		return upstream.Page{}, errNotHere
 	}
-	before := d.version(s, p)
+	before := a.version(s, p)
 	page := upstream.Page{Done: func(context.Context) bool {
-		now := d.version(s, p)
+		now := a.version(s, p)
 		return now != "" && now != before
 	}}
 	var err error
-	page.URL, err = d.address(ctx, s.Name, p)
+	page.URL, err = a.address(ctx, s.Name, p)
 	return page, err
 }
 
 // address is where a person connects an account of a server, or of any if it is "".
-func (d *Desk) address(ctx context.Context, server string, p *upstream.Person) (string, error) {
-	at := d.base().JoinPath("connect", url.PathEscape(server))
+func (a *Service) address(ctx context.Context, server string, p *upstream.Person) (string, error) {
+	at := a.base().JoinPath("connect", url.PathEscape(server))
 	if server == "" {
-		at = d.base().JoinPath("connect")
+		at = a.base().JoinPath("connect")
 	}
-	if d.o.SignIn != nil && p.Issuer != "" {
+	if a.o.SignIn != nil && p.Issuer != "" {
 		return at.String(), nil
 	}
-	link, err := d.wait(ctx, waiting{Kind: kindLink, Person: personOf(p), Server: server}, linkTime)
+	link, err := a.wait(ctx, waiting{Kind: kindLink, Person: personOf(p), Server: server}, linkTime)
 	if err != nil {
 		return "", err
 	}
@@ -246,15 +246,15 @@ func (d *Desk) address(ctx context.Context, server string, p *upstream.Person) (
 
 // version changes when what a person has given for a server does; empty while that
 // is nothing.
-func (d *Desk) version(s Server, p *upstream.Person) string {
+func (a *Service) version(s Server, p *upstream.Person) string {
 	if len(s.Secrets) > 0 {
-		return documentsOf(d.o.Documents, p).DocumentVersion(context.Background(), secretsName(s.Name))
+		return documentsOf(a.o.Documents, p).DocumentVersion(context.Background(), secretsName(s.Name))
 	}
 	to, err := s.OAuth()
 	if err != nil {
 		return ""
 	}
-	return d.signIns(p).Version(to)
+	return a.signIns(p).Version(to)
 }
 
 const linkTime = 10 * time.Minute

@@ -1,4 +1,4 @@
-package connect_test
+package accounts_test
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/connect"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -33,9 +33,9 @@ var (
 // accounts.
 type replica struct {
 	*upstream.Pool
-	t    *testing.T
-	desk *connect.Desk
-	base string
+	t        *testing.T
+	accounts *accounts.Service
+	base     string
 
 	mu     sync.Mutex
 	events []state.Event
@@ -57,16 +57,16 @@ func seal(t *testing.T, docs state.Documents, key []byte) state.Documents {
 }
 
 // start starts a replica of these servers. change may change its options.
-func start(t *testing.T, docs state.Documents, servers []config.Server, change func(*connect.Options)) *replica {
+func start(t *testing.T, docs state.Documents, servers []config.Server, change func(*accounts.Options)) *replica {
 	t.Helper()
 	r := &replica{t: t}
 	shared := oauth.New(files.OpenDocuments(t.TempDir()), "", &oauth.Options{Keyring: oauth.NoKeyring{}})
-	o := connect.Options{
+	o := accounts.Options{
 		Documents: docs, Base: "http://later",
-		Servers: func() (list []connect.Server) {
+		Servers: func() (list []accounts.Server) {
 			for _, s := range servers {
 				if s.Credentials == "user" {
-					list = append(list, connect.Server{Name: s.Name, Secrets: s.PersonalSecrets(), OAuth: func() (oauth.Server, error) {
+					list = append(list, accounts.Server{Name: s.Name, Secrets: s.PersonalSecrets(), OAuth: func() (oauth.Server, error) {
 						return oauth.Server{Name: s.Name, URL: s.URL}, nil
 					}})
 				}
@@ -89,13 +89,13 @@ func start(t *testing.T, docs state.Documents, servers []config.Server, change f
 	if change != nil {
 		change(&o)
 	}
-	desk, err := connect.New(o)
+	service, err := accounts.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ts := httptest.NewServer(desk.Handler())
+	ts := httptest.NewServer(service.Handler())
 	t.Cleanup(ts.Close)
-	if err := desk.SetBase(ts.URL); err != nil {
+	if err := service.SetBase(ts.URL); err != nil {
 		t.Fatal(err)
 	}
 	var configs []upstream.Config
@@ -103,8 +103,8 @@ func start(t *testing.T, docs state.Documents, servers []config.Server, change f
 		configs = append(configs, upstream.Config{Name: s.Name, URL: s.URL, Headers: s.Headers, Command: s.Command, Args: s.Args, Env: s.Env, Credentials: upstream.Credentials(s.Credentials),
 			OAuth: upstream.OAuthClient{ID: s.OAuth.ClientID, Secret: s.OAuth.ClientSecret, TokenEndpoint: s.OAuth.TokenEndpoint}})
 	}
-	r.desk, r.base = desk, ts.URL
-	r.Pool = upstream.NewPool(configs, &upstream.Options{People: desk, Expand: o.Expand(nil), OAuth: o.Shared})
+	r.accounts, r.base = service, ts.URL
+	r.Pool = upstream.NewPool(configs, &upstream.Options{People: service, Expand: o.Expand(nil), OAuth: o.Shared})
 	t.Cleanup(func() { r.Close() })
 	return r
 }

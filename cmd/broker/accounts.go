@@ -14,9 +14,9 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	"github.com/mcpbroker/mcpbroker/internal/bearer"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/connect"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -49,7 +49,7 @@ func (a *app) checkPeople(cfg *config.Config) error {
 			return usage("server %q has \"credentials\": \"exchange\", and without \"signIn\" there are no tokens of people to exchange\nhint: add \"signIn\" to \"http\" of \"broker\"", s.Name)
 		case s.Credentials == string(upstream.OfUser) && len(cfg.Broker.StateKey) == 0:
 			return usage("server %q has \"credentials\": \"user\", and what people connect is only kept sealed\nhint: add \"stateKey\": \"${BROKER_STATE_KEY}\" to \"broker\"; openssl rand -hex 32 prints a key", s.Name)
-		case slices.Contains(connect.Reserved, s.Name):
+		case slices.Contains(accounts.Reserved, s.Name):
 			return usage("server %q has \"credentials\": %q, and its page would be one that the broker needs\nhint: give it another name", s.Name, s.Credentials)
 		case publicURL(http) == "" && !isLocal(a.httpAddr):
 			return usage("server %q has \"credentials\": %q, and people have to open a page of the broker\nhint: add the address of the broker, such as \"url\": \"https://broker.example.com\", to \"http\" of \"broker\"", s.Name, s.Credentials)
@@ -76,9 +76,9 @@ func isLocal(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// openDesk opens the service with which people connect their accounts, or returns nil
+// openAccounts opens the service with which people connect their accounts, or returns nil
 // for a broker without people.
-func (a *app) openDesk(cfg *config.Config, s *session, kept *stores, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*connect.Desk, error) {
+func (a *app) openAccounts(cfg *config.Config, s *session, kept *stores, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*accounts.Service, error) {
 	if a.httpAddr == "" {
 		return nil, nil
 	}
@@ -94,9 +94,9 @@ func (a *app) openDesk(cfg *config.Config, s *session, kept *stores, shared func
 	if base == "" {
 		base = "http://localhost" // until it listens: see meetPeople
 	}
-	return connect.New(connect.Options{
+	return accounts.New(accounts.Options{
 		Documents: kept.people(), Base: base, SignIn: with, Console: console, Shared: shared, Note: note, Logger: kept.log,
-		Servers: func() []connect.Server { return connectable(s.live.Load()) },
+		Servers: func() []accounts.Server { return connectable(s.live.Load()) },
 		Expand: func(secret func(string) (string, error)) func(string) (string, error) {
 			from := sources()
 			from.Person = secret
@@ -124,21 +124,21 @@ func (s *session) listFor(server string) {
 
 // meetPeople says where people reach a broker that listens on this machine alone.
 func (s *session) meetPeople(addr string) error {
-	if s.desk == nil || publicURL(s.config.Broker.HTTP) != "" {
+	if s.accounts == nil || publicURL(s.config.Broker.HTTP) != "" {
 		return nil
 	}
-	return s.desk.SetBase("http://" + addr)
+	return s.accounts.SetBase("http://" + addr)
 }
 
 // connectable returns the servers to which people connect accounts.
-func connectable(cfg *config.Config) []connect.Server {
+func connectable(cfg *config.Config) []accounts.Server {
 	if cfg == nil { // the broker is being opened
 		return nil
 	}
-	var list []connect.Server
+	var list []accounts.Server
 	for _, c := range ofPeople(cfg) {
 		if c.Credentials == string(upstream.OfUser) {
-			list = append(list, connect.Server{Name: c.Name, Secrets: c.PersonalSecrets(), OAuth: func() (oauth.Server, error) { return oauthServer(&c) }})
+			list = append(list, accounts.Server{Name: c.Name, Secrets: c.PersonalSecrets(), OAuth: func() (oauth.Server, error) { return oauthServer(&c) }})
 		}
 	}
 	return list
@@ -146,7 +146,7 @@ func connectable(cfg *config.Config) []connect.Server {
 
 // browserSignIn is how people sign in with a browser; nil if the config does not say
 // what the broker is to the issuer.
-func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
+func browserSignIn(c config.SignIn) (*accounts.SignIn, error) {
 	if c.ClientID == "" {
 		return nil, nil
 	}
@@ -158,8 +158,8 @@ func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
 	if err != nil {
 		return nil, usage("http.signIn.clientSecret: %w", err)
 	}
-	return &connect.SignIn{
-		Issuer:   connect.Issuer{URL: c.Issuer, Client: oauth.Client{ID: c.ClientID, Secret: secret, Scopes: c.Scopes}, Endpoints: endpointsOf(v)},
+	return &accounts.SignIn{
+		Issuer:   accounts.Issuer{URL: c.Issuer, Client: oauth.Client{ID: c.ClientID, Secret: secret, Scopes: c.Scopes}, Endpoints: endpointsOf(v)},
 		Resource: c.Resource,
 		Verify: func(ctx context.Context, token string) (*upstream.Person, error) {
 			p, err := v.Verify(ctx, token)
@@ -181,7 +181,7 @@ func browserSignIn(c config.SignIn) (*connect.SignIn, error) {
 
 // consoleSignIn is how people sign in to the console; nil if the config does not say
 // who may.
-func consoleSignIn(c config.HTTP) (*connect.Console, error) {
+func consoleSignIn(c config.HTTP) (*accounts.Console, error) {
 	of := c.Console
 	if of == nil {
 		return nil, nil
@@ -209,8 +209,8 @@ func consoleSignIn(c config.HTTP) (*connect.Console, error) {
 	if err != nil {
 		return nil, usage("http.signIn: %w", err)
 	}
-	return &connect.Console{
-		Issuer: connect.Issuer{URL: c.SignIn.Issuer, Client: oauth.Client{ID: id, Secret: secret, Scopes: append([]string{"openid"}, scopes...)}, Endpoints: endpointsOf(v)},
+	return &accounts.Console{
+		Issuer: accounts.Issuer{URL: c.SignIn.Issuer, Client: oauth.Client{ID: id, Secret: secret, Scopes: append([]string{"openid"}, scopes...)}, Endpoints: endpointsOf(v)},
 		Verify: func(ctx context.Context, token, nonce string) (*upstream.Person, []string, error) {
 			p, err := v.VerifySignIn(ctx, token, nonce)
 			if err == nil && p.Subject == "" {
@@ -240,9 +240,9 @@ func consoleSignIn(c config.HTTP) (*connect.Console, error) {
 
 // endpointsOf returns a function that returns the endpoints at which users of v's
 // tokens sign in.
-func endpointsOf(v *bearer.Verifier) func(context.Context) (connect.Endpoints, error) {
-	return func(ctx context.Context) (connect.Endpoints, error) {
+func endpointsOf(v *bearer.Verifier) func(context.Context) (accounts.Endpoints, error) {
+	return func(ctx context.Context) (accounts.Endpoints, error) {
 		e, err := v.Endpoints(ctx)
-		return connect.Endpoints(e), err
+		return accounts.Endpoints(e), err
 	}
 }

@@ -1,4 +1,4 @@
-package connect
+package accounts
 
 import (
 	"bytes"
@@ -53,12 +53,12 @@ var pages = template.Must(template.New("").Parse(`
 {{define "failed"}}{{template "top" .}}<p>{{.Problem}}</p>{{if .Again}}<p><a href="{{.Again}}">Sign in again</a></p>{{end}}{{template "bottom"}}{{end}}
 `))
 
-// show sends a page, which runs nothing and is shown in no other.
-func (d *Desk) show(w http.ResponseWriter, status int, name string, v view) {
-	v.List = d.base().JoinPath("connect").String()
+// writePage sends a page, which runs nothing and is shown in no other.
+func (a *Service) writePage(w http.ResponseWriter, status int, name string, v view) {
+	v.List = a.base().JoinPath("connect").String()
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, v); err != nil {
-		d.o.Logger.Error("show a page", "page", name, "err", err)
+		a.o.Logger.Error("show a page", "page", name, "err", err)
 		http.Error(w, "this page cannot be shown", http.StatusInternalServerError)
 		return
 	}

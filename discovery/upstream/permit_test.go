@@ -29,7 +29,7 @@ func TestEachStartNeedsAPermit(t *testing.T) {
 	s := fake("s", fakeupstream.Dies)
 	s.Permit = permit
 	p := newPool(t, nil, s)
-	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+	if err := p.Wait(t.Context(), "s"); err != nil { // a program that ends before it is listed is not started at once
 		t.Fatal(err)
 	}
 	first := permit.asked.Load()

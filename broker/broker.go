@@ -45,7 +45,7 @@ type Broker struct {
 	ending     sync.Mutex // guards closed, and background against Go during Wait
 	closed     bool
 
-	of      *Broker   // nil unless this is a view
+	parent  *Broker   // nil unless this is a view
 	narrow  narrowing // of a view
 	viewing sync.Mutex
 	views   map[string]*Broker // by the keys of their narrowings
@@ -138,12 +138,12 @@ func (b *Broker) StartSoon(ctx context.Context) {
 func (b *Broker) prepare(ctx context.Context) {
 	b.root().changed()
 	if c := b.opts.Load().Typecheck; c != nil {
-		b.later(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
+		b.inBackground(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
 	}
 }
 
-// later runs f in the background, unless the broker is being closed.
-func (b *Broker) later(f func()) {
+// inBackground runs f in the background, unless the broker is being closed.
+func (b *Broker) inBackground(f func()) {
 	b.ending.Lock()
 	defer b.ending.Unlock()
 	if !b.closed {
@@ -153,7 +153,7 @@ func (b *Broker) later(f func()) {
 
 // changed makes the search, the skills and the clients follow what servers list.
 func (b *Broker) changed() {
-	b.later(func() {
+	b.inBackground(func() {
 		if b.skill.Renew() {
 			b.surface.Refresh()
 		}
@@ -177,7 +177,7 @@ func (b *Broker) changed() {
 // warn logs parts of the configuration that have no effect on the known tools.
 func (b *Broker) warn() {
 	tell := b.opts.Load().Warn
-	if tell == nil || b.of != nil {
+	if tell == nil || b.parent != nil {
 		return
 	}
 	b.warning.Lock()
@@ -233,7 +233,7 @@ func (b *Broker) configure(o *Options) {
 // Close stops the upstream servers and the runner. It returns when no process
 // of theirs is left. A view is closed with the broker that it is a view of.
 func (b *Broker) Close() error {
-	if b.of != nil {
+	if b.parent != nil {
 		return nil
 	}
 	errs := []error{b.catalog.Close()}

@@ -197,7 +197,7 @@ type Options struct {
 	Profiles map[string]policy.Profile
 	profile  string          // of a view
 	narrowed json.RawMessage // of a view, see state.Run
-	room     string          // of a view: separates its stored data from that of others
+	storage  string          // of a view: separates its stored data from that of others
 	// Languages are those that Runner runs; empty means TypeScript and
 	// JavaScript. Others are refused, and not shown to clients.
 	Languages []sandbox.Language
@@ -341,6 +341,6 @@ func (o *Options) skill() skill.Options {
 		Registry: o.Skills, Commands: o.Commands, Budget: o.SkillBudget, Dir: o.SkillsDir, Python: slices.Contains(o.Languages, sandbox.Python),
 		Audit: o.Audit, Mode: o.Mode, ReadOnly: o.ReadOnly,
 		Scripts: scripts, ScriptSandbox: o.ScriptSandbox, MemoryBytes: o.Limits.MemoryBytes,
-		Workflows: o.workflows(), Documents: o.Documents, Room: o.room, DisableForms: o.DisableForms, Host: o.WorkflowHost,
+		Workflows: o.workflows(), Documents: o.Documents, Room: o.storage, DisableForms: o.DisableForms, Host: o.WorkflowHost,
 	}
 }

@@ -130,7 +130,7 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 	o.Ready = func() bool { return b.catalog.Ready() && (more == nil || more()) }
 	o.Profile = func(name string) (*surface.Surface, bool) {
 		// A broker that is bound to a profile has no others.
-		if !b.HasProfile(name) || b.of != nil && !slices.Contains(b.narrow.names, name) {
+		if !b.HasProfile(name) || b.parent != nil && !slices.Contains(b.narrow.names, name) {
 			return nil, false
 		}
 		return b.View(name).surface, true
@@ -228,7 +228,7 @@ func (b *Broker) Unlisted() []string { return b.catalog.UnlistedNames() }
 // Refresh connects to the named servers, or to all of them, in parallel, lists their
 // tools anew and returns their states.
 func (b *Broker) Refresh(ctx context.Context, names ...string) []upstream.Status {
-	if b.of != nil {
+	if b.parent != nil {
 		return b.refreshView(ctx, names)
 	}
 	return b.catalog.Pool.Refresh(ctx, names...)

@@ -108,8 +108,8 @@ func (b *Broker) narrowedBy(unnamed json.RawMessage) *Broker {
 }
 
 func (b *Broker) root() *Broker {
-	if b.of != nil {
-		return b.of
+	if b.parent != nil {
+		return b.parent
 	}
 	return b
 }
@@ -123,7 +123,7 @@ func (b *Broker) allViews() []*Broker {
 
 // newView returns a view of b, which must not be a view.
 func (b *Broker) newView(n narrowing) *Broker {
-	v := &Broker{log: b.log, of: b, narrow: n}
+	v := &Broker{log: b.log, parent: b, narrow: n}
 	o := v.optionsOf(b.opts.Load())
 	profiles, gone := n.profiles(&o)
 	v.opts.Store(&o)
@@ -157,7 +157,7 @@ func (v *Broker) optionsOf(o *Options) Options {
 	own.profile = strings.Join(v.narrow.names, "+")
 	own.narrowed = v.narrow.unnamed()
 	// It has its own sessions, which may contain answers of other tools.
-	own.room = "profile-" + cmp.Or(own.profile, "project")
+	own.storage = "profile-" + cmp.Or(own.profile, "project")
 	return own
 }
 

@@ -26,8 +26,8 @@ type Place struct {
 // Places is a runner of several runners: each program runs in the place that it
 // asks for, or that is usual for its language.
 type Places struct {
-	usual   map[Language]Isolation
-	runners map[Place]Runner
+	defaults map[Language]Isolation
+	runners  map[Place]Runner
 }
 
 // NewPlaces returns a runner that hands each program to the runner of its place;
@@ -42,7 +42,7 @@ func (p *Places) Usual(language Language) Place {
 	if language == "" {
 		language = TypeScript
 	}
-	return Place{language, p.usual[language]}
+	return Place{language, p.defaults[language]}
 }
 
 // Run implements Runner.
@@ -54,7 +54,7 @@ func (p *Places) Run(ctx context.Context, req Request) (Result, error) {
 	r := p.runners[at]
 	if r == nil {
 		why := fmt.Sprintf("%s does not run in isolation %q here", at.Language, at.Isolation)
-		if p.usual[at.Language] == "" {
+		if p.defaults[at.Language] == "" {
 			why = fmt.Sprintf("language %q does not run here", at.Language)
 		}
 		return Result{ExitCode: ExitRefused, Error: why + "; 0 tools called"}, nil

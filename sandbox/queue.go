@@ -29,7 +29,7 @@ func NewQueue(r Runner, n int) Runner {
 	if n <= 0 {
 		n = DefaultExecutions()
 	}
-	return &queue{runner: r, n: n, places: fair.New(n, fair.More(n), maxWaiting)}
+	return &queue{runner: r, n: n, slots: fair.New(n, fair.More(n), maxWaiting)}
 }
 
 // DefaultExecutions is how many programs a queue runs at one time: enough to
@@ -40,7 +40,7 @@ func DefaultExecutions() int { return min(max(4*runtime.GOMAXPROCS(0), 8), 64) }
 type queue struct {
 	runner Runner
 	n      int
-	places *fair.Places
+	slots  *fair.Places
 }
 
 const (
@@ -53,7 +53,7 @@ const (
 // Run implements Runner.
 func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
-	if err := q.places.Enter(ctx, req.Owner); err != nil {
+	if err := q.slots.Enter(ctx, req.Owner); err != nil {
 		res := Result{ExitCode: ExitCanceled, Error: "cancelled by the caller before the program had begun", Duration: time.Since(start)}
 		if errors.Is(err, fair.ErrFull) {
 			res.ExitCode = ExitRefused
@@ -61,7 +61,7 @@ func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 		}
 		return res, nil
 	}
-	s := &stay{places: q.places, owner: req.Owner}
+	s := &slotUse{slots: q.slots, owner: req.Owner}
 	defer s.end()
 	waited := time.Since(start)
 	if call := req.Call; call != nil {
@@ -79,20 +79,20 @@ func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 
 // Running says how many programs have a place.
 func (q *queue) Running() int {
-	taken, _ := q.places.Count()
+	taken, _ := q.slots.Count()
 	return taken
 }
 
 // Waiting says how many programs wait for a place.
 func (q *queue) Waiting() int {
-	_, waiting := q.places.Count()
+	_, waiting := q.slots.Count()
 	return waiting
 }
 
-// A stay is the use of one place by one run.
-type stay struct {
-	places *fair.Places
-	owner  string
+// A slotUse is the use of one place by one run.
+type slotUse struct {
+	slots *fair.Places
+	owner string
 
 	mu     sync.Mutex
 	pauses int // calls that wait for a person
@@ -102,7 +102,7 @@ type stay struct {
 
 // pausing is Pause for a call of a queued run: the run's own pause, and its
 // place lent to another one until the last of its calls has what it waits for.
-func (s *stay) pausing(ctx context.Context) func() func() {
+func (s *slotUse) pausing(ctx context.Context) func() func() {
 	return func() func() {
 		resume := Pause(ctx)
 		s.pause(1)
@@ -113,32 +113,32 @@ func (s *stay) pausing(ctx context.Context) func() func() {
 	}
 }
 
-func (s *stay) pause(n int) {
+func (s *slotUse) pause(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pauses += n
 	switch {
 	case n > 0 && s.pauses == 1 && !s.ended:
-		s.lent = s.places.Lend(s.owner)
+		s.lent = s.slots.Lend(s.owner)
 	case s.pauses == 0:
 		s.back()
 	}
 }
 
 // back takes the place again if it is lent; s.mu is held.
-func (s *stay) back() {
+func (s *slotUse) back() {
 	if s.lent {
-		s.places.Return(s.owner)
+		s.slots.Return(s.owner)
 		s.lent = false
 	}
 }
 
-func (s *stay) end() {
+func (s *slotUse) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.back()
 	s.ended = true
-	s.places.Leave(s.owner)
+	s.slots.Leave(s.owner)
 }
 
 // Close implements Runner. Programs that still wait find the runner closed when

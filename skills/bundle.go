@@ -77,7 +77,7 @@ func (s *Skill) Bundle() (*Bundle, error) {
 	}
 	defer done()
 	b := &Bundle{}
-	complete := visit(files, func(name string, info fs.FileInfo) {
+	complete := walkFiles(files, func(name string, info fs.FileInfo) {
 		b.Files = append(b.Files, BundledFile{Path: name, Executable: info.Mode()&0o111 != 0})
 	})
 	if !complete {
@@ -127,7 +127,7 @@ func (s *Skill) Stamp() (stamp string, bytes int64, err error) {
 	}
 	defer done()
 	var list []string
-	complete := visit(files, func(name string, info fs.FileInfo) {
+	complete := walkFiles(files, func(name string, info fs.FileInfo) {
 		bytes += info.Size()
 		list = append(list, fmt.Sprintf("%q %d %d %o", name, info.Size(), info.ModTime().UnixNano(), info.Mode()))
 	})

@@ -117,7 +117,7 @@ func (w *walker) walk(r Root) {
 		return
 	}
 	defer root.Close()
-	w.folder(root, place{real, r.Path}, 0, r)
+	w.folder(root, folderPath{real, r.Path}, 0, r)
 }
 
 // inside reports whether a real path is a folder or in it.
@@ -129,11 +129,11 @@ func inside(folder, real string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// A place is a folder by its real path and by the one that it was found at.
-type place struct{ real, shown string }
+// A folderPath is a folder by its real path and by the one that it was found at.
+type folderPath struct{ real, shown string }
 
-func (p place) join(name string) place {
-	return place{filepath.Join(p.real, name), filepath.Join(p.shown, name)}
+func (p folderPath) join(name string) folderPath {
+	return folderPath{filepath.Join(p.real, name), filepath.Join(p.shown, name)}
 }
 
 func (w *walker) problem(path, code, format string, args ...any) {
@@ -142,7 +142,7 @@ func (w *walker) problem(path, code, format string, args ...any) {
 
 // folder looks into a folder, which is open, and those below it. Links come
 // last, so that a folder is found where it really is.
-func (w *walker) folder(root *os.Root, at place, depth int, r Root) {
+func (w *walker) folder(root *os.Root, at folderPath, depth int, r Root) {
 	if w.visited[at.real] {
 		return
 	}
@@ -191,7 +191,7 @@ func (w *walker) folder(root *os.Root, at place, depth int, r Root) {
 }
 
 // link follows a link to a folder.
-func (w *walker) link(at place, depth int, r Root) {
+func (w *walker) link(at folderPath, depth int, r Root) {
 	real, err := filepath.EvalSymlinks(at.real)
 	if err != nil {
 		return // it leads nowhere
@@ -210,11 +210,11 @@ func (w *walker) link(at place, depth int, r Root) {
 		return
 	}
 	defer sub.Close()
-	w.folder(sub, place{real, at.shown}, depth+1, r)
+	w.folder(sub, folderPath{real, at.shown}, depth+1, r)
 }
 
 // skill reads the skill in a folder, unless it was read before.
-func (w *walker) skill(root *os.Root, file string, at place, r Root) {
+func (w *walker) skill(root *os.Root, file string, at folderPath, r Root) {
 	now := look(filepath.Join(at.real, file))
 	w.watched = append(w.watched, now)
 	folder := filepath.Base(at.shown)
@@ -254,7 +254,7 @@ func (w *walker) skill(root *os.Root, file string, at place, r Root) {
 }
 
 // read reads the SKILL.md in a folder.
-func (w *walker) read(root *os.Root, file string, at place, folder string, r Root) *Doc {
+func (w *walker) read(root *os.Root, file string, at folderPath, folder string, r Root) *Doc {
 	if r.ToCopy {
 		if real, err := filepath.EvalSymlinks(filepath.Join(at.real, file)); err == nil && inside(r.Within, real) {
 			if top, err := os.OpenRoot(filepath.Dir(real)); err == nil {

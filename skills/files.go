@@ -268,13 +268,13 @@ func (s *Skill) Files() (list []File, complete bool, err error) {
 // walk lists the files below a root, at most MaxFiles. What cannot be read is
 // left out.
 func walk(files fs.FS) (list []File, complete bool) {
-	complete = visit(files, func(name string, info fs.FileInfo) { list = append(list, File{name, info.Size()}) })
+	complete = walkFiles(files, func(name string, info fs.FileInfo) { list = append(list, File{name, info.Size()}) })
 	slices.SortFunc(list, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return list, complete
 }
 
-// visit calls each with the files that walk lists, in no order that is promised.
-func visit(files fs.FS, each func(name string, info fs.FileInfo)) (complete bool) {
+// walkFiles calls each with the files that walk lists, in no order that is promised.
+func walkFiles(files fs.FS, each func(name string, info fs.FileInfo)) (complete bool) {
 	complete = true
 	n := 0
 	_ = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {

@@ -42,7 +42,7 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 		return nil, err
 	}
 	m := &Manifest{URI: URI(at, s.File()), Frontmatter: doc.Frontmatter()}
-	files, list, done, err := s.whole()
+	files, list, done, err := s.openAll()
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func (s *Skill) Manifest(at string) (*Manifest, error) {
 	return m, nil
 }
 
-// whole is Open with a list of all files, if they are within the limits of a skill
+// openAll is Open with a list of all files, if they are within the limits of a skill
 // that is served as a whole.
-func (s *Skill) whole() (files fs.FS, list []File, done func(), err error) {
+func (s *Skill) openAll() (files fs.FS, list []File, done func(), err error) {
 	files, done, err = s.Open()
 	if err != nil {
 		return nil, nil, nil, err

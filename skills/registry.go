@@ -249,7 +249,7 @@ func (r *Registry) load(roots []Root, problems []Problem) *Snapshot {
 		}
 	}
 	s.Problems = w.problems
-	r.sums.keep(s.all)
+	r.sums.retain(s.all)
 	r.cache, r.roots, r.watched, r.version, r.stale = w.next, roots, w.watched, version, false
 	return s
 }
@@ -357,7 +357,7 @@ func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
 	if i := slices.IndexFunc(among, func(k *Skill) bool { return k.ID() == key }); i >= 0 {
 		return among[i], nil
 	}
-	if k := s.only(key); k != nil && slices.Contains(among, k) {
+	if k := s.uniqueServed(key); k != nil && slices.Contains(among, k) {
 		return k, nil
 	}
 	var known []string
@@ -368,9 +368,9 @@ func (s *Snapshot) find(name string, among []*Skill) (*Skill, error) {
 	return nil, &FileError{"skill_not_found", text}
 }
 
-// only is the skill of a server that alone has a name. If any other skill has
+// uniqueServed is the skill of a server that alone has a name. If any other skill has
 // it, in use or not, a plain name never leads to a server.
-func (s *Snapshot) only(name string) *Skill {
+func (s *Snapshot) uniqueServed(name string) *Skill {
 	var found *Skill
 	for _, k := range s.all {
 		switch {

@@ -25,7 +25,7 @@ type Node struct {
 // Bytes reads a whole file of the skill as it is. Only files that Manifest lists
 // are read; a skill beyond its limits has none. An error is a *FileError.
 func (s *Skill) Bytes(name string) (data []byte, mimeType string, err error) {
-	files, list, done, err := s.whole()
+	files, list, done, err := s.openAll()
 	if err != nil {
 		return nil, "", err
 	}
@@ -57,7 +57,7 @@ func IsText(data []byte) bool { return isText(data, false) }
 // empty dir is the skill's own. Folders without files are left out. A file, and
 // what is not there, is a *FileError.
 func (s *Skill) Children(dir string) ([]Node, error) {
-	_, list, done, err := s.whole()
+	_, list, done, err := s.openAll()
 	if err != nil {
 		return nil, err
 	}

@@ -59,8 +59,8 @@ func (s *sums) digest(dir string, files fs.FS, name string, limit int64) (string
 	return text, n, nil
 }
 
-// keep forgets all but the digests of these skills.
-func (s *sums) keep(list []*Skill) {
+// retain forgets all but the digests of these skills.
+func (s *sums) retain(list []*Skill) {
 	dirs := make(map[string]bool, len(list))
 	for _, k := range list {
 		dirs[k.dir] = true

@@ -66,7 +66,7 @@ func (s *Skill) TextFiles() []TextFile {
 	}
 	defer done()
 	var list []TextFile
-	visit(files, func(name string, info fs.FileInfo) {
+	walkFiles(files, func(name string, info fs.FileInfo) {
 		if !slices.Contains(textEnds, strings.ToLower(path.Ext(name))) {
 			return
 		}

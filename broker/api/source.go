@@ -68,7 +68,7 @@ func readSource(r *http.Request, limit int64, plugin bool) (from source, done fu
 	done = func() { os.RemoveAll(dir) }
 	// An archive adds its own headers to what it holds.
 	from.upload = true
-	from.Path, err = keep(http.MaxBytesReader(nil, r.Body, limit+limit/16), dir)
+	from.Path, err = saveArchive(http.MaxBytesReader(nil, r.Body, limit+limit/16), dir)
 	if err != nil {
 		done()
 		return from, func() {}, err
@@ -101,8 +101,8 @@ func (s source) check(plugin bool) error {
 	return nil
 }
 
-// keep writes an archive to a file with the extension that matches its first bytes.
-func keep(body io.Reader, dir string) (path string, err error) {
+// saveArchive writes an archive to a file with the extension that matches its first bytes.
+func saveArchive(body io.Reader, dir string) (path string, err error) {
 	head := make([]byte, 4)
 	n, err := io.ReadFull(body, head)
 	if err != nil && n == 0 && err == io.EOF {

@@ -68,7 +68,7 @@ type Catalog struct {
 	opts   atomic.Pointer[Options] // see options
 	offers atomic.Pointer[offerTools]
 
-	of              *Catalog // nil unless this is a view
+	parent          *Catalog // nil unless this is a view
 	profiles        atomic.Pointer[[]policy.Profile]
 	ofFull, ofScope *discovery.Catalog // those that full and scope were made of
 
@@ -82,7 +82,7 @@ type Catalog struct {
 	// What servers list, without what is held.
 	approved []discovery.Listing
 
-	serving    atomic.Bool // Start was called, or is about to be
+	started    atomic.Bool // Start was called, or is about to be
 	learning   atomic.Bool // Learn was called
 	lazy       atomic.Bool // StartLazily was called, and all servers were not needed yet
 	cancelSoon context.CancelFunc
@@ -131,7 +131,7 @@ const startDelay = 200 * time.Millisecond
 // once.
 func (c *Catalog) Start(ctx context.Context) {
 	c = c.root()
-	c.serving.Store(true)
+	c.started.Store(true)
 	c.Pool.Start(ctx)
 }
 
@@ -140,7 +140,7 @@ func (c *Catalog) Start(ctx context.Context) {
 // that is named meanwhile is connected at once.
 func (c *Catalog) StartSoon(ctx context.Context, started func()) {
 	c = c.root()
-	c.serving.Store(true)
+	c.started.Store(true)
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
 	c.cancelSoon = cancel
@@ -201,7 +201,7 @@ func (c *Catalog) Connect(ctx context.Context, server string) {
 }
 
 // Serving reports whether servers are connected without anybody naming them.
-func (c *Catalog) Serving() bool { return c.root().serving.Load() }
+func (c *Catalog) Serving() bool { return c.root().started.Load() }
 
 // Close stops the servers.
 func (c *Catalog) Close() error {
@@ -239,7 +239,7 @@ func (c *Catalog) Scope() *discovery.Catalog {
 // building both if a server's tools have changed. Servers that have not been
 // listed yet are in it without tools, so that no name shifts when they are.
 func (c *Catalog) Both() (full, scope *discovery.Catalog) {
-	if c.of != nil {
+	if c.parent != nil {
 		return c.bothOfView()
 	}
 	c.mu.Lock()

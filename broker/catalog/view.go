@@ -16,7 +16,7 @@ import (
 // unchanged names. Other tools do not exist in it. It shares the servers and settings
 // of c, and must not be closed or configured.
 func (c *Catalog) View(profiles []policy.Profile) *Catalog {
-	v := &Catalog{Pool: c.Pool, of: c.root()}
+	v := &Catalog{Pool: c.Pool, parent: c.root()}
 	v.Narrow(profiles)
 	return v
 }
@@ -29,8 +29,8 @@ func (c *Catalog) Narrow(profiles []policy.Profile) {
 
 // root is the catalogue that c is a view of, or c itself.
 func (c *Catalog) root() *Catalog {
-	if c.of != nil {
-		return c.of
+	if c.parent != nil {
+		return c.parent
 	}
 	return c
 }
@@ -81,7 +81,7 @@ func (c *Catalog) Status() []upstream.Status {
 
 // bothOfView are the catalogues of a view.
 func (c *Catalog) bothOfView() (full, scope *discovery.Catalog) {
-	full, scope = c.of.Both()
+	full, scope = c.parent.Both()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.dirty && c.ofFull == full && c.ofScope == scope {

@@ -139,7 +139,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case name == "":
 		http.Redirect(w, r, "/console/", http.StatusMovedPermanently)
 	case name == "/session" && r.Method == http.MethodPost:
-		c.open(w, r)
+		c.openSession(w, r)
 	case name == "/session": // this console has no sign-in
 		h.Set("Content-Type", "application/json")
 		answer := "{}"
@@ -172,8 +172,8 @@ func served(name string) bool {
 	return err == nil && (name == "" || !info.IsDir())
 }
 
-// open exchanges a token for a cookie, and a key in the response body.
-func (c *Console) open(w http.ResponseWriter, r *http.Request) {
+// openSession exchanges a token for a cookie, and a key in the response body.
+func (c *Console) openSession(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Token string }
 	err := json.NewDecoder(io.LimitReader(r.Body, 4<<10)).Decode(&body)
 	c.mu.Lock()

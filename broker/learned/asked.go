@@ -24,7 +24,7 @@ const maxParameters = 4096
 // maxParameterName is the length of the longest name that is kept.
 const maxParameterName = 64
 
-func (p *parameters) of(name string) traits {
+func (p *parameters) traits(name string) traits {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, ok := p.known[name]
@@ -55,7 +55,7 @@ func (p *parameters) digests(args json.RawMessage) (all, asked digest, queries b
 	o, _ := v.(map[string]any)
 	chosen := make(map[string]any, len(o))
 	for name, value := range o {
-		t := p.of(name)
+		t := p.traits(name)
 		queries = queries || t.queries
 		if chosen[name] = nil; t.chooses {
 			chosen[name] = value

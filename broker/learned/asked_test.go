@@ -24,18 +24,18 @@ func TestParametersAreMatchedOnce(t *testing.T) {
 	for _, name := range []string{"query", "fields", "Include_all", "id", "q", "SQL", "with_labels", "", strings.Repeat("select", 20)} {
 		want := traits{chooser.MatchString(name), query.MatchString(name)}
 		for range 2 {
-			if got := p.of(name); got != want {
+			if got := p.traits(name); got != want {
 				t.Errorf("%q: %v, want %v", name, got, want)
 			}
 		}
 	}
 	for i := range 2 * maxParameters {
-		p.of(fmt.Sprint("n", i))
+		p.traits(fmt.Sprint("n", i))
 	}
 	if n := len(p.known); n > maxParameters {
 		t.Errorf("%d names are kept", n)
 	}
-	if got := p.of("query"); got != (traits{true, true}) {
+	if got := p.traits("query"); got != (traits{true, true}) {
 		t.Errorf("query: %v", got)
 	}
 }

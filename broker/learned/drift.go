@@ -31,9 +31,9 @@ func (d *differ) add(format string, args ...any) {
 
 // compare adds the differences at path and below.
 func (d *differ) compare(path string, n *node, s *sample) {
-	if was, ok := n.only(); ok && n.seen() >= minDriftCalls {
+	if was, ok := n.onlyKind(); ok && n.seen() >= minDriftCalls {
 		if now, ok := s.other(was); ok {
-			d.add("%s was always %s and is %s now", place(path), article(was), article(now))
+			d.add("%s was always %s and is %s now", location(path), article(was), article(now))
 			return
 		}
 	}
@@ -79,8 +79,8 @@ func (n *node) seen() int {
 	return total
 }
 
-// only is the one kind of value that was ever seen here, null aside.
-func (n *node) only() (kind, bool) {
+// onlyKind returns the only kind of value that was seen here, apart from null.
+func (n *node) onlyKind() (kind, bool) {
 	found, ok := kindNull, false
 	for k := kindBool; k < kinds; k++ {
 		if n.Kinds[k] == 0 {
@@ -119,7 +119,7 @@ func article(k kind) string {
 	return "a " + kindNames[k]
 }
 
-func place(path string) string {
+func location(path string) string {
 	if path == "" {
 		return "the result"
 	}

@@ -36,9 +36,9 @@ type heldData struct {
 
 // A textSample is the data in one text.
 type textSample struct {
-	form form
-	mark string
-	s    *sample
+	form      form
+	separator string
+	s         *sample
 }
 
 // A Held describes the data in the text results of a tool.
@@ -194,8 +194,8 @@ func (t *learnedTool) mergeText(h hasher, q queued) {
 	if q.text == nil {
 		return
 	}
-	if t.Held == nil || t.Held.Form != q.text.form || t.Held.Mark != q.text.mark {
-		t.Held = &heldData{Form: q.text.form, Mark: q.text.mark}
+	if t.Held == nil || t.Held.Form != q.text.form || t.Held.Mark != q.text.separator {
+		t.Held = &heldData{Form: q.text.form, Mark: q.text.separator}
 	}
 	t.Held.Calls++
 	q.merger(h).merge(&t.Held.Root, q.text.s)

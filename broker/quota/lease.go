@@ -28,10 +28,10 @@ const (
 // leases are the tokens that this process has taken ahead.
 type leases struct {
 	buckets state.Buckets
-	// own counts while the buckets cannot be asked: what only reads goes on then, what
+	// local counts while the buckets cannot be asked: what only reads goes on then, what
 	// may change something does not.
-	own alone
-	log *slog.Logger
+	local alone
+	log   *slog.Logger
 
 	mu      sync.Mutex
 	byKey   map[string]*lease
@@ -119,7 +119,7 @@ func (s *leases) take(ctx context.Context, b state.Bucket, write bool) (bool, ti
 			if write {
 				return false, 0, &Unknown{err}
 			}
-			return s.own.take(ctx, b, write)
+			return s.local.take(ctx, b, write)
 		}
 		if l.tokens == 0 {
 			return false, l.next.Sub(now), nil

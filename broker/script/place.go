@@ -23,8 +23,8 @@ import (
 type Shared struct {
 	docs state.Documents
 
-	mu   sync.Mutex
-	kept map[string]keptText
+	mu     sync.Mutex
+	cached map[string]keptText
 }
 
 // A keptText is what a document said when it had a version.
@@ -35,7 +35,7 @@ const sharedTime = 10 * time.Second
 
 // NewShared returns the scripts in docs.
 func NewShared(docs state.Documents) *Shared {
-	return &Shared{docs: docs, kept: make(map[string]keptText)}
+	return &Shared{docs: docs, cached: make(map[string]keptText)}
 }
 
 func shortly() (context.Context, context.CancelFunc) {
@@ -47,7 +47,7 @@ func shortly() (context.Context, context.CancelFunc) {
 func (sh *Shared) text(file, version string) (string, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if k, ok := sh.kept[file]; ok && version != "" && k.version == version {
+	if k, ok := sh.cached[file]; ok && version != "" && k.version == version {
 		return k.text, nil
 	}
 	ctx, cancel := shortly()
@@ -60,10 +60,10 @@ func (sh *Shared) text(file, version string) (string, error) {
 		err = fmt.Errorf("%s is longer than %d KiB", file, MaxBytes>>10)
 	}
 	if err == nil && version != "" {
-		if len(sh.kept) > maxScripts {
-			clear(sh.kept)
+		if len(sh.cached) > maxScripts {
+			clear(sh.cached)
 		}
-		sh.kept[file] = keptText{version, string(body)}
+		sh.cached[file] = keptText{version, string(body)}
 	}
 	return string(body), err
 }
@@ -166,11 +166,11 @@ func (st Store) lock(name string) (unlock func(), err error) {
 	return st.Shared.docs.LockDocument(ctx, name)
 }
 
-// drop removes all versions of a script. What is in the folder beside what is shared
+// remove removes all versions of a script. What is in the folder beside what is shared
 // is for its owner to remove.
-func (st Store) drop(name string) error {
+func (st Store) remove(name string) error {
 	if st.Shared != nil {
-		return st.Shared.drop(name, filepath.Join(st.Dir, name+ending))
+		return st.Shared.remove(name, filepath.Join(st.Dir, name+ending))
 	}
 	if err := os.Remove(filepath.Join(st.Dir, name+ending)); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (st Store) drop(name string) error {
 	return nil
 }
 
-func (sh *Shared) drop(name, beside string) error {
+func (sh *Shared) remove(name, beside string) error {
 	ctx, cancel := shortly()
 	defer cancel()
 	unlock, err := sh.docs.LockDocument(ctx, name)

@@ -242,7 +242,7 @@ func (st Store) Remove(name string) error {
 	if strings.Contains(name, "@") {
 		return errors.New("all versions of a script are removed together: name it without @")
 	}
-	if err := st.drop(name); err != nil {
+	if err := st.remove(name); err != nil {
 		return fmt.Errorf("remove script: %w", err)
 	}
 	return nil

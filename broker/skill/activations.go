@@ -118,7 +118,7 @@ func (f *Feature) recall(r reader) {
 		if time.Since(one.At) > maxActivatedAge {
 			continue
 		}
-		f.sessions.of(r).Know(ref)
+		f.sessions.session(r).Know(ref)
 		reg := f.opts.Load().Registry
 		if one.Entry == nil || reg == nil || f.sessions.holds(r, ref) {
 			continue

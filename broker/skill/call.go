@@ -40,7 +40,7 @@ func (u users) Call(ctx context.Context, skill, tool string, input json.RawMessa
 	req.Session = userSession
 	c := skillCall{reader: reader{req.Owner, req.Session}, skill: k.Ref, tool: tool, input: input}
 	if !k.ModelInvocable {
-		if _, err := k.Activate(u.f.sessions.of(c.reader), "", true); err != nil {
+		if _, err := k.Activate(u.f.sessions.session(c.reader), "", true); err != nil {
 			return nil, true, err
 		}
 	}

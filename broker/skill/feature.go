@@ -84,7 +84,7 @@ type Feature struct {
 	runs    *run.Executor
 	hits    Hits
 	changed func()
-	of      *Feature // see Parts; may be nil
+	parent  *Feature // see Parts; may be nil
 
 	base     *skills.Snapshot                // what shown was made of; guarded by looking
 	shown    atomic.Pointer[skills.Snapshot] // what clients see
@@ -98,7 +98,7 @@ type Feature struct {
 	background sync.WaitGroup
 
 	engines engines
-	places  *fair.Places // for scripts; see enterScript
+	slots   *fair.Places // for scripts; see enterScript
 }
 
 // Parts are what a Feature works with.
@@ -124,10 +124,10 @@ func New(o Options, p Parts) *Feature {
 	places := sandbox.DefaultExecutions()
 	f := &Feature{
 		log: p.Logger, catalog: p.Catalog, runs: p.Runs, hits: p.Hits, changed: p.Changed,
-		cache: skills.NewCache(p.CacheDir), texts: NewTexts(p.IndexDir, p.Logger), places: fair.New(places, fair.More(places), 0),
+		cache: skills.NewCache(p.CacheDir), texts: NewTexts(p.IndexDir, p.Logger), slots: fair.New(places, fair.More(places), 0),
 	}
 	if p.Of != nil {
-		f.of, f.cache, f.places = p.Of, p.Of.cache, p.Of.places
+		f.parent, f.cache, f.slots = p.Of, p.Of.cache, p.Of.slots
 	}
 	f.models.f, f.users.f, f.advice.f, f.known.f, f.record.f, f.publisher.f, f.scripting.f = f, f, f, f, f, f, f
 	f.Configure(o)
@@ -170,7 +170,7 @@ func (w known) look() bool {
 	if !w.f.swap() {
 		return false
 	}
-	w.f.enter()
+	w.f.updateHits()
 	return true
 }
 
@@ -187,7 +187,7 @@ func (w known) swap() bool {
 		return false
 	}
 	w.f.base = next
-	if w.f.of != nil {
+	if w.f.parent != nil {
 		next = next.Filter(func(k *skills.Skill) bool { return k.Scope != skills.ScopeServer || w.f.catalog.Has(k.Server) })
 	}
 	return w.f.shown.Swap(next) != next
@@ -235,7 +235,7 @@ func (w known) find(r reader, name string) (*skills.Skill, error) {
 		return k, nil
 	}
 	if k, e := s.Find(name); e == nil && k.State == skills.Enabled {
-		if slices.Contains(w.f.sessions.of(r).Active(), k.Ref) {
+		if slices.Contains(w.f.sessions.session(r).Active(), k.Ref) {
 			return w.f.sessions.asActivated(r, k), nil
 		}
 	}

@@ -39,7 +39,7 @@ func (x *running) reader() reader { return reader{x.Request.Owner, x.Request.Ses
 func (x *running) usableSkills() []*skills.Skill {
 	list := x.f.now().Shown()
 	x.f.recall(x.reader())
-	for _, ref := range x.f.sessions.of(x.reader()).Active() {
+	for _, ref := range x.f.sessions.session(x.reader()).Active() {
 		if k, err := x.f.find(x.reader(), ref); err == nil && !slices.Contains(list, k) {
 			list = append(list, k)
 		}

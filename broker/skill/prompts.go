@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-// enter makes the skills hits of search_tools.
-func (f *Feature) enter() {
+// updateHits makes the skills hits of search_tools.
+func (f *Feature) updateHits() {
 	var list []find.Entry
 	for _, k := range f.now().Shown() {
 		origin := k.Origin()

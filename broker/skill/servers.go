@@ -47,8 +47,8 @@ func held(list []discovery.Listing, server, uri string) bool {
 // take passes the skills that the servers list to the registry. The caller must refresh
 // the skills afterwards.
 func (w known) take() {
-	if w.f.of != nil {
-		w.f.of.take()
+	if w.f.parent != nil {
+		w.f.parent.take()
 		return
 	}
 	w.f.taking.Lock()
@@ -116,7 +116,7 @@ func (m models) skillToActivate(ctx context.Context, r reader, name string) (*sk
 // was listed, it is requested again. The result is the skill that was read; the reader
 // gets its files from then on.
 func (m models) activateSkill(ctx context.Context, r reader, k *skills.Skill, arguments string, force bool) (*skills.Skill, *skills.Activation, error) {
-	session := m.f.sessions.of(r)
+	session := m.f.sessions.session(r)
 	a, err := k.With(ctx).Activate(session, arguments, force)
 	if e, ok := errors.AsType[*skills.FileError](err); ok && e.Code == skills.CodeVerification {
 		renewed, e := k.Renew(ctx)

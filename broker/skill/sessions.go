@@ -33,8 +33,8 @@ type sessions struct {
 // is given again what it has had.
 const maxSessions = 1000
 
-// of returns what r has activated.
-func (s *sessions) of(r reader) *skills.Session {
+// session returns what r has activated.
+func (s *sessions) session(r reader) *skills.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &s.locked(r).Session

@@ -26,12 +26,12 @@ const (
 // Texts finds skills by what their files say. It is safe for concurrent
 // use. Close it in the end.
 type Texts struct {
-	index *index.Index
-	mu    sync.Mutex
-	files map[string]skills.TextFile // by id of the entry
-	of    *skills.Snapshot
-	when  time.Time
-	busy  bool
+	index    *index.Index
+	mu       sync.Mutex
+	files    map[string]skills.TextFile // by id of the entry
+	snapshot *skills.Snapshot
+	when     time.Time
+	busy     bool
 }
 
 // NewTexts returns one that knows of no skill. The directory keeps indexes,
@@ -102,7 +102,7 @@ func (t *Texts) Close() error { return t.index.Close() }
 func (t *Texts) due(s *skills.Snapshot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.busy || t.of == s && time.Since(t.when) < textsFresh || t.of == nil && s.Len() == 0 {
+	if t.busy || t.snapshot == s && time.Since(t.when) < textsFresh || t.snapshot == nil && s.Len() == 0 {
 		return false
 	}
 	t.busy = true
@@ -112,7 +112,7 @@ func (t *Texts) due(s *skills.Snapshot) bool {
 func (t *Texts) done(s *skills.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.of, t.when, t.busy = s, time.Now(), false
+	t.snapshot, t.when, t.busy = s, time.Now(), false
 }
 
 // ReadTexts brings what is searched of the files of skills up to date: in the

@@ -28,7 +28,7 @@ func (s Scripts) ToolsOf(k *skills.Skill) []skills.Tool {
 		return list
 	}
 	if doc, err := k.Doc(); err == nil {
-		for _, one := range s.of(k, doc.Body) {
+		for _, one := range s.runnable(k, doc.Body) {
 			list = append(list, skills.Tool{Name: one.Path, Description: one.About, InputSchema: json.RawMessage(scriptSchema)})
 		}
 	}
@@ -38,9 +38,9 @@ func (s Scripts) ToolsOf(k *skills.Skill) []skills.Tool {
 // ToolsOf are the tools of a skill that call_skill_tool calls now.
 func (f *Feature) ToolsOf(k *skills.Skill) []skills.Tool { return f.opts.Load().Scripts.ToolsOf(k) }
 
-// of returns the runnable scripts of a skill that its users are shown. text is its
+// runnable returns the runnable scripts of a skill that its users are shown. text is its
 // SKILL.md.
-func (s Scripts) of(k *skills.Skill, text string) []*script.Script {
+func (s Scripts) runnable(k *skills.Skill, text string) []*script.Script {
 	if !s.on() || notRun(k) != nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (a advice) scriptUse(k *skills.Skill) string {
 	if err != nil {
 		return ""
 	}
-	list := a.f.opts.Load().Scripts.of(k, doc.Body)
+	list := a.f.opts.Load().Scripts.runnable(k, doc.Body)
 	if len(list) == 0 {
 		return ""
 	}
@@ -118,7 +118,7 @@ func isApproved(at skills.Switchboard, k *skills.Skill) bool {
 
 // scriptsFound names the scripts of a skill to one who finds it.
 func (a advice) scriptsFound(k *skills.Skill) string {
-	list := a.f.opts.Load().Scripts.of(k, "")
+	list := a.f.opts.Load().Scripts.runnable(k, "")
 	var names []string
 	for _, s := range list[:min(len(list), maxScriptsFound)] {
 		names = append(names, s.Path)

@@ -81,8 +81,8 @@ type engines struct {
 	byKey map[engineKey]*engine
 }
 
-// of returns the engine of a skill's current workflow w, with sessions stored as in o.
-func (e *engines) of(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) *engine {
+// engine returns the engine of a skill's current workflow w, with sessions stored as in o.
+func (e *engines) engine(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) *engine {
 	key := engineKey{owner, k.Origin(), k.ID()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,7 +183,7 @@ func (x *running) ofWorkflow(ctx context.Context, k *skills.Skill, c skillCall, 
 	if w == nil {
 		return nil, errNoWorkflowTool
 	}
-	kept := x.f.engines.of(c.reader.owner, k, w, x.o, x.f.log)
+	kept := x.f.engines.engine(c.reader.owner, k, w, x.o, x.f.log)
 	e := x.forCall(ctx, kept, k)
 	answer := func(r workflow.Result) (json.RawMessage, error) { return x.workflowAnswer(c.reader, r) }
 	if subskill, ok := strings.CutSuffix(c.tool, "/"+workflow.ToolStart); ok && slices.Contains(w.Subskills(), subskill) {
@@ -293,7 +293,7 @@ func (e *workflowError) Error() string { return e.message }
 // workflowAnswer is a result as the model reads it.
 func (x *running) workflowAnswer(to reader, r workflow.Result) (json.RawMessage, error) {
 	if r.Status == workflow.StatusRedirect {
-		r.Message = x.goOn(to, r)
+		r.Message = x.nextStep(to, r)
 	}
 	answer := gate.Compact(r)
 	if r.Status == workflow.StatusError {
@@ -302,8 +302,8 @@ func (x *running) workflowAnswer(to reader, r workflow.Result) (json.RawMessage,
 	return answer, nil
 }
 
-// goOn says how to go on with the skill that a workflow leads to.
-func (x *running) goOn(to reader, r workflow.Result) string {
+// nextStep says how to go on with the skill that a workflow leads to.
+func (x *running) nextStep(to reader, r workflow.Result) string {
 	next, err := x.f.find(to, r.Skill)
 	if err != nil {
 		return "it leads to a skill that is not here: " + skillFailure(err).Error()

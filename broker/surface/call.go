@@ -88,7 +88,7 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 			c.ClientInfo = gate.Clean(info.Name)
 		}
 		stateless := req.Extra != nil && req.Extra.Header != nil && (req.ProtocolVersion() >= StatelessSince || req.Session.ID() == "")
-		ctx = upstream.WithConversation(ctx, s.talks.of(ctx, req.Session, c.Caller, stateless, overHTTP(req.Extra)))
+		ctx = upstream.WithConversation(ctx, s.conversations.conversation(ctx, req.Session, c.Caller, stateless, overHTTP(req.Extra)))
 		messages := make(chan string, 64)
 		if req.Params.GetProgressToken() != nil {
 			c.Progress = func(_ int, message string) {

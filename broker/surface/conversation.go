@@ -59,9 +59,9 @@ func ownerOf(caller Caller, remote bool) string {
 	return caller.Owner
 }
 
-// of returns the conversation that a request belongs to, for upstream servers; nil
+// conversation returns the conversation that a request belongs to, for upstream servers; nil
 // where the protocol does not tell conversations apart.
-func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, caller Caller, stateless, remote bool) *upstream.Conversation {
+func (cs *conversations) conversation(ctx context.Context, session *mcp.ServerSession, caller Caller, stateless, remote bool) *upstream.Conversation {
 	owner := ownerOf(caller, remote)
 	switch {
 	case stateless && caller.Owner != "":
@@ -96,9 +96,9 @@ func (cs *conversations) of(ctx context.Context, session *mcp.ServerSession, cal
 
 // rootsChanged is called when a client says that its roots have changed.
 func (s *Surface) rootsChanged(ctx context.Context, req *mcp.RootsListChangedRequest) {
-	s.talks.mu.Lock()
-	c := s.talks.by[req.Session]
-	s.talks.mu.Unlock()
+	s.conversations.mu.Lock()
+	c := s.conversations.by[req.Session]
+	s.conversations.mu.Unlock()
 	if c != nil {
 		c.known.Store(false)
 	}

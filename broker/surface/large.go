@@ -28,14 +28,14 @@ const (
 // largeBodies bounds the number of large request bodies that are read and decoded at a
 // time. Its zero value is ready to use.
 type largeBodies struct {
-	once   sync.Once
-	places *fair.Places
-	wait   time.Duration // zero means largeWait; set by tests
+	once  sync.Once
+	slots *fair.Places
+	wait  time.Duration // zero means largeWait; set by tests
 }
 
 // limit returns a handler that waits for a slot and calls next.
 func (l *largeBodies) limit(next http.Handler) http.Handler {
-	l.once.Do(func() { l.places = fair.New(largePlaces, fair.More(largePlaces), 0) })
+	l.once.Do(func() { l.slots = fair.New(largePlaces, fair.More(largePlaces), 0) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody || r.ContentLength >= 0 && r.ContentLength <= largeBody {
 			next.ServeHTTP(w, r)
@@ -47,14 +47,14 @@ func (l *largeBodies) limit(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), wait)
 		owner := clientOf(r)
-		err := l.places.Enter(ctx, owner)
+		err := l.slots.Enter(ctx, owner)
 		cancel()
 		if err != nil {
 			w.Header().Set("Retry-After", strconv.Itoa(int(decodeTime.Seconds())))
 			http.Error(w, "too many large requests are being read: send it again later", http.StatusServiceUnavailable)
 			return
 		}
-		leave := sync.OnceFunc(func() { l.places.Leave(owner) })
+		leave := sync.OnceFunc(func() { l.slots.Leave(owner) })
 		defer leave()
 		r.Body = &largeRequest{ReadCloser: r.Body, leave: leave}
 		next.ServeHTTP(w, r)

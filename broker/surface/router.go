@@ -127,10 +127,12 @@ func newClientServers(s *Surface, id func() string) *clientServers {
 }
 
 // For returns the server for a request.
-func (c *clientServers) For(r *http.Request) *mcp.Server { return c.of(cmp.Or(clientOf(r), "http")) }
+func (c *clientServers) For(r *http.Request) *mcp.Server {
+	return c.server(cmp.Or(clientOf(r), "http"))
+}
 
-// of returns the server of the client with the given name.
-func (c *clientServers) of(name string) *mcp.Server {
+// server returns the server of the client with the given name.
+func (c *clientServers) server(name string) *mcp.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := c.byName[name]

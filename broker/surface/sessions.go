@@ -83,7 +83,7 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 			}
 			return
 		}
-		s := h.enter(w, r)
+		s := h.admit(w, r)
 		if s == nil {
 			return
 		}
@@ -95,9 +95,9 @@ func (h *httpSessions) bound(next http.Handler) http.Handler {
 	})
 }
 
-// enter makes room for one more session of the client of a request. It returns nil if
+// admit makes room for one more session of the client of a request. It returns nil if
 // it has refused the request.
-func (h *httpSessions) enter(w http.ResponseWriter, r *http.Request) *httpSession {
+func (h *httpSessions) admit(w http.ResponseWriter, r *http.Request) *httpSession {
 	s, end := h.begin(clientOf(r))
 	if s == nil {
 		w.Header().Set("Retry-After", "5")

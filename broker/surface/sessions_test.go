@@ -218,22 +218,22 @@ func TestServersOfClientsThatAreGone(t *testing.T) {
 	s := New(Options{Mode: ModeCode}, slog.New(slog.DiscardHandler))
 	servers := newClientServers(s, nil)
 	servers.most = 10
-	kept := servers.of("kept")
+	kept := servers.server("kept")
 	_, st := mcp.NewInMemoryTransports()
 	if _, err := kept.Connect(context.Background(), st, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		servers.of(fmt.Sprint("person ", i))
+		servers.server(fmt.Sprint("person ", i))
 	}
 	if n := len(servers.byName); n > 10 {
 		t.Errorf("%d servers are kept", n)
 	}
-	if servers.of("kept") != kept {
+	if servers.server("kept") != kept {
 		t.Error("a client with a session has another server")
 	}
 	runtime.GC()
-	servers.of("the last")
+	servers.server("the last")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.faces); n > 30 {

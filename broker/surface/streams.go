@@ -28,7 +28,7 @@ func (h *httpSessions) boundStreams(next http.Handler) http.Handler {
 			}
 			setBody(r, body)
 		}
-		s := h.enter(w, r)
+		s := h.admit(w, r)
 		if s == nil {
 			return
 		}

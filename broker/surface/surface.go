@@ -120,13 +120,13 @@ type Surface struct {
 	log      *slog.Logger
 	features []Feature
 
-	requests  httpRequests // being answered; see join
-	forgotten cleanup
-	talks     conversations
-	suspended suspendedCalls
-	panics    panics
-	mu        sync.Mutex                 // guards faces and their fields
-	faces     []weak.Pointer[clientView] // of servers still in use
+	requests      httpRequests // being answered; see join
+	forgotten     cleanup
+	conversations conversations
+	suspended     suspendedCalls
+	panics        panics
+	mu            sync.Mutex                 // guards faces and their fields
+	faces         []weak.Pointer[clientView] // of servers still in use
 }
 
 // New returns a surface of these features, with their tools in this order.

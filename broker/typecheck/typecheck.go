@@ -49,7 +49,7 @@ type Checker struct {
 	looked   bool
 	compiler Compiler
 	err      error
-	again    time.Time // when to look again after an error
+	retryAt  time.Time // when to look again after an error
 }
 
 // lookAgain is how long a missing compiler is not looked for again.
@@ -87,9 +87,9 @@ func (c *Checker) Named() bool { return c.o.Compiler != "" }
 func (c *Checker) Compiler(ctx context.Context) (Compiler, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.looked || c.err != nil && time.Now().After(c.again) {
+	if !c.looked || c.err != nil && time.Now().After(c.retryAt) {
 		c.compiler, c.err = c.find(ctx)
-		c.again = time.Now().Add(lookAgain)
+		c.retryAt = time.Now().Add(lookAgain)
 		// A failure because the caller went away is not an answer.
 		c.looked = c.err == nil || ctx.Err() == nil
 	}

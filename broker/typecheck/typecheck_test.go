@@ -278,7 +278,7 @@ func TestACompilerThatComesLaterIsFound(t *testing.T) {
 	if _, err := c.Compiler(ctx); !errors.Is(err, ErrNoCompiler) {
 		t.Errorf("error %v; want what was found a moment ago", err)
 	}
-	c.again = time.Now().Add(-time.Second)
+	c.retryAt = time.Now().Add(-time.Second)
 	if _, err := c.Compiler(ctx); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}

@@ -29,9 +29,9 @@ const (
 // entries of one text, one a line, and is never changed; its name begins with the
 // principal.
 type fleet struct {
-	docs          state.Documents // nil without any
-	had           map[string]bool // the names of those that were read
-	paused, swept time.Time
+	docs               state.Documents // nil without any
+	had                map[string]bool // the names of those that were read
+	pausedUntil, swept time.Time
 }
 
 // NewShared returns the vault that is kept in docs, which are sealed. The key is
@@ -56,14 +56,14 @@ func name(principal string) string {
 
 // shortly does f in time, or not at all for a while after that has failed.
 func (v *Vault) shortly(f func(ctx context.Context) error) error {
-	if time.Now().Before(v.paused) {
+	if time.Now().Before(v.pausedUntil) {
 		return errors.New("the database has not answered a moment ago")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
 	err := f(ctx)
 	if err != nil {
-		v.paused = time.Now().Add(sharedPause)
+		v.pausedUntil = time.Now().Add(sharedPause)
 	}
 	return err
 }

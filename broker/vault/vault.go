@@ -394,7 +394,7 @@ func (v *Vault) refresh(principal string) error {
 	v.file, v.offset = info, v.offset+int64(end)
 	for line := range bytes.Lines(data[:end]) {
 		v.lines++
-		v.take(v.open(line))
+		v.take(v.unseal(line))
 	}
 	if v.lines > 100 && v.lines > 2*len(v.byToken) {
 		return v.compact()
@@ -414,8 +414,8 @@ func (v *Vault) take(e *entry) {
 	}
 }
 
-// open is the entry of a line; nil if it is sealed with another key, or damaged.
-func (v *Vault) open(line []byte) *entry {
+// unseal returns the entry of a line, or nil if it is sealed with another key, or damaged.
+func (v *Vault) unseal(line []byte) *entry {
 	box, err := base64.StdEncoding.AppendDecode(nil, bytes.TrimSpace(line))
 	if err != nil || len(box) < v.seal.NonceSize() {
 		return nil

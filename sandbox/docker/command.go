@@ -175,7 +175,7 @@ func lacks(err error) bool {
 
 // finish hands a started command its input, and waits for its end.
 func (c *container) finish(ctx context.Context, cmd sandbox.Command) (int, error) {
-	unkill := context.AfterFunc(ctx, c.cut)
+	unkill := context.AfterFunc(ctx, c.disconnect)
 	defer unkill()
 	written := make(chan struct{})
 	go func() {
@@ -193,13 +193,13 @@ func (c *container) finish(ctx context.Context, cmd sandbox.Command) (int, error
 	if ctx.Err() == nil && err == nil {
 		code, waiting := c.exitCode(ctx)
 		if waiting == nil {
-			c.cut()
+			c.disconnect()
 			<-written
 			return code, nil
 		}
 		err = waiting
 	}
-	c.cut()
+	c.disconnect()
 	<-written
 	if cause := context.Cause(ctx); cause != nil {
 		return 0, cause

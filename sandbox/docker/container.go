@@ -58,7 +58,7 @@ type container struct {
 
 // startContainer makes a container and waits until it is ready. It gives up when
 // ctx is done.
-func (r *runner) startContainer(ctx context.Context, want fit) (*container, error) {
+func (r *runner) startContainer(ctx context.Context, want startOptions) (*container, error) {
 	memory := want.memory
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
 	defer cancel()
@@ -87,7 +87,7 @@ func (r *runner) startContainer(ctx context.Context, want fit) (*container, erro
 }
 
 // create makes a container from the image that it returns too.
-func (r *runner) create(ctx context.Context, want fit) (*container, string, error) {
+func (r *runner) create(ctx context.Context, want startOptions) (*container, string, error) {
 	eng, image, err := r.prepare(ctx)
 	if err != nil {
 		return nil, "", err
@@ -176,7 +176,7 @@ func (c *container) attach(ctx context.Context) error {
 
 // greet waits until the runner is ready.
 func (c *container) greet(ctx context.Context, memory int64) (err error) {
-	defer context.AfterFunc(ctx, c.cut)()
+	defer context.AfterFunc(ctx, c.disconnect)()
 	c.layers, err = host.Greet(c.reader, c.writer, wire.Hello{Version: wire.Version, MemoryBytes: memory, Warm: true})
 	return err
 }
@@ -192,9 +192,9 @@ func (c *container) lastWords() string {
 	return ""
 }
 
-// cut ends the connection, and with it what blocks on it. It may be called at
+// disconnect ends the connection, and with it what blocks on it. It may be called at
 // any time and from anywhere. The runner inside ends with its input.
-func (c *container) cut() {
+func (c *container) disconnect() {
 	if c.conn.Conn != nil {
 		c.conn.Close()
 	}
@@ -202,7 +202,7 @@ func (c *container) cut() {
 
 // remove kills the container and waits until it is gone.
 func (c *container) remove() {
-	c.cut()
+	c.disconnect()
 	if err := c.eng.removeContainer(c.id); err != nil {
 		c.r.log.Warn("remove sandbox container", "container", c.id, "err", err)
 	}

@@ -66,7 +66,7 @@ type runner struct {
 	kind kind
 	opts Options
 	log  *slog.Logger
-	pool *host.Pool[fit, *container]
+	pool *host.Pool[startOptions, *container]
 
 	shelving sync.Mutex // held while shelf is filled or used
 	shelf    shelf
@@ -76,15 +76,15 @@ type runner struct {
 	image      string     // of eng, once it is known to be there
 }
 
-// A fit is what a container is started with, and which programs it therefore
+// startOptions are the options of a container, which determine the programs that it
 // suits.
-type fit struct {
+type startOptions struct {
 	memory int64
 	files  fileSet
 }
 
-func (f fit) suits(other fit) bool {
-	return f.memory == other.memory && f.files.key == other.files.key
+func (o startOptions) suits(other startOptions) bool {
+	return o.memory == other.memory && o.files.key == other.files.key
 }
 
 // New returns a runner of JavaScript and TypeScript programs. It starts nothing
@@ -103,10 +103,12 @@ func newRunner(k kind, opts *Options) *runner {
 	if r.opts.Logger != nil {
 		r.log = r.opts.Logger
 	}
-	r.pool = host.NewPool(host.Maker[fit, *container]{
-		Start: func(ctx context.Context, want fit, _ bool) (*container, error) { return r.startContainer(ctx, want) },
-		Suits: fit.suits, End: (*container).remove,
-	}, host.PoolSize(r.opts.Spares), fit{memory: sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes})
+	r.pool = host.NewPool(host.Maker[startOptions, *container]{
+		Start: func(ctx context.Context, want startOptions, _ bool) (*container, error) {
+			return r.startContainer(ctx, want)
+		},
+		Suits: startOptions.suits, End: (*container).remove,
+	}, host.PoolSize(r.opts.Spares), startOptions{memory: sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes})
 	return r
 }
 
@@ -153,7 +155,7 @@ func (r *runner) run(ctx context.Context, p *program) (sandbox.Result, error) {
 	refill := time.AfterFunc(refillAfter, r.pool.Fill)
 	defer r.pool.Fill()
 	defer refill.Stop()
-	want := fit{p.limits.MemoryBytes, r.filesOf(p.req.Files)}
+	want := startOptions{p.limits.MemoryBytes, r.filesOf(p.req.Files)}
 	for fresh := false; ; fresh = true {
 		c, own, err := r.pool.Take(ctx, want, fresh)
 		if err != nil {

@@ -23,7 +23,7 @@ type engine struct {
 	// attachesLate says that it has refused to attach to a container that was
 	// not started, and then done it.
 	attachesLate atomic.Bool
-	kept         atomic.Pointer[kept] // nil until the first container was made
+	enforced     atomic.Pointer[enforcedLimits] // nil until the first container was made
 }
 
 // pingTimeout is how long an engine may take to say that it is there.

@@ -127,8 +127,8 @@ func (e *engine) hasImage(ctx context.Context, ref string) (bool, error) {
 	return false, fmt.Errorf("look for image %s: %w", ref, because(ctx, err))
 }
 
-// usual returns the default image of a kind.
-func usual(kind string) string {
+// defaultImage returns the default image of a kind.
+func defaultImage(kind string) string {
 	if kind == KindNode {
 		return NodeImage
 	}
@@ -138,7 +138,7 @@ func usual(kind string) string {
 // imageOf is the image of a kind: the one that is named, else the usual one. It
 // must be there.
 func (e *engine) imageOf(ctx context.Context, kind, named string) (string, error) {
-	ref := cmp.Or(named, usual(kind))
+	ref := cmp.Or(named, defaultImage(kind))
 	ok, err := e.hasImage(ctx, ref)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w of %s (%s)", ErrNoImage, kind, ref)

@@ -82,7 +82,7 @@ func (r *runner) forgetImage() {
 func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	limits := fmt.Sprintf("at most %d processes and %s of memory", maxProcesses, host.Size(memory+r.kind.overhead()))
 	memoryLayer := sandbox.Layer{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel"}
-	if k := e.kept.Load(); !k.all() {
+	if k := e.enforced.Load(); !k.all() {
 		limits = noControl
 		if !k.memory {
 			memoryLayer.Active, memoryLayer.Detail = false, noControl

@@ -9,17 +9,17 @@ import (
 	typec "github.com/docker/docker/api/types/container"
 )
 
-// kept says which limits of containers an engine keeps. Rootless engines without
+// enforcedLimits says which limits of containers an engine keeps. Rootless engines without
 // control groups of version 2 take all of them and keep none, and say so nowhere
 // but in what they have noted of a container.
-type kept struct{ memory, processes bool }
+type enforcedLimits struct{ memory, processes bool }
 
 // create makes a container. It does not stop when ctx is done: the engine would still
 // make the container, and its id would be lost.
 func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.HostConfig) (id string, err error) {
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
-	known := e.kept.Load()
+	known := e.enforced.Load()
 	host = e.sealed(host)
 	id, err = e.make(making, config, known.instead(host))
 	if err != nil || known != nil || host.Memory == 0 {
@@ -27,7 +27,7 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	}
 	found, err := e.look(making, id, host)
 	if err == nil {
-		e.kept.Store(found)
+		e.enforced.Store(found)
 		if found.all() {
 			return id, nil
 		}
@@ -70,19 +70,19 @@ func (e *engine) make(ctx context.Context, config *typec.Config, host *typec.Hos
 
 // look compares what the engine has noted of a container with what it was asked
 // for.
-func (e *engine) look(ctx context.Context, id string, asked *typec.HostConfig) (*kept, error) {
+func (e *engine) look(ctx context.Context, id string, asked *typec.HostConfig) (*enforcedLimits, error) {
 	info, err := e.api.ContainerInspect(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	k := kept{memory: info.HostConfig.Memory == asked.Memory}
+	k := enforcedLimits{memory: info.HostConfig.Memory == asked.Memory}
 	k.processes = asked.PidsLimit == nil || info.HostConfig.PidsLimit != nil && *info.HostConfig.PidsLimit == *asked.PidsLimit
 	return &k, nil
 }
 
 // all says whether all limits are kept, which is believed of an engine that was
 // not looked at.
-func (k *kept) all() bool { return k == nil || k.memory && k.processes }
+func (k *enforcedLimits) all() bool { return k == nil || k.memory && k.processes }
 
 // What each process is limited to where the container is not. It is wider: what
 // counts here is what a process could write to, threads' stacks among it, and all
@@ -94,7 +94,7 @@ const (
 
 // instead is host with limits of each process in place of those of the container
 // that are not kept.
-func (k *kept) instead(host *typec.HostConfig) *typec.HostConfig {
+func (k *enforcedLimits) instead(host *typec.HostConfig) *typec.HostConfig {
 	if k.all() || host.Memory == 0 {
 		return host
 	}

@@ -69,14 +69,14 @@ func (m *Manager) BuildGoja(ctx context.Context, executable string) (string, err
 // in a tar archive, which may be compressed. It must have what Options says of
 // Image. An empty name means NodeImage or PythonImage.
 func (m *Manager) Import(ctx context.Context, kind, name string, rootfs io.Reader) (string, error) {
-	name = cmp.Or(name, usual(kind))
+	name = cmp.Or(name, defaultImage(kind))
 	return name, m.eng.importImage(ctx, rootfs, name, kind)
 }
 
 // Build is as Import, but makes the image by a Dockerfile that has an argument
 // BASE, the image to begin with, which the engine downloads unless it has it.
 func (m *Manager) Build(ctx context.Context, kind, name string, dockerfile []byte, base string) (string, error) {
-	name = cmp.Or(name, usual(kind))
+	name = cmp.Or(name, defaultImage(kind))
 	var dir bytes.Buffer
 	t := tar.NewWriter(&dir)
 	if err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile)), Typeflag: tar.TypeReg}); err != nil {

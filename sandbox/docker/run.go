@@ -61,7 +61,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		if context.Cause(ctx) == host.ErrTimeout {
 			x.cpu.take()
 		}
-		x.c.cut()
+		x.c.disconnect()
 	})
 
 	done, err := t.Run(ctx)

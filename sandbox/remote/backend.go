@@ -40,13 +40,13 @@ type backend struct {
 	sessions tls.ClientSessionCache
 	pool     *host.Pool[struct{}, *stream]
 
-	mu      sync.Mutex
-	running int   // programs of ours
-	others  int   // programs of others, as it last said
-	failed  error // why it is not used; nil if it is
-	rest    time.Duration
-	again   *time.Timer
-	closed  bool
+	mu         sync.Mutex
+	running    int   // programs of ours
+	others     int   // programs of others, as it last said
+	failed     error // why it is not used; nil if it is
+	rest       time.Duration
+	retryTimer *time.Timer
+	closed     bool
 }
 
 func (r *runner) newBackend(address, name string) *backend {
@@ -64,8 +64,8 @@ func (r *runner) newBackend(address, name string) *backend {
 func (b *backend) close() {
 	b.mu.Lock()
 	b.closed = true
-	if b.again != nil {
-		b.again.Stop()
+	if b.retryTimer != nil {
+		b.retryTimer.Stop()
 	}
 	b.mu.Unlock()
 	b.pool.Close()
@@ -242,11 +242,11 @@ func (b *backend) fail(err error) {
 	}
 	b.failed = err
 	b.rest = min(max(2*b.rest, restShort), restLong)
-	if b.again != nil {
-		b.again.Stop()
+	if b.retryTimer != nil {
+		b.retryTimer.Stop()
 	}
 	if !b.closed {
-		b.again = time.AfterFunc(b.rest, b.retry)
+		b.retryTimer = time.AfterFunc(b.rest, b.retry)
 	}
 }
 
@@ -292,7 +292,7 @@ func (b *backend) ask(ctx context.Context, h helloFrame) (*stream, error) {
 		err = st.hello(ctx, h)
 		if err == nil {
 			st.refill = time.AfterFunc(refillAfter, b.pool.Fill)
-			st.own = b
+			st.backend = b
 			return st, nil
 		}
 		st.end()

@@ -76,8 +76,8 @@ func New(opts Options) sandbox.Runner {
 	return r
 }
 
-// enter registers a run. Its context is done when r is closed.
-func (r *runner) enter(ctx context.Context) (context.Context, func(), error) {
+// register registers a run. Its context is done when r is closed.
+func (r *runner) register(ctx context.Context) (context.Context, func(), error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Err() != nil {
@@ -97,13 +97,13 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		res.Duration = time.Since(start)
 		return res, nil
 	}
-	ctx, leave, err := r.enter(ctx)
+	ctx, leave, err := r.register(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	defer leave()
 	var res sandbox.Result
-	st, err := r.open(ctx, hello(limits))
+	st, err := r.connect(ctx, hello(limits))
 	opened := time.Since(start)
 	switch busy, ok := errors.AsType[*busyError](err); {
 	case err == nil:
@@ -122,12 +122,12 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 // Layers implements sandbox.Layered: they are those of the server that the next
 // program could go to.
 func (r *runner) Layers(ctx context.Context) ([]sandbox.Layer, error) {
-	ctx, leave, err := r.enter(ctx)
+	ctx, leave, err := r.register(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	st, err := r.open(ctx, hello(sandbox.Limits{}.WithDefaults()))
+	st, err := r.connect(ctx, hello(sandbox.Limits{}.WithDefaults()))
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +155,9 @@ const patience = 5 * time.Second
 // retryAfter is how long it waits until all servers are asked again.
 const retryAfter = 100 * time.Millisecond
 
-// open returns a stream to a process that waits for its program. Nothing of the
+// connect returns a stream to a process that waits for its program. Nothing of the
 // program has been sent, so servers are tried until one takes it.
-func (r *runner) open(ctx context.Context, h helloFrame) (*stream, error) {
+func (r *runner) connect(ctx context.Context, h helloFrame) (*stream, error) {
 	give := time.NewTimer(patience)
 	defer give.Stop()
 	r.refresh(ctx)
@@ -173,7 +173,7 @@ func (r *runner) open(ctx context.Context, h helloFrame) (*stream, error) {
 			}
 			tried[b] = err
 		}
-		err, hopeless := r.nowhere(tried)
+		err, hopeless := r.refusal(tried)
 		if hopeless {
 			return nil, err
 		}
@@ -189,8 +189,8 @@ func (r *runner) open(ctx context.Context, h helloFrame) (*stream, error) {
 	}
 }
 
-// nowhere says why no server takes a program, and whether it is of no use to wait.
-func (r *runner) nowhere(tried map[*backend]error) (err error, hopeless bool) {
+// refusal says why no server takes a program, and whether it is of no use to wait.
+func (r *runner) refusal(tried map[*backend]error) (err error, hopeless bool) {
 	if len(tried) == 0 {
 		return fmt.Errorf("no sandboxd is at %s", strings.Join(r.opts.Addresses, ", ")), false
 	}

@@ -36,11 +36,11 @@ type stream struct {
 	load   wire.Load
 	layers []sandbox.Layer
 
-	first  chan heard    // receives the answer to hello
-	over   chan struct{} // closed when it has come
-	once   sync.Once
-	own    *backend // backend that counts the program; nil before ready
-	refill *time.Timer
+	first   chan heard    // receives the answer to hello
+	over    chan struct{} // closed when it has come
+	once    sync.Once
+	backend *backend // backend that counts the program; nil before ready
+	refill  *time.Timer
 }
 
 // heard is a frame that was read, or why not.
@@ -94,12 +94,12 @@ func (st *stream) hello(ctx context.Context, h helloFrame) error {
 func (st *stream) end() {
 	st.once.Do(func() {
 		st.conn.Close()
-		if st.own == nil {
+		if st.backend == nil {
 			return
 		}
-		st.own.count(-1)
+		st.backend.count(-1)
 		st.refill.Stop()
-		st.own.pool.Fill()
+		st.backend.pool.Fill()
 	})
 }
 

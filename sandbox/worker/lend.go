@@ -47,7 +47,7 @@ type Loan struct {
 }
 
 func (r *runner) lend(ctx context.Context, memory int64) (*Loan, error) {
-	ctx, leave, err := r.enter(ctx)
+	ctx, leave, err := r.register(ctx)
 	if err != nil {
 		return nil, err
 	}

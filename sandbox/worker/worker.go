@@ -159,8 +159,8 @@ func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	return res, nil
 }
 
-// enter registers a run.
-func (r *runner) enter(ctx context.Context) (context.Context, func(), error) {
+// register registers a run.
+func (r *runner) register(ctx context.Context) (context.Context, func(), error) {
 	if IsChild() {
 		return nil, nil, errNested
 	}
@@ -170,7 +170,7 @@ func (r *runner) enter(ctx context.Context) (context.Context, func(), error) {
 // Layers implements sandbox.Layered: it asks the process that the next run will
 // take.
 func (r *runner) Layers(ctx context.Context) (layers []sandbox.Layer, err error) {
-	ctx, leave, err := r.enter(ctx)
+	ctx, leave, err := r.register(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (w *writer) copyFolder(source, within string) error {
 		}
 		return nil
 	}
-	if err := v.visit(".", v.at); err != nil {
+	if err := v.visitFolder(".", v.at); err != nil {
 		return err
 	}
 	return v.visitLinked()
@@ -103,8 +103,8 @@ func visitorOf(source, within string) (*visitor, error) {
 	return v, nil
 }
 
-// visit visits the folder at real in top, under the path name.
-func (v *visitor) visit(name, real string) error {
+// visitFolder visits the folder at real in top, under the path name.
+func (v *visitor) visitFolder(name, real string) error {
 	info, err := v.top.Stat(filepath.FromSlash(real))
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (v *visitor) entry(name, real string, e fs.DirEntry) error {
 	case mode.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules"), e.Name() == ".DS_Store":
 		return nil
 	case mode.IsDir():
-		return v.visit(name, real)
+		return v.visitFolder(name, real)
 	case !mode.IsRegular():
 		return refuse("archive_bad_entry", "%s is not a regular file", name)
 	}
@@ -177,7 +177,7 @@ func (v *visitor) visitLinked() error {
 			}
 			continue
 		}
-		if err := v.visit(l.name, l.real); err != nil {
+		if err := v.visitFolder(l.name, l.real); err != nil {
 			return err
 		}
 	}

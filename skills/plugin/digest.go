@@ -117,16 +117,16 @@ func hashFolder(h hash.Hash, root *os.Root, dir string, again bool) error {
 var sums sync.Map // of path to *fileSum
 
 type fileSum struct {
-	of  fs.FileInfo
-	sum []byte
+	info fs.FileInfo
+	sum  []byte
 }
 
 // is reports whether a file is unchanged. If again is set, an equal modification time
 // is not enough, since any program can set it.
 func (s *fileSum) is(info fs.FileInfo, again bool) bool {
-	was, known := changeTime(s.of)
+	was, known := changeTime(s.info)
 	now, _ := changeTime(info)
-	return os.SameFile(s.of, info) && s.of.Size() == info.Size() && s.of.ModTime().Equal(info.ModTime()) && was == now && (known || !again)
+	return os.SameFile(s.info, info) && s.info.Size() == info.Size() && s.info.ModTime().Equal(info.ModTime()) && was == now && (known || !again)
 }
 
 func sumOf(root *os.Root, dir, path string, info fs.FileInfo, again bool) ([]byte, error) {

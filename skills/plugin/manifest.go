@@ -37,8 +37,8 @@ type manifest struct {
 	keys map[string]json.RawMessage // all keys
 }
 
-// whole reports whether the plugin also has the parts at the usual places.
-func (m *manifest) whole() bool { return m.Strict == nil || *m.Strict }
+// includesDefaults reports whether the plugin also has the parts at the usual places.
+func (m *manifest) includesDefaults() bool { return m.Strict == nil || *m.Strict }
 
 // oneOrMore is a path, a list of paths, or an object that names paths.
 type oneOrMore struct {
@@ -163,7 +163,7 @@ func nameFrom(folder string) string {
 func unused(root *os.Root, m *manifest) (names []string) {
 	for _, part := range forOthers {
 		found := m.keys[part.key] != nil
-		if !found && part.file != "" && m.whole() {
+		if !found && part.file != "" && m.includesDefaults() {
 			_, err := root.Stat(filepath.FromSlash(part.file))
 			found = err == nil
 		}
@@ -189,7 +189,7 @@ func adopt(root *os.Root, entry json.RawMessage) error {
 	if err := json.Unmarshal(entry, &described); err != nil {
 		return &Error{"bad_manifest", MarketFile + ": " + cause(err)}
 	}
-	if !described.whole() {
+	if !described.includesDefaults() {
 		return writeManifest(root, entry)
 	}
 	given, err := parseManifest(entry, MarketFile, "")

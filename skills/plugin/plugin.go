@@ -119,8 +119,8 @@ func load(root *os.Root, m *manifest, dir string) *Plugin {
 	}
 	p.readServers(root, m)
 	p.readSkills(root, m)
-	for i, at := range p.places("commands", m.Commands, m.whole()) {
-		p.readCommands(root, at, m.Commands.names[at], !m.whole() || i > 0)
+	for i, at := range p.paths("commands", m.Commands, m.includesDefaults()) {
+		p.readCommands(root, at, m.Commands.names[at], !m.includesDefaults() || i > 0)
 	}
 	p.Unused = unused(root, m)
 	slices.SortFunc(p.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
@@ -184,8 +184,8 @@ func (p *Plugin) inside(name string) (clean string, ok bool) {
 	return clean, true
 }
 
-// places are the usual folder, if the plugin has it, and what the manifest adds.
-func (p *Plugin) places(usual string, more oneOrMore, whole bool) []string {
+// paths are the usual folder, if the plugin has it, and what the manifest adds.
+func (p *Plugin) paths(usual string, more oneOrMore, whole bool) []string {
 	var list []string
 	if whole {
 		list = append(list, usual)
@@ -212,7 +212,7 @@ func (p *Plugin) Roots() []skills.Root {
 // take precedence.
 func (p *Plugin) readServers(root *os.Root, m *manifest) {
 	var read []string
-	if m.whole() {
+	if m.includesDefaults() {
 		read = append(read, serversFile)
 		if m.from == cursorManifest {
 			read = append(read, "mcp.json")
@@ -241,14 +241,14 @@ func (p *Plugin) readServers(root *os.Root, m *manifest) {
 // readSkills finds the folders with skills. A SKILL.md at the top makes the plugin a
 // single skill, unless it has others.
 func (p *Plugin) readSkills(root *os.Root, m *manifest) {
-	p.skillDirs = p.places("skills", m.Skills, m.whole())
+	p.skillDirs = p.paths("skills", m.Skills, m.includesDefaults())
 	for i, dir := range p.skillDirs {
 		info, err := root.Stat(filepath.FromSlash(dir))
 		switch {
 		case err == nil && info.IsDir():
 		case err == nil && path.Base(dir) == skills.FileName:
 			p.skillDirs[i] = path.Dir(dir)
-		case !m.whole() || i > 0: // many plugins have no folder of skills
+		case !m.includesDefaults() || i > 0: // many plugins have no folder of skills
 			p.problem(ManifestFile, "missing_skills", `"skills" names %q, but there is no such folder`, dir)
 		case len(p.skillDirs) == 1 && isFile(root, skills.FileName):
 			p.skillDirs[i] = "."

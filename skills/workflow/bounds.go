@@ -58,9 +58,9 @@ var ofKind = map[EventKind]string{
 // bytes are about what an event takes in its file.
 func (e *Event) bytes() int { return len(e.Kind) + len(e.Step) + len(e.Value) + len(e.Digest) + 80 }
 
-// room checks whether there is room for an event. For the end of a session that
+// checkSpace checks whether there is room for an event. For the end of a session that
 // failed there always is.
-func (st *state) room(e *Event) error {
+func (st *state) checkSpace(e *Event) error {
 	if e.Kind == Stopped {
 		return nil
 	}

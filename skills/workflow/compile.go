@@ -85,7 +85,7 @@ func compile(d *Definition) (*Workflow, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.w.steps)) {
 		n := c.w.steps[name]
-		c.of = n.area
+		c.current = n.area
 		c.step(name, n)
 	}
 	if len(c.problems) > 0 {
@@ -139,12 +139,12 @@ func (w *Workflow) Params() json.RawMessage { return w.def.Params }
 // A compiler makes a Workflow and collects what is wrong.
 type compiler struct {
 	w        *Workflow
-	of       *area // that is looked at
+	current  *area // that is looked at
 	problems []error
 }
 
 func (c *compiler) fail(format string, args ...any) {
-	c.problems = append(c.problems, fmt.Errorf("%s%w", c.of.mark(), fmt.Errorf(format, args...)))
+	c.problems = append(c.problems, fmt.Errorf("%s%w", c.current.label(), fmt.Errorf(format, args...)))
 }
 
 // schema compiles one of what.
@@ -209,12 +209,12 @@ func (c *compiler) branch(name string, b Branch) {
 	switch {
 	case !isElsewhere(b.To):
 		if b.To != End && c.w.steps[b.To] == nil {
-			to := strings.TrimPrefix(b.To, c.of.prefix())
-			c.fail("step %q leads to %q, which does not exist%s", name, to, near(to, slices.Collect(maps.Keys(c.of.def.Steps))))
+			to := strings.TrimPrefix(b.To, c.current.prefix())
+			c.fail("step %q leads to %q, which does not exist%s", name, to, near(to, slices.Collect(maps.Keys(c.current.def.Steps))))
 		}
 	case what == "":
 		c.fail("step %q leads to %q, which names no %s", name, b.To, kind)
-	case kind+":" == toSubskill && c.of.name != "":
+	case kind+":" == toSubskill && c.current.name != "":
 		c.fail("step %q leads to %q: a subskill leads neither to itself nor to another one; go on with a step, or end with %q", name, b.To, End)
 	case kind+":" == toSubskill && c.w.areas[what] == nil:
 		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(what, c.w.Subskills()))

@@ -61,8 +61,8 @@ func (a *area) prefix() string {
 	return a.name + "/"
 }
 
-// mark begins what is said about a subskill.
-func (a *area) mark() string {
+// label begins what is said about a subskill.
+func (a *area) label() string {
 	if a == nil || a.name == "" {
 		return ""
 	}
@@ -71,7 +71,7 @@ func (a *area) mark() string {
 
 // area checks the workflow itself or a subskill, and adds its steps.
 func (c *compiler) area(a *area) {
-	c.of, c.w.areas[a.name] = a, a
+	c.current, c.w.areas[a.name] = a, a
 	d := a.def
 	a.params = c.schema(d.Params, "params")
 	c.stores(a)
@@ -106,7 +106,7 @@ func (c *compiler) named(what, name string) bool {
 // subskills checks those of a definition.
 func (c *compiler) subskills(d *Definition) {
 	for _, name := range slices.Sorted(maps.Keys(d.Subskills)) {
-		c.of = c.w.areas[""]
+		c.current = c.w.areas[""]
 		s := d.Subskills[name]
 		switch {
 		case !c.named("subskill", name):
@@ -124,7 +124,7 @@ func (c *compiler) subskills(d *Definition) {
 			c.fail("it has subskills or topics, which only the workflow itself can have")
 		}
 	}
-	c.of = c.w.areas[""]
+	c.current = c.w.areas[""]
 }
 
 // topics checks those of a definition.
@@ -246,9 +246,9 @@ func (r *run) topic(ctx context.Context, name string) *Result {
 	return r.done(value)
 }
 
-// enter goes on in a subskill, with the params of the branch or those that the
+// enterSubskill goes on in a subskill, with the params of the branch or those that the
 // subskill declares.
-func (r *run) enter(name string, with json.RawMessage) *Result {
+func (r *run) enterSubskill(name string, with json.RawMessage) *Result {
 	a := r.e.w.areas[name]
 	params := json.RawMessage("{}")
 	if len(with) == 0 {

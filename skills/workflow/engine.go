@@ -238,7 +238,7 @@ func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
 		return failed(id, reply.Step, false, "%s", err)
 	}
 	st.host = e.o.Host
-	r := &run{e: e, id: id, st: st, again: reply.Again}
+	r := &run{e: e, id: id, st: st, repeat: reply.Again}
 	n := e.w.steps[st.at]
 	switch {
 	case st.over:

@@ -24,13 +24,13 @@ type Remark struct {
 
 // A linter collects problems.
 type linter struct {
-	w    *Workflow
-	of   *area // that is looked at
-	list []Remark
+	w       *Workflow
+	current *area // that is looked at
+	list    []Remark
 }
 
 func (l *linter) report(code, step, format string, args ...any) {
-	l.list = append(l.list, Remark{code, step, l.of.mark() + fmt.Sprintf(format, args...)})
+	l.list = append(l.list, Remark{code, step, l.current.label() + fmt.Sprintf(format, args...)})
 }
 
 // Lint reports probable mistakes of a workflow, sorted by step. knownTool reports
@@ -45,7 +45,7 @@ func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.steps)) {
 		n := w.steps[name]
-		l.of = n.area
+		l.current = n.area
 		l.ways(name, n, reached)
 		if a := n.Action; a != nil && a.Run == nil && knownTool != nil && !knownTool(a.Tool) {
 			l.report("unknown-tool", name, "there is no tool %s", a.Tool)
@@ -54,8 +54,8 @@ func (w *Workflow) Lint(knownTool func(id string) bool) []Remark {
 		l.prompt(name, n)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.areas)) {
-		l.of = w.areas[name]
-		l.values("", variables(string(l.of.def.Result)))
+		l.current = w.areas[name]
+		l.values("", variables(string(l.current.def.Result)))
 		l.stores()
 	}
 	l.composite()
@@ -119,11 +119,11 @@ func (l *linter) values(step string, paths []string) {
 		switch {
 		case !slices.Contains(roots, root):
 			l.report("unknown-value", step, "{{%s}}: there is no %q; values are %s", path, root, strings.Join(roots, ", "))
-		case slices.Contains([]string{"steps", "all", "visits"}, root) && l.of.def.Steps[name] == nil:
+		case slices.Contains([]string{"steps", "all", "visits"}, root) && l.current.def.Steps[name] == nil:
 			l.report("unknown-value", step, "{{%s}}: there is no step %q", path, name)
-		case root == "store" && name != "" && !slices.Contains(slices.Collect(maps.Keys(l.of.stores)), name):
+		case root == "store" && name != "" && !slices.Contains(slices.Collect(maps.Keys(l.current.stores)), name):
 			l.report("unknown-value", step, "{{%s}}: there is no store %q", path, name)
-		case root == "params" && name != "" && !l.of.hasParam(name):
+		case root == "params" && name != "" && !l.current.hasParam(name):
 			l.report("unknown-value", step, "{{%s}}: there is no param %q", path, name)
 		}
 	}

@@ -15,7 +15,7 @@ func (l *linter) composite() {
 	used := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(l.w.steps)) {
 		n := l.w.steps[name]
-		l.of = n.area
+		l.current = n.area
 		for _, to := range n.leadsTo() {
 			used[to] = true
 		}
@@ -23,7 +23,7 @@ func (l *linter) composite() {
 			l.subskillParams(name, b)
 		}
 	}
-	l.of = l.w.areas[""]
+	l.current = l.w.areas[""]
 	l.duplicates("subskill", l.w.Subskills())
 	l.duplicates("topic", l.w.Topics())
 	for _, name := range l.w.Topics() {
@@ -32,9 +32,9 @@ func (l *linter) composite() {
 		}
 	}
 	for _, name := range l.w.Subskills() {
-		l.of = l.w.areas[""] // source of the values in its params
+		l.current = l.w.areas[""] // source of the values in its params
 		l.values("", variables(string(l.w.areas[name].given)))
-		if l.of = l.w.areas[name]; !used[toSubskill+name] {
+		if l.current = l.w.areas[name]; !used[toSubskill+name] {
 			l.report("unused-subskill", "", "no step leads to it: it can only be started by itself")
 		}
 	}

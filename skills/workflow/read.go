@@ -79,7 +79,7 @@ func marked(place string) string {
 	if !ok || !found {
 		return place
 	}
-	return (&area{name: name}).mark() + strings.TrimPrefix(strings.TrimPrefix(inside, "."), ": ")
+	return (&area{name: name}).label() + strings.TrimPrefix(strings.TrimPrefix(inside, "."), ": ")
 }
 
 // token is the next one of JSON that is known to be valid.

@@ -19,7 +19,7 @@ type run struct {
 	id       string
 	st       *state
 	hops     int
-	again    bool // repeat an action that may or may not have been done
+	repeat   bool // repeat an action that may or may not have been done
 	preamble string
 	answered []Exchange
 }
@@ -27,7 +27,7 @@ type run struct {
 // add keeps an event, applies it and reports it.
 func (r *run) add(ev Event) error {
 	ev.At = time.Now().UTC()
-	if err := r.st.room(&ev); err != nil {
+	if err := r.st.checkSpace(&ev); err != nil {
 		return err
 	}
 	if err := r.e.o.Sessions.Append(r.id, ev); err != nil {
@@ -144,10 +144,10 @@ func (r *run) act(ctx context.Context, n *node) *Result {
 	switch {
 	case a.Run == nil && r.e.o.Call == nil:
 		return r.fail(false, "the step calls %s, and tools cannot be called here", a.Tool)
-	case r.st.acting && !a.Repeatable && !r.again:
+	case r.st.acting && !a.Repeatable && !r.repeat:
 		return r.fail(true, "%s was begun and then interrupted: %s", a.Tool, mayHaveBeenDone)
 	}
-	r.again = false
+	r.repeat = false
 	input := json.RawMessage("{}")
 	if len(a.Input) > 0 {
 		var err error
@@ -301,7 +301,7 @@ func (r *run) goTo(ctx context.Context, b Branch) *Result {
 	}
 	switch kind, name, _ := strings.Cut(b.To, ":"); kind + ":" {
 	case toSubskill:
-		return r.enter(name, b.With)
+		return r.enterSubskill(name, b.With)
 	case toTopic:
 		return r.topic(ctx, name)
 	case toSkill:

@@ -143,14 +143,14 @@ func merge(old, added any) any {
 func (l *linter) stores() {
 	filled := map[string]bool{}
 	for _, n := range l.w.steps {
-		if n.area == l.of && n.SaveFunc != nil {
+		if n.area == l.current && n.SaveFunc != nil {
 			return
 		}
 		for name := range n.Save {
-			filled[name] = filled[name] || n.area == l.of
+			filled[name] = filled[name] || n.area == l.current
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.of.stores)) {
+	for _, name := range slices.Sorted(maps.Keys(l.current.stores)) {
 		if !filled[name] {
 			l.report("unused-store", "", "no step saves into store %q", name)
 		}

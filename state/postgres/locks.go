@@ -66,7 +66,7 @@ func (l *locks) try(name string) (unlock func(), err error) {
 	}
 	if !got {
 		if len(l.held) == 0 {
-			l.drop(conn)
+			l.release(conn)
 		}
 		return nil, nil
 	}
@@ -87,18 +87,18 @@ func (l *locks) unlock(conn *sql.Conn, name string) {
 		}
 	}
 	if len(l.held) == 0 {
-		l.drop(l.conn)
+		l.release(l.conn)
 	}
 }
 
 // end ends a session that does not answer, with the locks that it had; l.mu is held.
 func (l *locks) end(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // which closes it
-	l.drop(conn)
+	l.release(conn)
 }
 
-// drop gives a connection back; l.mu is held.
-func (l *locks) drop(conn *sql.Conn) {
+// release gives a connection back; l.mu is held.
+func (l *locks) release(conn *sql.Conn) {
 	if conn == nil || conn != l.conn {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 
 // Pins implements state.Pins: one row for each server.
 type Pins struct {
-	d    *Database
-	kept *pinCache // nil reads them each time
+	d     *Database
+	cache *pinCache // nil reads them each time
 }
 
 var _ state.Pins = Pins{}
@@ -24,8 +24,8 @@ func (d *Database) Pins() Pins { return Pins{d: d} }
 
 // Pins implements state.Pins.
 func (p Pins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
-	if p.kept != nil {
-		all, err := p.kept.now(ctx)
+	if p.cache != nil {
+		all, err := p.cache.now(ctx)
 		return maps.Clone(all[clean(server)].pins), err
 	}
 	var pins map[state.PinName]state.Pin
@@ -93,8 +93,8 @@ func (p Pins) ChangePins(ctx context.Context, server string, f func(map[state.Pi
 	if no != nil {
 		return no
 	}
-	if p.kept != nil {
-		p.kept.stale()
+	if p.cache != nil {
+		p.cache.stale()
 	}
 	return p.d.failed("keep pins in", err)
 }
@@ -102,8 +102,8 @@ func (p Pins) ChangePins(ctx context.Context, server string, f func(map[state.Pi
 // PinsVersion implements state.Pins. The sum of all versions grows with each
 // change: no row is ever removed.
 func (p Pins) PinsVersion(ctx context.Context, server string) string {
-	if p.kept != nil {
-		if all, err := p.kept.now(ctx); err == nil {
+	if p.cache != nil {
+		if all, err := p.cache.now(ctx); err == nil {
 			return strconv.FormatInt(versionOf(all, clean(server)), 10)
 		}
 		return ""

@@ -203,7 +203,7 @@ var dialect = &tables.Dialect{
 	LockTable: "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE",
 	LockRun:   "SELECT owner FROM runs WHERE id = ? FOR UPDATE",
 	Release:   "SELECT pg_advisory_unlock_all()",
-	Again:     again,
+	Again:     retryable,
 	Patience:  10 * time.Second,
 	Keeper:    "SELECT pg_try_advisory_lock(hashtextextended(current_schema(), 9))",
 	Explain:   explain,
@@ -224,8 +224,8 @@ func insert(ctx context.Context, conn *sql.Conn, table string, columns []string,
 	})
 }
 
-// again reports whether a transaction may be tried once more.
-func again(err error) (again, lost bool) {
+// retryable reports whether a transaction may be tried once more.
+func retryable(err error) (again, lost bool) {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch e.Code {
 		case "40001", "40P01", "55P03": // in the way of another
@@ -298,7 +298,7 @@ const forgets = 30 * time.Second
 func (d *Database) patiently(ctx context.Context, f func() error) error {
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		err := f()
-		if _, lost := again(err); !lost {
+		if _, lost := retryable(err); !lost {
 			d.failing.Store(0)
 			return err
 		}

@@ -562,7 +562,7 @@ func TestLocksOfAStoppedTransactionEnd(t *testing.T) {
 		}
 		_ = next.Rollback()
 		err = tx.Commit()
-		if once, lost := again(err); err == nil || !once || !lost {
+		if once, lost := retryable(err); err == nil || !once || !lost {
 			t.Errorf("%s: the transaction that was stopped ends with %v, want an error after which it is tried again", lock, err)
 		}
 	}

@@ -29,7 +29,7 @@ const (
 // Join implements state.Replicas.
 func (r Replicas) Join(ctx context.Context, one state.Replica) (leave func(), err error) {
 	m := &member{d: r.d, id: tables.NewOwnerID(), replica: one}
-	if err := m.enter(ctx); err != nil {
+	if err := m.acquire(ctx); err != nil {
 		return nil, r.d.failed("join the replicas of", err)
 	}
 	quit := make(chan struct{})
@@ -50,8 +50,8 @@ type member struct {
 	conn    *sql.Conn
 }
 
-// enter takes the lock, and then the row of the previous owner of the name.
-func (m *member) enter(ctx context.Context) error {
+// acquire takes the lock, and then the row of the previous owner of the name.
+func (m *member) acquire(ctx context.Context) error {
 	conn, err := m.d.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (m *member) stay(quit <-chan struct{}) {
 			m.conn = nil
 		}
 		if m.conn == nil {
-			if err := m.enter(ctx); err != nil {
+			if err := m.acquire(ctx); err != nil {
 				m.d.log.Warn("join the replicas again", "err", explain(err))
 			}
 		}

@@ -102,7 +102,7 @@ func (r *Runs) take(a *arrival) error {
 		return err
 	}
 	if len(j.calls) < journalBatch || r.back != nil {
-		r.later()
+		r.scheduleFlush()
 		return nil
 	}
 	if err := r.commit(); err != nil {
@@ -180,7 +180,7 @@ func (j *journal) add(a *arrival) error {
 		return err
 	}
 	c := a.call
-	if err := j.fit(&c); err != nil {
+	if err := j.limitSize(&c); err != nil {
 		return err
 	}
 	a.before = nil
@@ -234,7 +234,7 @@ func (r *Runs) locked(ctx context.Context, create bool, f func(ctx context.Conte
 		}
 		ctx, cancel := r.d.within(changeTime)
 		defer cancel()
-		if err = f(ctx); err != nil && r.again(err) {
+		if err = f(ctx); err != nil && r.retryable(err) {
 			err = f(ctx)
 		}
 		return err

@@ -103,7 +103,7 @@ func (d *digester) reset() {
 	d.piece = d.piece[:0]
 }
 
-func (d *digester) room(n int) {
+func (d *digester) grow(n int) {
 	if cap(d.piece)-len(d.piece) < n {
 		d.hash.Write(d.piece)
 		d.piece = d.piece[:0]
@@ -111,14 +111,14 @@ func (d *digester) room(n int) {
 }
 
 func (d *digester) number(kind byte, n uint64) {
-	d.room(9)
+	d.grow(9)
 	d.piece = binary.BigEndian.AppendUint64(append(d.piece, kind), n)
 }
 
 func (d *digester) text(s string) {
 	d.number('s', uint64(len(s)))
 	for len(s) > 0 {
-		d.room(1)
+		d.grow(1)
 		n := min(len(s), cap(d.piece)-len(d.piece))
 		d.piece = append(d.piece, s[:n]...)
 		s = s[n:]

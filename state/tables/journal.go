@@ -62,9 +62,9 @@ func (j *journal) held() error {
 	return nil
 }
 
-// fit keeps the run within its bytes: what is beyond is not kept, and the run cannot
+// limitSize keeps the run within its bytes: what is beyond is not kept, and the run cannot
 // be replayed.
-func (j *journal) fit(c *state.RunCall) error {
+func (j *journal) limitSize(c *state.RunCall) error {
 	if j.runs.closed {
 		return state.ErrClosed
 	}
@@ -99,8 +99,8 @@ func (j *journal) enqueue() {
 	}
 }
 
-// later writes what is queued soon; r.mu is held.
-func (r *Runs) later() {
+// scheduleFlush writes what is queued soon; r.mu is held.
+func (r *Runs) scheduleFlush() {
 	if r.timer == nil {
 		r.timer = time.AfterFunc(batchDelay, func() {
 			r.mu.Lock()
@@ -153,11 +153,11 @@ func (r *Runs) flush() error {
 			return nil
 		})
 	}
-	done, err := r.one(ctx)
+	done, err := r.flushSingleCall(ctx)
 	if err == nil && !done {
 		err = write()
 	}
-	if err != nil && r.again(err) {
+	if err != nil && r.retryable(err) {
 		err = write()
 	}
 	if err != nil {
@@ -183,9 +183,9 @@ func (r *Runs) flush() error {
 	return nil
 }
 
-// one writes what is queued if that is one call of a run that is this broker's,
+// flushSingleCall writes what is queued if that is one call of a run that is this broker's,
 // with one question to the database instead of four.
-func (r *Runs) one(ctx context.Context) (done bool, err error) {
+func (r *Runs) flushSingleCall(ctx context.Context) (done bool, err error) {
 	j := r.queue[0]
 	if r.d.LockRun == "" || len(r.queue) > 1 || len(j.calls) != 1 || !j.written || j.dirty || j.decided[j.calls[0].Ordinal] {
 		return false, nil
@@ -201,13 +201,13 @@ func (j *journal) destroys() bool {
 // write writes what waits in j.
 func (j *journal) write(ctx context.Context) error {
 	if j.written {
-		if err := j.mine(ctx); err != nil {
+		if err := j.checkOwner(ctx); err != nil {
 			return err
 		}
 	}
 	if !j.written || j.dirty {
 		if j.written {
-			if err := j.granted(ctx); err != nil {
+			if err := j.loadGrants(ctx); err != nil {
 				return err
 			}
 		}
@@ -247,10 +247,10 @@ func (j *journal) approved(ctx context.Context, ordinal int) error {
 	return state.ErrNotApproved
 }
 
-// mine returns an error if another broker has taken the run over because it could no
+// checkOwner returns an error if another broker has taken the run over because it could no
 // longer see that this one lives. On one machine that cannot be wrong. A run without an
 // owner was ended by its last owner.
-func (j *journal) mine(ctx context.Context) error {
+func (j *journal) checkOwner(ctx context.Context) error {
 	owner, err := j.runs.owner(ctx, j.run.ID)
 	if err != nil || j.runs.d.LockRun == "" || owner == j.runs.o.Owner() || owner == "" && j.ended {
 		return err
@@ -258,8 +258,8 @@ func (j *journal) mine(ctx context.Context) error {
 	return state.ErrRunning
 }
 
-// granted takes over what was approved for the run while it is executed.
-func (j *journal) granted(ctx context.Context) error {
+// loadGrants takes over what was approved for the run while it is executed.
+func (j *journal) loadGrants(ctx context.Context) error {
 	list, err := j.runs.reader().readRuns(ctx, "WHERE id = ?", j.run.ID)
 	if err == nil && len(list) == 1 {
 		j.run.Granted = list[0].Granted
@@ -270,7 +270,7 @@ func (j *journal) granted(ctx context.Context) error {
 // Cut implements state.RunJournal.
 func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 	err = j.runs.locked(context.Background(), true, func(ctx context.Context) error {
-		_, calls, err := j.runs.reader().whole(ctx, j.run.ID)
+		_, calls, err := j.runs.reader().readRun(ctx, j.run.ID)
 		if err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (j *journal) Cut(after int) (receipts []state.RunCall, err error) {
 			lowest = min(lowest, c.Ordinal)
 		}
 		return Transaction(ctx, j.runs.conn, "", func() error {
-			if err := j.mine(ctx); err != nil {
+			if err := j.checkOwner(ctx); err != nil {
 				return err
 			}
 			receipts = nil
@@ -331,7 +331,7 @@ func (j *journal) End(run state.Run) error {
 				return err
 			}
 			if err := r.commit(); err != nil {
-				j.drop()
+				j.discard()
 				return r.d.Explain(err)
 			}
 			return j.held()
@@ -342,15 +342,15 @@ func (j *journal) End(run state.Run) error {
 	r.accept()
 	yes, err := j.end(run)
 	if yes {
-		j.drop()
-		r.later()
+		j.discard()
+		r.scheduleFlush()
 	}
 	return err
 }
 
-// drop forgets a run of which the database knows nothing while it is away: it has
+// discard forgets a run of which the database knows nothing while it is away: it has
 // sent nothing that changes something, and memory must not fill. r.mu is held.
-func (j *journal) drop() {
+func (j *journal) discard() {
 	if j.runs.back != nil && !j.written {
 		j.calls, j.queued = nil, false
 		j.runs.queue = slices.DeleteFunc(j.runs.queue, func(o *journal) bool { return o == j })

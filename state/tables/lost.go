@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// again reports whether an operation that failed with err can be tried once more. If
+// retryable reports whether an operation that failed with err can be tried once more. If
 // the connection is lost, it starts the search for another one; r.mu must be held.
-func (r *Runs) again(err error) bool {
+func (r *Runs) retryable(err error) bool {
 	again, lost := r.d.Again(err)
 	if lost {
 		if r.conn != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// keeps reports whether it is this broker that removes what is old. Others would find
+// removesOld reports whether it is this broker that removes what is old. Others would find
 // nothing to remove, but wait for the chain.
-func (w *writer) keeps() (yes bool) {
+func (w *writer) removesOld() (yes bool) {
 	if w.d.Keeper == "" {
 		return true
 	}
@@ -30,7 +30,7 @@ func (w *writer) tidy() bool {
 	}
 	more, err := false, error(nil)
 	if full, e := w.tooLarge(ctx); e != nil || !full.IsZero() {
-		before, err, more = later(before, full), e, !full.IsZero()
+		before, err, more = latest(before, full), e, !full.IsZero()
 	}
 	if err == nil && !before.IsZero() {
 		var rest bool
@@ -44,7 +44,7 @@ func (w *writer) tidy() bool {
 	return more
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -111,7 +111,7 @@ func (r *Runs) ready(create bool) error {
 	defer cancel()
 	conn, err := r.o.Open(ctx, create)
 	if err != nil {
-		r.again(err)
+		r.retryable(err)
 		return err
 	}
 	r.conn = NewConn(conn, r.d).prepares()
@@ -294,8 +294,8 @@ func (r *runReader) readRuns(ctx context.Context, where string, args ...any) ([]
 	return list, rows.Err()
 }
 
-// whole reads one run by its id, with its calls.
-func (r *runReader) whole(ctx context.Context, id string) (state.Run, []state.RunCall, error) {
+// readRun returns one run by its id, with its calls.
+func (r *runReader) readRun(ctx context.Context, id string) (state.Run, []state.RunCall, error) {
 	list, err := r.readRuns(ctx, "WHERE id = ? AND started >= ?", id, time.Now().Add(-state.RunAge).UnixNano())
 	if err != nil {
 		return state.Run{}, nil, err
@@ -340,7 +340,7 @@ func (r *Runs) Run(ctx context.Context, id string) (run state.Run, calls []state
 		case id == "" || len(found) == 0 || len(found) > 1 && found[0].ID != id:
 			return state.ErrNotFound
 		}
-		run, calls, err = from.whole(ctx, found[0].ID)
+		run, calls, err = from.readRun(ctx, found[0].ID)
 		return err
 	})
 	return run, calls, err
@@ -363,7 +363,7 @@ func (r *Runs) Resume(ctx context.Context, principal, id string) (run state.Run,
 			if err := r.lock(ctx, id); err != nil {
 				return err
 			}
-			run, calls, err = r.reader().whole(ctx, id)
+			run, calls, err = r.reader().readRun(ctx, id)
 			switch {
 			case err != nil:
 				return err
@@ -376,7 +376,7 @@ func (r *Runs) Resume(ctx context.Context, principal, id string) (run state.Run,
 			claimed.Status = state.StatusRunning
 			resumed := &journal{runs: r, run: claimed, written: true}
 			for i := range calls {
-				_ = resumed.fit(&calls[i]) // it was within its bytes before
+				_ = resumed.limitSize(&calls[i]) // it was within its bytes before
 				if calls[i].State != state.RunMade && calls[i].State != state.RunIntent {
 					resumed.watch(calls[i].Ordinal)
 				}
@@ -398,7 +398,7 @@ func (r *Runs) Change(ctx context.Context, id string, f func(*state.Run, []state
 			if err := r.lock(ctx, id); err != nil {
 				return err
 			}
-			run, calls, err := r.reader().whole(ctx, id)
+			run, calls, err := r.reader().readRun(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -419,9 +419,9 @@ func (r *Runs) Change(ctx context.Context, id string, f func(*state.Run, []state
 	})
 }
 
-// kept returns a run in its stored form: without code, which has its own column, and
+// stored returns a run in its stored form: without code, which has its own column, and
 // with times of the database's clock.
-func (r *Runs) kept(run state.Run) state.Run {
+func (r *Runs) stored(run state.Run) state.Run {
 	run.Code, run.Expires = "", shifted(run.Expires, r.o.Skew())
 	return run
 }

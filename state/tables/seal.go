@@ -36,8 +36,8 @@ type runReader struct {
 // reader returns a runReader for the connection that writes; r.mu is held.
 func (r *Runs) reader() *runReader { return &runReader{Runs: r, conn: r.conn} }
 
-// open is what seal was called with.
-func (r *runReader) open(name string, b []byte) ([]byte, error) {
+// unseal is what seal was called with.
+func (r *runReader) unseal(name string, b []byte) ([]byte, error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func (r *runReader) openText(name, text string) (string, bool, error) {
 	}
 	b, err := base64.StdEncoding.DecodeString(data)
 	if err == nil {
-		b, err = r.open(name, b)
+		b, err = r.unseal(name, b)
 	}
 	return string(b), true, err
 }
@@ -90,10 +90,10 @@ func (r *runReader) readCalls(ctx context.Context, id string) ([]state.RunCall, 
 		name := callName(id, n)
 		body, sealed, err := r.openText(name, body)
 		if err == nil && sealed {
-			value, err = r.open(name+"/value", value)
+			value, err = r.unseal(name+"/value", value)
 		}
 		if err == nil && sealed {
-			steps, err = r.open(name+"/steps", steps)
+			steps, err = r.unseal(name+"/steps", steps)
 		}
 		if err == nil {
 			err = json.Unmarshal([]byte(body), &c)
@@ -109,7 +109,7 @@ func (r *runReader) readCalls(ctx context.Context, id string) ([]state.RunCall, 
 
 // columns returns the columns of a run.
 func (r *Runs) columns(run state.Run) (body, code string, err error) {
-	b, err := json.Marshal(r.kept(run))
+	b, err := json.Marshal(r.stored(run))
 	return r.sealText(run.ID, string(b)), r.sealText(run.ID+"/code", r.d.text(run.Code)), err
 }
 
@@ -153,7 +153,7 @@ func (r *Runs) rekey(ctx context.Context, id string) (stale bool, err error) {
 				return err
 			}
 			from := r.reader()
-			run, calls, err := from.whole(ctx, id)
+			run, calls, err := from.readRun(ctx, id)
 			if stale = from.stale; err != nil || !stale {
 				return err
 			}

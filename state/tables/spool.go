@@ -112,8 +112,8 @@ func (s *Store) Reached(ctx context.Context) error {
 	}})
 }
 
-// keep commits a batch, or has it wait in the spool.
-func (w *writer) keep(batch []op) error {
+// commitOrSpool commits a batch, or writes it to the spool.
+func (w *writer) commitOrSpool(batch []op) error {
 	for _, o := range batch {
 		o.entry.Owner = w.owner
 	}

@@ -100,7 +100,7 @@ func (s *Store) write(conn *Conn) {
 		case <-waiting:
 			w.drain()
 		case <-tidy.C:
-			if !s.away.Load() && w.keeps() && w.tidy() {
+			if !s.away.Load() && w.removesOld() && w.tidy() {
 				tidy.Reset(pruneBreak)
 			} else {
 				tidy.Reset(pruneInterval)
@@ -133,7 +133,7 @@ func (w *writer) handle(first op) {
 	} else {
 		var batch []op
 		batch, alone = w.gather(first)
-		err := w.keep(batch)
+		err := w.commitOrSpool(batch)
 		if err != nil {
 			w.log.Error("audit: records are lost", "records", len(batch), "err", err)
 		}

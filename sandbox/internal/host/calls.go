@@ -22,7 +22,7 @@ type Calls struct {
 	Journal *sandbox.Journal
 
 	mu       sync.Mutex
-	room     sync.Cond // signalled when waiting or held shrink
+	changed  sync.Cond // signalled when waiting or held shrink
 	asked    int       // calls that the program asked for
 	made     int       // calls that reached call
 	running  int
@@ -47,11 +47,11 @@ func NewCalls(ctx context.Context, call sandbox.CallFunc, limits sandbox.Limits)
 		}
 	}
 	c := &Calls{ctx: ctx, call: call, limits: limits}
-	c.room.L = &c.mu
+	c.changed.L = &c.mu
 	c.stop = context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.room.Broadcast()
+		c.changed.Broadcast()
 	})
 	return c
 }
@@ -162,7 +162,7 @@ func (c *Calls) work(p pending) {
 		p.done(value, err)
 		c.mu.Lock()
 		c.held -= int64(len(p.call.Args))
-		c.room.Broadcast()
+		c.changed.Broadcast()
 		if len(c.waiting) == 0 || c.ctx.Err() != nil {
 			c.running--
 			c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *Calls) Room() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.ctx.Err() == nil && (len(c.waiting) > maxWaiting || c.held > int64(c.limits.ResultBytes)/heldShare && c.running > 0) {
-		c.room.Wait()
+		c.changed.Wait()
 	}
 }
 

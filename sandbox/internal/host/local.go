@@ -58,7 +58,7 @@ func (l *Local) Run(ctx context.Context, req *sandbox.Request, languages []sandb
 	res, refused := Refuse(req, limits, languages...)
 	if !refused {
 		ctx, cancel := context.WithCancelCause(ctx)
-		id, err := l.enter(cancel)
+		id, err := l.admit(cancel)
 		if err != nil {
 			return sandbox.Result{}, err
 		}
@@ -104,7 +104,7 @@ func runLocal(ctx context.Context, cancel context.CancelCauseFunc, req *sandbox.
 	return res
 }
 
-func (l *Local) enter(cancel context.CancelCauseFunc) (int, error) {
+func (l *Local) admit(cancel context.CancelCauseFunc) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

@@ -52,10 +52,10 @@ type Pool[F, T any] struct {
 
 // A spare is a unit that has been started, or is being started.
 type spare[F, T any] struct {
-	fit   F
-	ready chan struct{} // closed when unit or err is set
-	unit  T
-	err   error
+	options F
+	ready   chan struct{} // closed when unit or err is set
+	unit    T
+	err     error
 }
 
 // NewPool returns a pool of size spares, of which the first are started with
@@ -177,7 +177,7 @@ func (p *Pool[F, T]) next(want F, fresh bool) (s *spare[F, T], own bool) {
 	defer p.mu.Unlock()
 	best := -1
 	for i, s := range p.spares {
-		if !fresh && p.maker.Suits(s.fit, want) && (best < 0 || s.started() && !p.spares[best].started()) {
+		if !fresh && p.maker.Suits(s.options, want) && (best < 0 || s.started() && !p.spares[best].started()) {
 			best = i
 		}
 	}
@@ -209,7 +209,7 @@ func (p *Pool[F, T]) Fill() {
 		return
 	}
 	p.spares = slices.DeleteFunc(p.spares, func(s *spare[F, T]) bool {
-		useless := !p.maker.Suits(s.fit, p.want) || s.started() && s.err != nil
+		useless := !p.maker.Suits(s.options, p.want) || s.started() && s.err != nil
 		if useless {
 			p.active.Go(func() { p.discard(s) })
 		}
@@ -224,7 +224,7 @@ func (p *Pool[F, T]) Fill() {
 // start begins to start a unit. p.mu is held, and the caller has entered or p is
 // not closed.
 func (p *Pool[F, T]) start(want F, waits bool) *spare[F, T] {
-	s := &spare[F, T]{fit: want, ready: make(chan struct{})}
+	s := &spare[F, T]{options: want, ready: make(chan struct{})}
 	p.active.Go(func() {
 		defer close(s.ready)
 		s.unit, s.err = p.maker.Start(p.closed, want, waits)
@@ -281,7 +281,7 @@ func (p *Pool[F, T]) Waiting() (units []T, fits []F) {
 	p.mu.Unlock()
 	for _, s := range spares {
 		if <-s.ready; s.err == nil {
-			units, fits = append(units, s.unit), append(fits, s.fit)
+			units, fits = append(units, s.unit), append(fits, s.options)
 		}
 	}
 	return units, fits

@@ -16,19 +16,19 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// pipe names the place on Windows: the user's SID and the directory.
-func (p place) pipe() (name, sid string, err error) {
+// pipe names the location on Windows: the user's SID and the directory.
+func (l location) pipe() (name, sid string, err error) {
 	u, err := user.Current()
 	if err != nil {
 		return "", "", err
 	}
-	return `\\.\pipe\broker-` + u.Uid + "-" + sum(filepath.Dir(p.lock)), u.Uid, nil
+	return `\\.\pipe\broker-` + u.Uid + "-" + sum(filepath.Dir(l.lock)), u.Uid, nil
 }
 
-// listen makes the pipe of a place, for this user and the system only: the
+// listen makes the pipe of a location, for this user and the system only: the
 // default would let everybody read.
-func listen(p place) (net.Listener, error) {
-	name, sid, err := p.pipe()
+func listen(l location) (net.Listener, error) {
+	name, sid, err := l.pipe()
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +36,10 @@ func listen(p place) (net.Listener, error) {
 }
 
 // unlist does nothing: a pipe ends with its listener.
-func unlist(place) {}
+func unlist(location) {}
 
-func dial(p place) (net.Conn, error) {
-	name, _, err := p.pipe()
+func dial(l location) (net.Conn, error) {
+	name, _, err := l.pipe()
 	if err != nil {
 		return nil, err
 	}

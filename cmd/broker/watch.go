@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,38 +178,12 @@ func keepState(cfg, started *config.Config) {
 	cfg.Broker.State, cfg.Broker.StateKey, cfg.Broker.Objects = started.Broker.State, started.Broker.StateKey, started.Broker.Objects
 }
 
-// notInForce says which settings differ from those that the broker was started
-// with and are not replaced: those of the runner, and who may connect.
+// notInForce says which settings differ from those that the broker was started with and
+// are in force only when it is started again.
 func notInForce(started, now config.Broker) string {
-	was, is := started.Sandbox, now.Sandbox
-	var names []string
-	for _, s := range []struct {
-		name string
-		same bool
-	}{
-		{"sandbox.isolation", was.Isolation == is.Isolation},
-		{"sandbox.languages", maps.Equal(was.Languages, is.Languages)},
-		{"sandbox.runner", was.Runner == is.Runner},
-		{"sandbox.perCall", was.PerCall == is.PerCall},
-		{"sandbox.require", slices.Equal(was.Require, is.Require)},
-		{"sandbox.maxExecutions", was.MaxExecutions == is.MaxExecutions},
-		{"sandbox.remote", reflect.DeepEqual(was.Remote, is.Remote)},
-		{"sandbox.docker", reflect.DeepEqual(was.Docker, is.Docker)},
-		{"http.tokens", maps.Equal(started.HTTP.Tokens, now.HTTP.Tokens)},
-		{"state", started.State == now.State && started.Objects == now.Objects && slices.Equal(started.StateKey, now.StateKey)},
-		{"profile", started.Profile == now.Profile},
-		{"http.signIn", reflect.DeepEqual(started.HTTP.SignIn, now.HTTP.SignIn)},
-		{"personalProcesses", started.PersonalProcesses == now.PersonalProcesses},
-		{"http.console", reflect.DeepEqual(started.HTTP.Console, now.HTTP.Console)},
-		{"http.url", started.HTTP.URL == now.HTTP.URL},
-		{"http.adminToken", started.HTTP.AdminToken == now.HTTP.AdminToken},
-	} {
-		if !s.same {
-			names = append(names, s.name)
-		}
-	}
-	if len(names) == 0 {
+	keys := started.NeedRestart(now)
+	if len(keys) == 0 {
 		return ""
 	}
-	return ", but for " + strings.Join(names, ", ") + ": start the broker again for them"
+	return ", but for " + strings.Join(keys, ", ") + ": start the broker again for them"
 }

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
@@ -172,99 +173,98 @@ func (s *Server) Remote() bool { return s.URL != "" }
 // means its default; WithDefaults fills in those that do not depend on anything.
 type Broker struct {
 	// Mode is what the model sees.
-	Mode string
+	Mode string `name:"mode" words:"code tools auto" default:"code" reload:"live"`
 	// AutoThreshold is up to how many tools mode "auto" lists.
-	AutoThreshold int
+	AutoThreshold int `name:"autoThreshold" most:"1000000" default:"20" reload:"live"`
 	// Language is the language of scripts that name none.
-	Language string
+	Language string `name:"language" words:"typescript javascript python" default:"typescript" reload:"live"`
 	// Timeout is the time limit of an execution that does not ask for one.
-	Timeout time.Duration
+	Timeout time.Duration `name:"timeout" default:"30s" reload:"live"`
 	// MaxTimeout is the longest time limit that an execution may ask for.
-	MaxTimeout time.Duration
+	MaxTimeout time.Duration `name:"maxTimeout" default:"120s" reload:"live"`
 	// MaxOutputChars is how many characters of stdout, and of the result, reach the
 	// model.
-	MaxOutputChars int
+	MaxOutputChars int `name:"maxOutputChars" most:"100000000" default:"10000" reload:"live"`
 	// Pins is what holds tools back that changed since they were approved or have
-	// hidden instructions: with "strict" everything waits for a person; default "on".
+	// hidden instructions: with "strict" everything waits for a person.
 	// See docs/approvals.md#pins.
-	Pins string
+	Pins string `name:"pins" words:"on strict off" default:"on" reload:"live"`
 	// ReadOnly leaves only tools that their server marks `readOnlyHint`, and whose name
 	// does not say that they delete something; nothing verifies the mark.
-	ReadOnly bool
+	ReadOnly bool `name:"readOnly" reload:"live"`
 	// Profile is the profile of clients that name none, which `broker profiles use
 	// NAME` sets; default all tools.
-	Profile string
+	Profile string `name:"profile" reload:"restart"`
 	// Profiles are which servers and tools some clients have, by name.
-	Profiles map[string]Profile
+	Profiles map[string]Profile `name:"profiles" read:"own" reload:"live"`
 	// Quotas are how many calls and executions users, teams, servers and tools have in a
 	// time; default none. See docs/operations.md#quotas.
-	Quotas []Quota
+	Quotas []Quota `name:"quotas" read:"own" reload:"live"`
 	// PersonalProcesses is how many programs run at one time for people with accounts of
 	// their own, each for one person and server; default 128. See
 	// docs/people.md#secrets-of-people.
-	PersonalProcesses int
+	PersonalProcesses int `name:"personalProcesses" most:"100000" reload:"restart"`
 	// Typecheck is how scripts are checked: with "strict" none runs without a compiler;
 	// a path is that of the compiler.
-	Typecheck string
+	Typecheck string `name:"typecheck" read:"compiler" default:"auto" reload:"live"`
 	// Durability is "full" where journals of runs shall survive a power cut whatever a call
-	// does, at some milliseconds for each call that writes; default "normal". See
+	// does, at some milliseconds for each call that writes. See
 	// docs/approvals.md#runs.
-	Durability string
+	Durability string `name:"durability" words:"normal full" default:"normal" reload:"restart"`
 	// State is the address of a PostgreSQL database that several brokers share, such as
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
-	State string
+	State string `name:"state" read:"database" reload:"restart"`
 	// Objects is where results beyond 64 KiB are kept, with an API as that of Amazon S3, such as
 	// "s3://bucket/prefix?endpoint=https://s3.example&region=eu-1"; default the database that
 	// "state" names. See docs/deploy.md#results-as-objects.
-	Objects string
+	Objects string `name:"objects" read:"objects" reload:"restart"`
 	// StateFailure is what goes on while that database cannot be reached: with "read" what
-	// only reads, with "refuse" no execution begins that is not in the record there;
-	// default "read". See docs/deploy.md#while-the-database-is-away.
-	StateFailure string
+	// only reads, with "refuse" no execution begins that is not in the record there. See docs/deploy.md#while-the-database-is-away.
+	StateFailure string `name:"stateFailure" words:"read refuse" default:"read" reload:"restart"`
 	// StateKey are the keys of sign-ins, of what people connect, of hidden values, of journals of runs and of sessions of workflows in that
 	// database, the first of which seals and all of which open, such as
 	// "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex 32` prints
 	// them; default sign-ins and hidden values stay on the machine that has them.
-	StateKey []string
+	StateKey []string `name:"stateKey" read:"secret" reload:"restart"`
 	// NotedReads reports reads of fields that are not in any known type.
-	NotedReads *bool
+	NotedReads *bool `name:"notedReads" default:"true" reload:"live"`
 	// Learn learns types from results.
-	Learn *bool
+	Learn *bool `name:"learn" default:"true" reload:"live"`
 	// Audit is about the record of executions and calls.
-	Audit Audit
+	Audit Audit `name:"audit"`
 	// Telemetry is about traces and metrics. See docs/audit.md#traces-and-metrics.
-	Telemetry Telemetry
+	Telemetry Telemetry `name:"telemetry"`
 	// Metrics is the address, such as "127.0.0.1:9464", at which Prometheus finds
 	// `/metrics` while `serve` runs; default none. See docs/audit.md#traces-and-metrics.
-	Metrics string
+	Metrics string `name:"metrics" reload:"restart"`
 	// Search is about `search_tools`.
-	Search Search
+	Search Search `name:"search"`
 	// Sandbox is about where scripts run.
-	Sandbox Sandbox
+	Sandbox Sandbox `name:"sandbox" read:"own"`
 	// HTTP is about who may use the broker over the network.
-	HTTP HTTP
+	HTTP HTTP `name:"http"`
 	// Skills is about where skills are found and which are used.
-	Skills Skills
+	Skills Skills `name:"skills" read:"own"`
 	// Plugins is about where plugins are installed.
-	Plugins Plugins
+	Plugins Plugins `name:"plugins" read:"own" reload:"live"`
 	// Redact is what models get tokens for in place of values. See docs/security.md#data-flow.
-	Redact Redact
+	Redact Redact `name:"redact"`
 	// Policy is which calls are allowed, asked about or denied; default preset
 	// "balanced". See docs/policy.md. Nil means policy.Default.
-	Policy *policy.Rules
+	Policy *policy.Rules `name:"policy" read:"own" reload:"live"`
 }
 
 // Redact says what models get tokens for in place of values.
 type Redact struct {
 	// Secrets gives models tokens in place of keys, passwords and other secrets.
-	Secrets *bool
+	Secrets *bool `name:"secrets" default:"true" reload:"live"`
 	// Personal does so for e-mail addresses, phone numbers, payment cards, IBANs and
 	// social security numbers.
-	Personal bool
+	Personal bool `name:"personal" reload:"live"`
 	// Reveal are tools that may have the values of all tokens, such as "crm" or
 	// "mail.send_*".
-	Reveal []string
+	Reveal []string `name:"reveal" read:"tools" reload:"live"`
 }
 
 // Patterns are those of Reveal, which were checked.
@@ -276,98 +276,98 @@ func (r Redact) Patterns() policy.Patterns {
 // Audit says what is recorded, and for how long.
 type Audit struct {
 	// Code records scripts, up to 64 KiB of each, secrets redacted.
-	Code *bool
+	Code *bool `name:"code" default:"true" reload:"restart"`
 	// Payloads records arguments, results and answers too, in the same way.
-	Payloads bool
+	Payloads bool `name:"payloads" reload:"restart"`
 	// Days is how long records are kept.
-	Days int
+	Days int `name:"days" most:"36500" default:"30" reload:"restart"`
 	// MaxSize is how large the record may become before the oldest rows go; default
 	// "256MB".
-	MaxSize int64
+	MaxSize int64 `name:"maxSize" least:"1MiB" most:"1024GiB" reload:"restart"`
 	// Anchor is a file to which the head of the record's chain of hashes is added;
 	// default none.
-	Anchor string
+	Anchor string `name:"anchor" reload:"restart"`
 }
 
 // Telemetry says where traces and metrics go.
 type Telemetry struct {
 	// Endpoint is the address of an OpenTelemetry collector that takes OTLP over HTTP, such
 	// as "http://localhost:4318"; default `OTEL_EXPORTER_OTLP_ENDPOINT` of the environment.
-	Endpoint string
+	Endpoint string `name:"endpoint" reload:"restart"`
 	// Baggage are keys of a client's W3C baggage that servers get, other keys end at
 	// the broker; default none.
-	Baggage []string
+	Baggage []string `name:"baggage" reload:"restart"`
 }
 
 // Search tunes search_tools.
 type Search struct {
 	// Wait is how long a search waits for servers that were never listed, 0 for not at
 	// all; default "10s". See docs/search.md#while-servers-start.
-	Wait *time.Duration
+	Wait *time.Duration `name:"wait" reload:"live"`
 }
 
 // Sandbox says where programs run and what they may use.
 type Sandbox struct {
 	// Isolation is where scripts run.
-	Isolation string
+	Isolation string `name:"isolation" words:"auto worker container inprocess" default:"auto" reload:"restart"`
 	// Languages are isolations by language, such as {"typescript": "container"}. Python
 	// always has "container".
-	Languages map[string]string
+	Languages map[string]string `name:"languages" read:"own" reload:"restart"`
 	// Runner is the engine in containers.
-	Runner string
+	Runner string `name:"runner" words:"goja node" default:"goja" reload:"restart"`
 	// PerCall lets each script ask for its isolation.
-	PerCall bool
+	PerCall bool `name:"perCall" reload:"restart"`
 	// Require are layers that must be active, or nothing runs: "seccomp", "landlock",
 	// "memory", "container"; default none.
-	Require []string
+	Require []string `name:"require" read:"layer" reload:"restart"`
 	// Memory is the memory of one execution.
-	Memory int64
+	Memory int64 `name:"memory" least:"16MiB" most:"1024GiB" default:"256MiB" reload:"live"`
 	// MaxCode is the longest script.
-	MaxCode int64
+	MaxCode int64 `name:"maxCode" least:"1KiB" most:"64MiB" default:"256KiB" reload:"live"`
 	// MaxResult is the largest result, and the largest argument of a call.
-	MaxResult int64
+	MaxResult int64 `name:"maxResult" least:"64KiB" most:"1GiB" default:"16MiB" reload:"live"`
 	// MaxOutput is how much is read of stdout, and of stderr.
-	MaxOutput int64
+	MaxOutput int64 `name:"maxOutput" least:"64KiB" most:"1024GiB" default:"64MiB" reload:"live"`
 	// MaxCalls is the number of calls of one execution.
-	MaxCalls int
+	MaxCalls int `name:"maxCalls" most:"1000000" default:"500" reload:"live"`
 	// InFlight is the number of calls of one execution at one time.
-	InFlight int
+	InFlight int `name:"inFlight" most:"10000" default:"16" reload:"live"`
 	// MaxExecutions is the number of executions at one time, further ones wait; default
 	// four for each processor, 8 to 64. There are a few more for clients that have none
 	// running.
-	MaxExecutions int
+	MaxExecutions int `name:"maxExecutions" most:"1000" reload:"restart"`
 	// Remote runs scripts of isolation "worker" at broker sandboxd, on other machines.
-	Remote *RemoteSandbox
+	Remote *RemoteSandbox `name:"remote" read:"own" reload:"restart"`
 	// Docker is where the container engine is; default `$DOCKER_HOST`, else one of the
 	// usual sockets.
-	Docker *DockerEngine
+	Docker *DockerEngine `name:"docker" read:"own" reload:"restart"`
 }
 
 // DockerEngine is where a container engine is, and the files by which the broker and
 // it know each other. Host is set.
 type DockerEngine struct {
 	// Host is "unix:///PATH" or "tcp://HOST:PORT".
-	Host string
+	Host string `name:"host" read:"filled" reload:"restart"`
 	// CA is the PEM file of who signs the engine's certificate. An engine on another
 	// machine needs it, and the other two.
-	CA string
+	CA string `name:"ca" read:"filled" reload:"restart"`
 	// Cert is the PEM file of the broker's certificate.
-	Cert string
+	Cert string `name:"cert" read:"filled" reload:"restart"`
 	// Key is the PEM file of its key.
-	Key string
+	Key string `name:"key" read:"filled" reload:"restart"`
 }
 
 // RemoteSandbox names the sandboxd that run scripts, and the files by which the
 // broker and they know each other.
 type RemoteSandbox struct {
 	// Addresses are those of broker sandboxd, "host:port"; a name may have several.
-	Addresses []string
+	Addresses []string `name:"addresses" read:"hostPort" reload:"restart"`
 	// CA is the PEM file of who signs their certificates.
-	CA string
+	CA string `name:"ca" reload:"restart"`
 	// Cert is the PEM file of the broker's certificate.
-	Cert string
+	Cert string `name:"cert" reload:"restart"`
 	// Key is the PEM file of its key.
-	Key string
+	Key string `name:"key" reload:"restart"`
 }
 
 // IsolationOf is where scripts of a language run: "worker", "container" or
@@ -399,38 +399,15 @@ func (c *Config) SandboxSettings() Sandbox {
 	return s
 }
 
-// WithDefaults returns b with every zero field set to its default.
+// WithDefaults returns b with every zero field set to the default in its tag. Timeout is
+// at most MaxTimeout.
 func (b Broker) WithDefaults() Broker {
-	orDefault(&b.Mode, "code")
-	orDefault(&b.AutoThreshold, 20)
-	orDefault(&b.Language, "typescript")
-	orDefault(&b.MaxTimeout, defaultMaxTimeout)
-	orDefault(&b.Timeout, min(30*time.Second, b.MaxTimeout))
-	orDefault(&b.MaxOutputChars, 10_000)
-	orDefault(&b.Typecheck, "auto")
-	orDefault(&b.NotedReads, new(true))
-	orDefault(&b.Learn, new(true))
-	orDefault(&b.Redact.Secrets, new(true))
-	orDefault(&b.Audit.Code, new(true))
-	orDefault(&b.Audit.Days, 30)
-	orDefault(&b.Sandbox.Isolation, "auto")
-	orDefault(&b.Sandbox.Runner, "goja")
-	orDefault(&b.Sandbox.Memory, 256<<20)
-	orDefault(&b.Sandbox.MaxCode, 256<<10)
-	orDefault(&b.Sandbox.MaxResult, 16<<20)
-	orDefault(&b.Sandbox.MaxOutput, 64<<20)
-	orDefault(&b.Sandbox.MaxCalls, 500)
-	orDefault(&b.Sandbox.InFlight, 16)
-	return b
-}
-
-const defaultMaxTimeout = 120 * time.Second
-
-func orDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
+	unset := b.Timeout == 0
+	setDefaults(reflect.ValueOf(&b).Elem())
+	if unset {
+		b.Timeout = min(b.Timeout, b.MaxTimeout)
 	}
+	return b
 }
 
 // Load reads the file at path. A file that can be read but is wrong is a

@@ -117,8 +117,10 @@ func TestNothingIsADefault(t *testing.T) {
 	yes := true
 	want := Broker{
 		Mode: "code", AutoThreshold: 20, Language: "typescript", Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute,
-		MaxOutputChars: 10_000, Typecheck: "auto", NotedReads: &yes, Learn: &yes, Redact: Redact{Secrets: &yes}, Audit: Audit{Code: &yes, Days: 30},
+		MaxOutputChars: 10_000, Pins: "on", Durability: "normal", StateFailure: "read", Typecheck: "auto", NotedReads: &yes, Learn: &yes, Redact: Redact{Secrets: &yes}, Audit: Audit{Code: &yes, Days: 30},
 		Sandbox: Sandbox{Isolation: "auto", Runner: "goja", Memory: 256 << 20, MaxCode: 256 << 10, MaxResult: 16 << 20, MaxOutput: 64 << 20, MaxCalls: 500, InFlight: 16},
+		Skills:  Skills{Enabled: &yes, Scan: &yes, Forms: &yes, Scripts: "off", ScriptTimeout: 30 * time.Second, ScriptMaxOutput: 20 << 10, ContainerPath: "/mnt/skills"},
+		Plugins: Plugins{AutoMergeMCP: &yes},
 	}
 	if diff := cmp.Diff(want, cfg.Broker.WithDefaults()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -17,36 +18,41 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// sections are the tables of docs/configuration.md: each is of the schema that one
-// function reads, the first or only one that begins with a key.
-var sections = []struct{ heading, text, function, first string }{
-	{"The file", "", "root", "serversKey"},
-	{"A server", "One of `command` and `url` is required.", "server", "description"},
-	{"`tools` of a server", "", "tools", "allow"},
-	{"A tool in `override`", "What is left out stays as the server has it. [profiles.md](profiles.md#changing-tools) has an example.", "overrides", "name"},
-	{"`oauth` of a server", "", "oauth", "clientId"},
-	{"`broker`", "", "broker", "mode"},
-	{"A profile in `profiles`", "[profiles.md](profiles.md) says more.", "profiles", "servers"},
-	{"`tools` of a profile", "", "profileTools", "allow"},
-	{"A project's `.broker.json`", "What it takes away holds at once; its servers start when you trust them: see [profiles.md](profiles.md#projects).", "project", "profile"},
-	{"`audit` of `broker`", "", "broker", "code"},
-	{"`redact` of `broker`", "", "broker", "secrets"},
-	{"A quota in `quotas`", "Each has `every`, and one of `calls` and `executions`. [operations.md](operations.md#quotas) says more.", "quota", "per"},
-	{"`telemetry` of `broker`", "Off unless there is an endpoint, here or in the environment.", "broker", "endpoint"},
-	{"`search` of `broker`", "", "broker", "wait"},
-	{"`sandbox` of `broker`", "", "sandbox", "isolation"},
-	{"`remote` of `sandbox`", "[remote.md](remote.md) says more.", "remote", "addresses"},
-	{"`docker` of `sandbox`", "[containers.md](containers.md#an-engine-elsewhere) says more.", "docker", "host"},
-	{"`http` of `broker`", "", "broker", "tokens"},
-	{"`signIn` of `http`", "", "signIn", "issuer"},
-	{"`console` of `http`", "[console.md](console.md#for-a-team) says more.", "consoleSignIn", "claim"},
-	{"A token in `tokens`", "", "tokens", "value"},
-	{"`skills` of `broker`", "[skills.md](skills.md) says more.", "skills", "enabled"},
-	{"`plugins` of `broker`", "", "plugins", "path"},
-	{"A plugin in `plugins`", "", "plugin", "enabled"},
+// A section is a table of docs/configuration.md: of the settings in the struct of a type,
+// or of the schema that a function reads and that begins with a key.
+type section struct {
+	heading, text, function, first string
+	settings                       any
+}
+
+var sections = []section{
+	{heading: "The file", text: "", function: "root", first: "serversKey"},
+	{heading: "A server", text: "One of `command` and `url` is required.", function: "server", first: "description"},
+	{heading: "`tools` of a server", text: "", function: "tools", first: "allow"},
+	{heading: "A tool in `override`", text: "What is left out stays as the server has it. [profiles.md](profiles.md#changing-tools) has an example.", function: "overrides", first: "name"},
+	{heading: "`oauth` of a server", text: "", function: "oauth", first: "clientId"},
+	{heading: "`broker`", text: "", settings: Broker{}},
+	{heading: "A profile in `profiles`", text: "[profiles.md](profiles.md) says more.", function: "profiles", first: "servers"},
+	{heading: "`tools` of a profile", text: "", function: "profileTools", first: "allow"},
+	{heading: "A project's `.broker.json`", text: "What it takes away holds at once; its servers start when you trust them: see [profiles.md](profiles.md#projects).", function: "project", first: "profile"},
+	{heading: "`audit` of `broker`", text: "", settings: Audit{}},
+	{heading: "`redact` of `broker`", text: "", settings: Redact{}},
+	{heading: "A quota in `quotas`", text: "Each has `every`, and one of `calls` and `executions`. [operations.md](operations.md#quotas) says more.", settings: Quota{}},
+	{heading: "`telemetry` of `broker`", text: "Off unless there is an endpoint, here or in the environment.", settings: Telemetry{}},
+	{heading: "`search` of `broker`", text: "", settings: Search{}},
+	{heading: "`sandbox` of `broker`", text: "", settings: Sandbox{}},
+	{heading: "`remote` of `sandbox`", text: "[remote.md](remote.md) says more.", settings: RemoteSandbox{}},
+	{heading: "`docker` of `sandbox`", text: "[containers.md](containers.md#an-engine-elsewhere) says more.", settings: DockerEngine{}},
+	{heading: "`http` of `broker`", text: "", settings: HTTP{}},
+	{heading: "`signIn` of `http`", text: "", settings: SignIn{}},
+	{heading: "`console` of `http`", text: "[console.md](console.md#for-a-team) says more.", settings: ConsoleSignIn{}},
+	{heading: "A token in `tokens`", text: "", function: "tokens", first: "value"},
+	{heading: "`skills` of `broker`", text: "[skills.md](skills.md) says more.", settings: Skills{}},
+	{heading: "`plugins` of `broker`", text: "", settings: Plugins{}},
+	{heading: "A plugin in `plugins`", text: "", function: "plugin", first: "enabled"},
 }
 
 // The tables of docs/configuration.md are what the code reads: the keys of its schemas,
@@ -55,13 +61,17 @@ func TestConfigReference(t *testing.T) {
 	src := readSource(t)
 	var b strings.Builder
 	for _, s := range sections {
-		i := slices.IndexFunc(src.schemas, func(c readSchema) bool { return c.function == s.function && keyName(c.lit.Elts[0]) == s.first })
-		if i < 0 {
-			t.Fatalf("no function %s reads keys from %s on", s.function, s.first)
-		}
 		b.WriteString("\n## " + s.heading + "\n\n")
 		if s.text != "" {
 			b.WriteString(s.text + "\n\n")
+		}
+		if s.settings != nil {
+			src.settingsTable(t, &b, reflect.TypeOf(s.settings))
+			continue
+		}
+		i := slices.IndexFunc(src.schemas, func(c readSchema) bool { return c.function == s.function && keyName(c.lit.Elts[0]) == s.first })
+		if i < 0 {
+			t.Fatalf("no function %s reads keys from %s on", s.function, s.first)
 		}
 		src.table(t, &b, src.schemas[i])
 		src.schemas = slices.Delete(src.schemas, i, i+1)
@@ -85,7 +95,7 @@ func TestConfigReference(t *testing.T) {
 		}
 		return
 	}
-	if diff := cmp.Diff(string(page), want); diff != "" {
+	if diff := gocmp.Diff(string(page), want); diff != "" {
 		t.Errorf("go test ./internal/config -run ConfigReference -update writes the tables (-page +program):\n%s", diff)
 	}
 }
@@ -133,6 +143,9 @@ func readSource(t *testing.T) *source {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				function = n.Name.Name
+			case *ast.CallExpr:
+				f, ok := n.Fun.(*ast.SelectorExpr)
+				return !ok || f.Sel.Name != "settings" // their tags say it
 			case *ast.CompositeLit:
 				if name, ok := n.Type.(*ast.Ident); ok && name.Name == "schema" {
 					src.schemas = append(src.schemas, readSchema{function, n})
@@ -234,6 +247,11 @@ func (src *source) table(t *testing.T, b *strings.Builder, s readSchema) {
 		at[node] = len(rows)
 		rows = append(rows, r)
 	}
+	writeTable(b, rows, keys)
+}
+
+// writeTable writes rows, with the keys in place of the names of fields.
+func writeTable(b *strings.Builder, rows []row, keys map[string]string) {
 	b.WriteString("| key | type | default | |\n|---|---|---|---|\n")
 	for _, r := range rows {
 		for field, key := range keys {
@@ -243,6 +261,80 @@ func (src *source) table(t *testing.T, b *strings.Builder, s readSchema) {
 		line := fmt.Sprintf("| %s | %s | %s | %s |\n", strings.Join(r.keys, ", "), r.kind, r.otherwise, r.saying)
 		b.WriteString(strings.ReplaceAll(line, "  |", " |"))
 	}
+}
+
+// settingsTable writes the table of the settings in a struct, from its tags and comments.
+func (src *source) settingsTable(t *testing.T, b *strings.Builder, typ reflect.Type) {
+	t.Helper()
+	keys := make(map[string]string)
+	var rows []row
+	for f := range typ.Fields() {
+		name := f.Tag.Get("name")
+		if name == "" {
+			continue
+		}
+		keys[f.Name] = name
+		comment := ""
+		for _, field := range src.fields {
+			if field.of == typ.Name() && field.field.Names[0].Name == f.Name {
+				comment = field.field.Doc.Text()
+			}
+		}
+		r := row{keys: []string{"`" + name + "`"}, kind: settingKind(f)}
+		if r.saying, r.otherwise = sentence(comment, []string{f.Name}); r.saying == "" {
+			t.Errorf("%s.%s has no comment", typ.Name(), f.Name)
+		}
+		if r.otherwise == "" {
+			r.otherwise = settingDefault(f)
+		}
+		if within := []string{"RemoteSandbox", "DockerEngine", "SignIn", "ConsoleSignIn"}; f.Tag.Get("reload") == "restart" && !slices.Contains(within, typ.Name()) {
+			r.saying += "; a change needs a restart"
+		}
+		rows = append(rows, r)
+	}
+	writeTable(b, rows, keys)
+}
+
+// ownKinds are the types of settings that are read in several forms.
+var ownKinds = map[string]string{"trustProject": "boolean, list", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path"}
+
+// settingKind is the type of a setting as people write it.
+func settingKind(f reflect.StructField) string {
+	if kind := ownKinds[f.Tag.Get("name")]; kind != "" {
+		return kind
+	}
+	if words := strings.Fields(f.Tag.Get("words")); len(words) > 0 {
+		return "`\"" + strings.Join(words, "\"`, `\"") + "\"`"
+	}
+	typ := f.Type
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	switch {
+	case typ == reflect.TypeFor[time.Duration]():
+		return "duration"
+	case typ.Kind() == reflect.String:
+		return cmp.Or(map[string]string{"containerPath": "path", "database": "address", "objects": "address", "secureURL": "address"}[f.Tag.Get("read")], "text")
+	}
+	return cmp.Or(map[reflect.Kind]string{reflect.Int: "number", reflect.Int64: "size", reflect.Bool: "boolean", reflect.Slice: "list"}[typ.Kind()], "object")
+}
+
+// settingDefault is the default of a setting as people write it, or nothing.
+func settingDefault(f reflect.StructField) string {
+	text, ok := f.Tag.Lookup("default")
+	typ := f.Type
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	switch {
+	case !ok && f.Type.Kind() == reflect.Bool:
+		return "`false`"
+	case !ok:
+		return ""
+	case typ.Kind() == reflect.Int || typ.Kind() == reflect.Bool:
+		return "`" + text + "`"
+	}
+	return "`" + strconv.Quote(text) + "`"
 }
 
 // comment is what stands beside a key, or on the line above it.
@@ -357,46 +449,10 @@ func sentence(comment string, names []string) (saying, otherwise string) {
 
 var number = regexp.MustCompile(`^(\d+|true|false)$`)
 
-// defaultOf is the default of a field as people write it, or nothing.
+// defaultOf is the default of a field that is no setting, as people write it, or nothing.
 func defaultOf(f structField) string {
 	if id, ok := f.field.Type.(*ast.Ident); ok && id.Name == "bool" {
 		return "`false`"
 	}
-	v := findStruct(reflect.ValueOf(Broker{}.WithDefaults()), f.of)
-	if !v.IsValid() {
-		return ""
-	}
-	v = v.FieldByName(f.field.Names[0].Name)
-	if v.IsZero() {
-		return ""
-	}
-	switch d := reflect.Indirect(v).Interface().(type) {
-	case string:
-		return "`" + strconv.Quote(d) + "`"
-	case bool, int:
-		return fmt.Sprintf("`%v`", d)
-	case time.Duration:
-		return fmt.Sprintf("`\"%vs\"`", d.Seconds())
-	case int64:
-		if d%(1<<20) == 0 {
-			return fmt.Sprintf("`\"%dMiB\"`", d>>20)
-		}
-		return fmt.Sprintf("`\"%dKiB\"`", d>>10)
-	}
 	return ""
-}
-
-// findStruct is the struct of a type within v.
-func findStruct(v reflect.Value, name string) reflect.Value {
-	if v.Type().Name() == name {
-		return v
-	}
-	for _, f := range v.Fields() {
-		if f.Kind() == reflect.Struct {
-			if found := findStruct(f, name); found.IsValid() {
-				return found
-			}
-		}
-	}
-	return reflect.Value{}
 }

@@ -2,13 +2,11 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tailscale/hujson"
 
@@ -120,30 +118,16 @@ func names(text string) string {
 	return gate.Cut(gate.Line(strings.Join(found, " ")), maxSetting)
 }
 
-// defaults lists the fields of a struct that have one, by the keys that they have in
-// the file.
+// defaults lists the settings in a struct that have a default, by their keys.
 func (l *lister) defaults(key string, v reflect.Value) {
 	for f, value := range v.Fields() {
-		name := key + "." + strings.ToLower(f.Name[:1]) + f.Name[1:]
-		if f.Name == "HTTP" {
-			name = key + ".http"
-		}
+		name := key + "." + f.Tag.Get("name")
 		if value.Kind() == reflect.Struct {
 			l.defaults(name, value)
 			continue
 		}
-		if value = reflect.Indirect(value); !value.IsValid() || value.IsZero() || l.seen[name] {
-			continue
+		if f.Tag.Get("default") != "" && !l.seen[name] {
+			l.list = append(l.list, Setting{name, settingText(reflect.Indirect(value).Interface()), "default"})
 		}
-		text := ""
-		switch d := value.Interface().(type) {
-		case time.Duration:
-			text = d.String()
-		case int64:
-			text = writeSize(d)
-		default:
-			text = fmt.Sprint(d)
-		}
-		l.list = append(l.list, Setting{name, text, "default"})
 	}
 }

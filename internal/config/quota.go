@@ -15,18 +15,18 @@ import (
 type Quota struct {
 	// Per is what has a number of its own, any of "user", "team", "server" and "tool";
 	// default all have one together.
-	Per []string
+	Per []string `name:"per" read:"dimension" reload:"live"`
 	// Tools are those whose calls count, such as "github" or "github.create_*"; default
 	// all.
-	Tools []string
+	Tools []string `name:"tools" read:"quotaTools" reload:"live"`
 	// Calls are how many calls of tools are sent.
-	Calls int
+	Calls int `name:"calls" most:"1000000000" reload:"live"`
 	// Executions are how many scripts run.
-	Executions int
+	Executions int `name:"executions" most:"1000000000" reload:"live"`
 	// Every is the time in which there are so many, from "1s" to "744h", 31 days.
-	Every time.Duration
+	Every time.Duration `name:"every" reload:"live"`
 	// Burst is how many of them can come at once; default all of them.
-	Burst int
+	Burst int `name:"burst" most:"1000000000" reload:"live"`
 	// Where is the place in the file, and Profile the profile of the clients; empty
 	// means all.
 	Where, Profile string
@@ -34,7 +34,6 @@ type Quota struct {
 
 // What can be in a quota.
 const (
-	maxQuota = 1000 * million
 	minEvery = time.Second
 	maxEvery = 31 * 24 * time.Hour
 	// maxQuotas bounds what each call is compared with.
@@ -73,14 +72,7 @@ func (c *collector) quota(v hujson.Value, where string, q *Quota) {
 	of := func(key string) string { return quote(key) + " of " + where }
 	line, column := c.position(v.StartOffset)
 	q.Where = fmt.Sprintf("%s:%d:%d", c.path, line, column)
-	seen := c.object(v, where, schema{
-		"per":        c.list(of("per"), &q.Per, c.dimension),
-		"tools":      c.list(of("tools"), &q.Tools, c.quotaTools),
-		"calls":      c.count(of("calls"), &q.Calls, maxQuota),
-		"executions": c.count(of("executions"), &q.Executions, maxQuota),
-		"every":      c.duration(of("every"), &q.Every),
-		"burst":      c.count(of("burst"), &q.Burst, maxQuota),
-	})
+	seen := c.object(v, where, c.settings(q, of, nil))
 	has := func(key string) bool { _, ok := seen[key]; return ok }
 	amount := max(q.Calls, q.Executions)
 	switch {

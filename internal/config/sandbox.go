@@ -10,24 +10,13 @@ import (
 
 // sandbox reads where programs run and what they may use.
 func (c *collector) sandbox(of func(string) string, s *Sandbox) field {
-	const ki, mi = int64(1) << 10, int64(1) << 20
+	within := func(key string) string { return of("sandbox." + key) }
 	return func(v hujson.Value) {
-		seen := c.object(v, of("sandbox"), schema{
-			"isolation":     c.choice("isolation", &s.Isolation, "auto", "worker", "container", "inprocess"),
-			"languages":     c.isolations(of("sandbox.languages"), &s.Languages),
-			"runner":        c.choice("runner", &s.Runner, "goja", "node"),
-			"perCall":       c.boolean(of("sandbox.perCall"), &s.PerCall),
-			"require":       c.list(of("sandbox.require"), &s.Require, c.layer),
-			"memory":        c.size(of("sandbox.memory"), &s.Memory, 16*mi, 1024*1024*mi),
-			"maxCode":       c.size(of("sandbox.maxCode"), &s.MaxCode, ki, 64*mi),
-			"maxResult":     c.size(of("sandbox.maxResult"), &s.MaxResult, 64*ki, 1024*mi),
-			"maxOutput":     c.size(of("sandbox.maxOutput"), &s.MaxOutput, 64*ki, 1024*1024*mi),
-			"maxCalls":      c.count(of("sandbox.maxCalls"), &s.MaxCalls, million),
-			"inFlight":      c.count(of("sandbox.inFlight"), &s.InFlight, 10_000),
-			"maxExecutions": c.count(of("sandbox.maxExecutions"), &s.MaxExecutions, 1000),
-			"remote":        c.remote(of, &s.Remote),
-			"docker":        c.docker(of, &s.Docker),
-		})
+		seen := c.object(v, of("sandbox"), c.settings(s, within, schema{
+			"languages": c.isolations(within("languages"), &s.Languages),
+			"remote":    c.remote(of, &s.Remote),
+			"docker":    c.docker(of, &s.Docker),
+		}))
 		places := []string{s.IsolationOf("typescript"), s.IsolationOf("javascript")}
 		if s.Runner == "node" && !s.PerCall && !slices.Contains(places, "container") {
 			c.note(seen["runner"], `"runner" is for containers, and no language that it runs is in one: set "isolation" or "languages" to "container", or "perCall"`)
@@ -45,12 +34,8 @@ func (c *collector) sandbox(of func(string) string, s *Sandbox) field {
 func (c *collector) remote(of func(string) string, to **RemoteSandbox) field {
 	return func(v hujson.Value) {
 		r := new(RemoteSandbox)
-		seen := c.object(v, of("sandbox.remote"), schema{
-			"addresses": c.list(of("sandbox.remote.addresses"), &r.Addresses, c.hostPort),
-			"ca":        c.text(of("sandbox.remote.ca"), &r.CA),
-			"cert":      c.text(of("sandbox.remote.cert"), &r.Cert),
-			"key":       c.text(of("sandbox.remote.key"), &r.Key),
-		})
+		seen := c.object(v, of("sandbox.remote"), c.settings(r, func(key string) string { return of("sandbox.remote." + key) }, nil))
+
 		for _, key := range []string{"addresses", "ca", "cert", "key"} {
 			if _, ok := seen[key]; !ok {
 				c.fail(v.StartOffset, "%s has no %q: write \"addresses\", and the files \"ca\", \"cert\" and \"key\"", of("sandbox.remote"), key)
@@ -64,12 +49,8 @@ func (c *collector) remote(of func(string) string, to **RemoteSandbox) field {
 func (c *collector) docker(of func(string) string, to **DockerEngine) field {
 	return func(v hujson.Value) {
 		d := new(DockerEngine)
-		seen := c.object(v, of("sandbox.docker"), schema{
-			"host": c.filled(of("sandbox.docker.host"), &d.Host),
-			"ca":   c.filled(of("sandbox.docker.ca"), &d.CA),
-			"cert": c.filled(of("sandbox.docker.cert"), &d.Cert),
-			"key":  c.filled(of("sandbox.docker.key"), &d.Key),
-		})
+		seen := c.object(v, of("sandbox.docker"), c.settings(d, func(key string) string { return of("sandbox.docker." + key) }, nil))
+
 		if _, ok := seen["host"]; !ok {
 			c.fail(v.StartOffset, `%s has no "host", such as "tcp://10.0.0.5:2376"`, of("sandbox.docker"))
 		}

@@ -11,61 +11,64 @@ import (
 // that Sources.Expand resolves.
 type HTTP struct {
 	// Tokens are bearer tokens by the name of the client, each a text or an object.
-	Tokens map[string]Token
+	Tokens map[string]Token `name:"tokens" read:"own" reload:"restart"`
 	// SignIn is whose access tokens people may use instead. See docs/serve.md#people.
-	SignIn SignIn
+	SignIn SignIn `name:"signIn" read:"own" reload:"restart"`
 	// Console lets people sign in to the console at the same issuer; default nobody. See
 	// docs/console.md#for-a-team.
-	Console *ConsoleSignIn
+	Console *ConsoleSignIn `name:"console" read:"own" reload:"restart"`
 	// URL is the address at which people reach the broker with a browser, such as
 	// "https://broker.example.com"; default that of `resource` without `/mcp`. See
 	// docs/people.md#set-up.
-	URL string
+	URL string `name:"url" read:"secureURL" reload:"restart"`
 	// AdminToken is a bearer token that may also change what the broker has; default
 	// none.
-	AdminToken string
+	AdminToken string `name:"adminToken" read:"secret" reload:"restart"`
 }
 
 // SignIn says whose access tokens are good at the endpoint. Issuer and Resource are
 // set, or neither is.
 type SignIn struct {
 	// Issuer is the authorization server, as its metadata names it.
-	Issuer string
+	Issuer string `name:"issuer" read:"secureURL" reload:"restart"`
 	// Resource is what clients call the endpoint, such as
 	// "https://broker.example.com/mcp": the audience that tokens must have.
-	Resource string
+	Resource string `name:"resource" read:"secureURL" reload:"restart"`
 	// Scopes are what tokens must have.
-	Scopes []string
+	Scopes []string `name:"scopes" reload:"restart"`
 	// User is the claim that names the person; default "sub".
-	User string
+	User string `name:"user" reload:"restart"`
 	// ProfileClaim is a claim, such as "groups", whose values give profiles; default a
 	// person may use all.
-	ProfileClaim string
+	ProfileClaim string `name:"profileClaim" reload:"restart"`
 	// Profiles are the profiles that these values give.
-	Profiles map[string]string
+	Profiles map[string]string `name:"profiles" read:"own" reload:"restart"`
 	// TeamClaim is the claim with the team of a person, of a list the first, for quotas;
 	// default none.
-	TeamClaim string
-	// ClientID and ClientSecret are what the broker is to the issuer when people sign in
-	// with a browser. See docs/people.md#set-up.
-	ClientID, ClientSecret string
+	TeamClaim string `name:"teamClaim" reload:"restart"`
+	// ClientID is what the broker is to the issuer when people sign in with a browser. See
+	// docs/people.md#set-up.
+	ClientID string `name:"clientId" reload:"restart"`
+	// ClientSecret is the secret of `clientId`.
+	ClientSecret string `name:"clientSecret" read:"clientSecret" reload:"restart"`
 }
 
 // ConsoleSignIn says who may sign in to the console, by OpenID Connect. Claim is set.
 type ConsoleSignIn struct {
 	// Claim is the claim of ID tokens, such as "groups", a text or a list, whose values
 	// decide what a person may do.
-	Claim string
+	Claim string `name:"claim" read:"filled" reload:"restart"`
 	// Admins are the values for those who see everything and may change it. Admins or
 	// Viewers are set.
-	Admins []string
+	Admins []string `name:"admins" read:"filled" reload:"restart"`
 	// Viewers are the values for those who see everything.
-	Viewers []string
+	Viewers []string `name:"viewers" read:"filled" reload:"restart"`
 	// Scopes are asked for beside "openid"; default "email" and "profile".
-	Scopes []string
-	// ClientID and ClientSecret are what the console is to the issuer; default those of
-	// `signIn`.
-	ClientID, ClientSecret string
+	Scopes []string `name:"scopes" read:"filled" reload:"restart"`
+	// ClientID is what the console is to the issuer; default that of `signIn`.
+	ClientID string `name:"clientId" read:"filled" reload:"restart"`
+	// ClientSecret is the secret of `clientId`; default that of `signIn`.
+	ClientSecret string `name:"clientSecret" read:"clientSecret" reload:"restart"`
 }
 
 // signIn reads who issues the tokens of people.
@@ -73,17 +76,10 @@ func (c *collector) signIn(to *SignIn) field {
 	const where = `"http.signIn" of "broker"`
 	of := func(key string) string { return quote("signIn."+key) + ` of "http"` }
 	return func(v hujson.Value) {
-		seen := c.object(v, where, schema{
-			"issuer":       c.secureURL(of("issuer"), &to.Issuer),
-			"resource":     c.secureURL(of("resource"), &to.Resource),
-			"scopes":       c.list(of("scopes"), &to.Scopes, c.text),
-			"user":         c.text(of("user"), &to.User),
-			"profileClaim": c.text(of("profileClaim"), &to.ProfileClaim),
-			"teamClaim":    c.text(of("teamClaim"), &to.TeamClaim),
-			"profiles":     c.stringMap(of("profiles"), &to.Profiles, func(string) string { return "" }),
-			"clientId":     c.text(of("clientId"), &to.ClientID),
-			"clientSecret": c.clientSecret(of("clientSecret"), &to.ClientSecret),
-		})
+		seen := c.object(v, where, c.settings(to, of, schema{
+			"profiles": c.stringMap(of("profiles"), &to.Profiles, func(string) string { return "" }),
+		}))
+
 		if at, ok := seen["clientSecret"]; ok && to.ClientID == "" {
 			c.fail(at, `%s has a "clientSecret" without the "clientId" that it belongs to`, where)
 		}
@@ -105,14 +101,8 @@ func (c *collector) consoleSignIn(to **ConsoleSignIn) field {
 	of := func(key string) string { return quote("console."+key) + ` of "http"` }
 	return func(v hujson.Value) {
 		s := new(ConsoleSignIn)
-		seen := c.object(v, where, schema{
-			"claim":        c.filled(of("claim"), &s.Claim),
-			"admins":       c.list(of("admins"), &s.Admins, c.filled),
-			"viewers":      c.list(of("viewers"), &s.Viewers, c.filled),
-			"scopes":       c.list(of("scopes"), &s.Scopes, c.filled),
-			"clientId":     c.filled(of("clientId"), &s.ClientID),
-			"clientSecret": c.clientSecret(of("clientSecret"), &s.ClientSecret),
-		})
+		seen := c.object(v, where, c.settings(s, of, nil))
+
 		if at, ok := seen["clientSecret"]; ok && s.ClientID == "" {
 			c.fail(at, `%s has a "clientSecret" without the "clientId" that it belongs to`, where)
 		}

@@ -13,93 +13,75 @@ import (
 // Skills say where skills are found and which of them are used. Paths stand as
 // they are written: Config.Resolve makes relative ones absolute.
 type Skills struct {
-	// Enabled uses skills; default true.
-	Enabled *bool
+	// Enabled uses skills.
+	Enabled *bool `name:"enabled" default:"true" reload:"live"`
 	// Path is the folder into which skills are installed; default "skills" beside the
 	// file. It has public/ and custom/.
-	Path string
+	Path string `name:"path" reload:"live"`
 	// Paths are further folders with skills.
-	Paths []string
-	// Scan looks into folders that clients share, such as `.agents/skills`; default
-	// true.
-	Scan *bool
+	Paths []string `name:"paths" reload:"live"`
+	// Scan looks into folders that clients share, such as `.agents/skills`.
+	Scan *bool `name:"scan" default:"true" reload:"live"`
 	// TrustProject uses the skills of any project, or of those in a list of folders.
-	TrustProject bool
+	TrustProject bool `name:"trustProject" read:"own" reload:"live"`
 	// TrustedProjects are these folders.
 	TrustedProjects []string
-	// Include and Exclude are patterns of names, Exclude wins; default all.
-	Include, Exclude []string
+	// Include are patterns of names of skills to use; default all.
+	Include []string `name:"include" read:"pattern" reload:"live"`
+	// Exclude are patterns of names of skills that are not used, even if `include` matches
+	// them; default none.
+	Exclude []string `name:"exclude" read:"pattern" reload:"live"`
 	// CatalogBudget is how many tokens the catalogue of skills may cost; default 1500.
-	CatalogBudget int
+	CatalogBudget int `name:"catalogBudget" most:"1000000" reload:"live"`
 	// Host is the program whose tools workflows name to models; default depends on the
 	// client.
-	Host string
+	Host string `name:"host" words:"amp claude-code cline codex cursor gemini-cli generic kilo-code opencode roo-code" reload:"live"`
 	// HostTools are tools of that program beside those that are known; default none.
-	HostTools []string
+	HostTools []string `name:"hostTools" reload:"live"`
 	// Subagent says that HostTools are all the tools that the model has.
-	Subagent bool
-	// Forms shows questions of workflows as forms where the client can; default true.
-	Forms *bool
+	Subagent bool `name:"subagent" reload:"live"`
+	// Forms shows questions of workflows as forms where the client can.
+	Forms *bool `name:"forms" default:"true" reload:"live"`
 	// SessionDir is the folder of sessions of workflows; default "workflows" in the state
 	// directory.
-	SessionDir string
-	// Scripts is where scripts of skills run; default "off".
-	Scripts string
-	// ScriptTimeout is the time limit of a script; default "30s".
-	ScriptTimeout time.Duration
-	// ScriptMaxOutput is how much is kept of each of its streams; default "20KiB".
-	ScriptMaxOutput int64
+	SessionDir string `name:"sessionDir" reload:"restart"`
+	// Scripts is where scripts of skills run.
+	Scripts string `name:"scripts" words:"off sandbox host" default:"off" reload:"live"`
+	// ScriptTimeout is the time limit of a script.
+	ScriptTimeout time.Duration `name:"scriptTimeout" default:"30s" reload:"live"`
+	// ScriptMaxOutput is how much is kept of each of its streams.
+	ScriptMaxOutput int64 `name:"scriptMaxOutput" least:"1KiB" most:"16MiB" default:"20KiB" reload:"live"`
 	// ScriptCwd is the folder in which scripts start: also "tmp", or a path where Scripts
 	// is "host"; default "skill".
-	ScriptCwd string
+	ScriptCwd string `name:"scriptCwd" reload:"live"`
 	// ScriptImage is the image in which scripts run; default depends on the script.
-	ScriptImage string
+	ScriptImage string `name:"scriptImage" reload:"live"`
 	// ScriptEnv are names of environment variables to pass to scripts; default none.
-	ScriptEnv []string
-	// ContainerPath is where containers find the files of skills; default "/mnt/skills".
-	ContainerPath string
+	ScriptEnv []string `name:"scriptEnv" read:"variable" reload:"live"`
+	// ContainerPath is where containers find the files of skills.
+	ContainerPath string `name:"containerPath" read:"containerPath" default:"/mnt/skills" reload:"live"`
 	// EnforceAllowedTools makes the allowed tools of skills a limit.
-	EnforceAllowedTools bool
+	EnforceAllowedTools bool `name:"enforceAllowedTools" reload:"live"`
 }
 
 // Plugins say where plugins are installed, and which are in use.
 type Plugins struct {
 	// Path is the folder into which plugins are installed; default "plugins" beside the
 	// file.
-	Path string
-	// AutoMergeMCP uses the servers of plugins; default true.
-	AutoMergeMCP *bool
+	Path string `name:"path" reload:"live"`
+	// AutoMergeMCP uses the servers of plugins.
+	AutoMergeMCP *bool `name:"autoMergeMCP" default:"true" reload:"live"`
 	// Enabled says by their names which plugins are in use, unless a command has
 	// switched them; default all.
 	Enabled map[string]bool
 }
 
 func (c *collector) skills(of func(string) string, to *Skills) field {
+	section := of("skills")
+	within := func(key string) string { return of("skills." + key) }
 	return func(v hujson.Value) {
-		seen := c.object(v, of("skills"), schema{
-			"enabled":       c.optionalBool(of("skills.enabled"), &to.Enabled),
-			"path":          c.text(of("skills.path"), &to.Path),
-			"paths":         c.list(of("skills.paths"), &to.Paths, c.text),
-			"scan":          c.optionalBool(of("skills.scan"), &to.Scan),
-			"trustProject":  c.trust(of("skills.trustProject"), to),
-			"include":       c.list(of("skills.include"), &to.Include, c.pattern),
-			"exclude":       c.list(of("skills.exclude"), &to.Exclude, c.pattern),
-			"catalogBudget": c.count(of("skills.catalogBudget"), &to.CatalogBudget, 1_000_000),
-			"host":          c.choice("skills.host", &to.Host, "amp", "claude-code", "cline", "codex", "cursor", "gemini-cli", "generic", "kilo-code", "opencode", "roo-code"),
-			"hostTools":     c.list(of("skills.hostTools"), &to.HostTools, c.text),
-			"subagent":      c.boolean(of("skills.subagent"), &to.Subagent),
-			"forms":         c.optionalBool(of("skills.forms"), &to.Forms),
-			"sessionDir":    c.text(of("skills.sessionDir"), &to.SessionDir),
+		seen := c.object(v, section, c.settings(to, within, schema{"trustProject": c.trust(within("trustProject"), to)}))
 
-			"scripts":             c.choice("skills.scripts", &to.Scripts, "off", "sandbox", "host"),
-			"scriptTimeout":       c.duration(of("skills.scriptTimeout"), &to.ScriptTimeout),
-			"scriptMaxOutput":     c.size(of("skills.scriptMaxOutput"), &to.ScriptMaxOutput, 1<<10, 16<<20),
-			"scriptCwd":           c.text(of("skills.scriptCwd"), &to.ScriptCwd),
-			"scriptImage":         c.text(of("skills.scriptImage"), &to.ScriptImage),
-			"scriptEnv":           c.list(of("skills.scriptEnv"), &to.ScriptEnv, c.variable),
-			"containerPath":       c.containerPath(of("skills.containerPath"), &to.ContainerPath),
-			"enforceAllowedTools": c.boolean(of("skills.enforceAllowedTools"), &to.EnforceAllowedTools),
-		})
 		if to.ScriptCwd != "" && to.ScriptCwd != "skill" && to.ScriptCwd != "tmp" && to.Scripts == "sandbox" {
 			c.fail(seen["scriptCwd"], `"scriptCwd" is a folder of this host, which scripts in the sandbox do not see: write "skill" or "tmp"`)
 		}
@@ -108,10 +90,7 @@ func (c *collector) skills(of func(string) string, to *Skills) field {
 
 func (c *collector) plugins(of func(string) string, to *Plugins) field {
 	return func(v hujson.Value) {
-		s := schema{
-			"path":         c.text(of("plugins.path"), &to.Path),
-			"autoMergeMCP": c.optionalBool(of("plugins.autoMergeMCP"), &to.AutoMergeMCP),
-		}
+		s := c.settings(to, func(key string) string { return of("plugins." + key) }, nil)
 		if obj, ok := v.Value.(*hujson.Object); ok {
 			for _, m := range obj.Members { // beside these, objects are for plugins of that name
 				name := m.Name.Value.(hujson.Literal).String()

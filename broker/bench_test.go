@@ -27,7 +27,7 @@ func audited(b *testing.B, runner sandbox.Runner, more ...upstream.Config) *brok
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = store.Close() })
-	br := newBroker(b, broker.Options{Audit: store, Runner: runner, Servers: append(more, upstreamConfig(b, "files"))})
+	br := newBroker(b, broker.Deps{Audit: store, Runner: runner}, broker.Settings{Servers: append(more, upstreamConfig(b, "files"))})
 	br.Refresh(b.Context())
 	return br
 }

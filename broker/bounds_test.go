@@ -32,7 +32,7 @@ func TestLongNamesCostNothing(t *testing.T) {
 	defer store.Close()
 	_, r := withSupport(t)
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Audit: store, Skills: r, Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Audit: store, Results: kept, Values: kept}, broker.Settings{Skills: r})
 	b.Refresh(t.Context())
 	start := time.Now()
 	a := execute(t, b, `
@@ -112,7 +112,7 @@ func TestAllCallsOfAnExecutionAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = newBroker(t, broker.Options{Skills: r, Limits: sandbox.Limits{Calls: most}})
+	b = newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Limits: sandbox.Limits{Calls: most}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	script := func(tool, skill string) func() {
@@ -154,7 +154,7 @@ func TestAllCallsOfAnExecutionAreCounted(t *testing.T) {
 
 // A search renders nothing any more when nobody waits for it.
 func TestSearchEndsWithItsContext(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	b.Refresh(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

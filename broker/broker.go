@@ -31,7 +31,7 @@ import (
 
 // A Broker is safe for concurrent use.
 type Broker struct {
-	opts atomic.Pointer[Options] // replaced by Reconfigure
+	opts atomic.Pointer[options] // replaced by Apply
 	log  *slog.Logger
 
 	catalog *catalog.Catalog
@@ -52,12 +52,13 @@ type Broker struct {
 	used    atomic.Bool        // somebody may search it
 
 	warning sync.Mutex
-	warned  map[string]bool // passed to Options.Warn so far
+	warned  map[string]bool // passed to Deps.Warn so far
 }
 
 // New returns a broker that knows what the cache knows. It starts no server;
 // Start does.
-func New(o Options) (*Broker, error) {
+func New(d Deps, s Settings) (*Broker, error) {
+	o := options{Deps: d, Settings: s}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -192,24 +193,13 @@ func (b *Broker) warn() {
 	b.warned = problems
 }
 
-// Reconfigure puts in force what of o can change while clients are connected:
-// servers, mode, how long a search waits, time limits, output budget, default language, read-only mode, what
-// is learned and noted, type checks, the limits of executions, and skills with
-// commands, scripts and workflows. Servers that are configured as before go on
-// undisturbed; executions under way keep what they began with. The other options
-// are ignored.
-func (b *Broker) Reconfigure(o Options) {
+// Apply replaces the settings while clients are connected. Servers that are configured as
+// before go on undisturbed, and executions under way keep the settings that they began
+// with.
+func (b *Broker) Apply(s Settings) {
 	next := *b.opts.Load()
-	next.Servers, next.Tools, next.Policy, next.Overrides, next.ReadOnly, next.Language = o.Servers, o.Tools, o.Policy, o.Overrides, o.ReadOnly, o.Language
-	next.SkipLearning, next.DisableReadHints = o.SkipLearning, o.DisableReadHints
-	next.Mode, next.AutoThreshold, next.SearchWait = o.Mode, o.AutoThreshold, o.SearchWait
-	next.Skills, next.SkillBudget, next.Commands = o.Skills, o.SkillBudget, o.Commands
-	next.Scripts, next.SkillsDir, next.EnforceAllowedTools = o.Scripts, o.SkillsDir, o.EnforceAllowedTools
-	next.WorkflowHost, next.DisableForms, next.Redact = o.WorkflowHost, o.DisableForms, o.Redact
-	next.Typecheck, next.TypecheckStrict = o.Typecheck, o.TypecheckStrict
-	next.Timeout, next.MaxTimeout, next.MaxOutputChars, next.Limits = o.Timeout, o.MaxTimeout, o.MaxOutputChars, o.Limits
+	next.Settings = s
 	next.setDefaults()
-	next.Profiles = o.Profiles
 	b.opts.Store(&next)
 	b.catalog.Configure(next.catalog())
 	b.configure(&next)
@@ -220,7 +210,7 @@ func (b *Broker) Reconfigure(o Options) {
 
 // configure puts o in force in all parts but the catalogue, and shows clients what
 // is there then.
-func (b *Broker) configure(o *Options) {
+func (b *Broker) configure(o *options) {
 	b.surface.Configure(o.surface())
 	b.run.Configure(o.run())
 	b.find.Configure(o.find())

@@ -62,7 +62,7 @@ var mistakes = []struct {
 }
 
 func TestMistakesAreRefusedBeforeAnythingRuns(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "github")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "github")}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	for _, m := range mistakes {
@@ -92,7 +92,7 @@ func refusedThroughMCP(t *testing.T, cs *mcp.ClientSession, code string, says []
 }
 
 func TestWhatIsNotCertainRuns(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "github")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "github")}})
 	b.Refresh(t.Context())
 	for _, c := range []struct {
 		name, code string
@@ -123,7 +123,7 @@ func TestWhatIsNotCertainRuns(t *testing.T) {
 // A name that is only used, not called, may well be there when it is needed:
 // the program runs, and the error says which import is missing.
 func TestReferenceErrorSaysWhichImportIsMissing(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "github")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "github")}})
 	b.Refresh(t.Context())
 	a := execute(t, b, `return await Promise.all([{ title: 'x' }].map(createIssue))`)
 	for _, want := range []string{"createIssue is not defined", "import { createIssue } from './servers/github'"} {
@@ -134,7 +134,7 @@ func TestReferenceErrorSaysWhichImportIsMissing(t *testing.T) {
 }
 
 func TestForgottenAwaitIsNoticed(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "github")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "github")}})
 	b.Refresh(t.Context())
 	a := execute(t, b, `github.createIssue({ title: 'x' }); return 1`)
 	if a.ExitCode != 0 || len(a.ToolsCalled) != 1 || !strings.Contains(a.Stderr, "call to github__create_issue was still running when the script ended") {

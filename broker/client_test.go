@@ -16,7 +16,7 @@ func TestRecordNamesTheClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = log.Close() })
-		cs := connect(t, newBroker(t, broker.Options{Audit: log}), version, nil)
+		cs := connect(t, newBroker(t, broker.Deps{Audit: log}, broker.Settings{}), version, nil)
 		call(t, cs, "execute_code", map[string]any{"code": "return 1"})
 		list, err := log.List(t.Context(), state.Filter{})
 		if err != nil || len(list) != 1 {

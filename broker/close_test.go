@@ -10,7 +10,7 @@ import (
 // What changes while a broker is closed neither outlives it nor ends the program.
 func TestCloseWhileThingsChange(t *testing.T) {
 	for range 100 {
-		b, err := New(Options{Runner: inproc.New()})
+		b, err := New(Deps{Runner: inproc.New()}, Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}

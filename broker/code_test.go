@@ -13,7 +13,7 @@ import (
 // The wrapper that a search hit names can be read as a resource, in both
 // protocol eras.
 func TestWrappersAreResources(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	b.Refresh(t.Context())
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestCookbook(t *testing.T) {
 	}
 	for _, e := range examples {
 		store := files.Open(t.TempDir(), nil)
-		b := newBroker(t, broker.Options{Servers: cookbookServers(t), Results: store, Values: store})
+		b := newBroker(t, broker.Deps{Results: store, Values: store}, broker.Settings{Servers: cookbookServers(t)})
 		a := execute(t, b, e[1])
 		got := a.Stdout
 		if len(a.Result) > 0 {

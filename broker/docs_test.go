@@ -32,7 +32,7 @@ func TestExamplesInTheDocsRun(t *testing.T) {
 		t.Fatalf("%d examples, of which %d say what they give", n, len(examples))
 	}
 	for _, e := range examples {
-		b := newBroker(t, broker.Options{})
+		b := newBroker(t, broker.Deps{}, broker.Settings{})
 		a := b.Execute(t.Context(), broker.ExecuteRequest{Code: e[1]})
 		got := a.Stdout
 		if len(a.Result) > 0 {
@@ -96,7 +96,7 @@ func TestTheDocsNameTheCodesOfErrors(t *testing.T) {
 		t.Errorf("codes in docs/code.md (-in the code +listed):\n%s", diff)
 	}
 
-	b := newBroker(t, broker.Options{Limits: sandbox.Limits{Calls: 1}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Limits: sandbox.Limits{Calls: 1}})
 	a := execute(t, b, `const codes = []; for (let i = 0; i < 2; i++) await files.readFile({ path: 'a.txt' }).catch((e) => codes.push(e.code)); return codes`)
 	if want := `["` + sandbox.CodeCallLimit + `"]`; string(a.Result) != want {
 		t.Errorf("too many calls have the codes %s, want %s; %s", a.Result, want, a.Stderr)

@@ -11,7 +11,7 @@ import (
 // A call through the namespace of an unavailable server fails with the server's
 // problem, as an import does, and the rest of the script runs.
 func TestNamespaceOfAServerThatIsDown(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{
 		{Name: "refused", URL: "http://127.0.0.1:1/mcp"},
 		{Name: "no-program", Command: "no-such-program-here"},
 		{Name: "ends", Command: "sh", Args: []string{"-c", "echo KeyError: API_KEY >&2; exit 1"}},

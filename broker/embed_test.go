@@ -75,7 +75,7 @@ func unnamable(roots ...reflect.Type) []string {
 // A program that embeds the broker can name every type that it passes or gets.
 func TestEmbeddersCanNameEveryType(t *testing.T) {
 	roots := []reflect.Type{
-		reflect.TypeFor[broker.Options](), reflect.TypeFor[broker.Broker](), reflect.TypeFor[broker.HTTPOptions](),
+		reflect.TypeFor[options](), reflect.TypeFor[broker.Broker](), reflect.TypeFor[broker.HTTPOptions](),
 		reflect.TypeFor[broker.PendingCall](), reflect.TypeFor[broker.SkillPassage](),
 		reflect.TypeFor[learned.Store](), reflect.TypeFor[quota.Limiter](), reflect.TypeFor[typecheck.Options](), reflect.TypeFor[vault.Vault](),
 	}

@@ -34,9 +34,8 @@ func ExampleNew() {
 	if len(mistakes) > 0 {
 		log.Fatal(mistakes)
 	}
-	b, err := broker.New(broker.Options{
+	b, err := broker.New(broker.Deps{Runner: worker.New(nil)}, broker.Settings{
 		Servers: []upstream.Config{{Name: "wiki", URL: wiki.URL}},
-		Runner:  worker.New(nil),
 		Policy:  rules,
 	})
 	if err != nil {
@@ -60,7 +59,7 @@ func ExampleNew() {
 
 // A broker as an endpoint of a program's own HTTP server.
 func ExampleBroker_Handler() {
-	b, err := broker.New(broker.Options{Runner: worker.New(nil)})
+	b, err := broker.New(broker.Deps{Runner: worker.New(nil)}, broker.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

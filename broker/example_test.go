@@ -16,9 +16,8 @@ import (
 //		worker.Main()
 //	}
 func Example() {
-	b, err := broker.New(broker.Options{
+	b, err := broker.New(broker.Deps{Runner: worker.New(nil)}, broker.Settings{
 		Servers: nil, // those of your configuration
-		Runner:  worker.New(nil),
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -25,7 +25,7 @@ func execute(t testing.TB, b *broker.Broker, code string) broker.ExecuteAnswer {
 }
 
 func TestScriptMovesDataBetweenServers(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	a := execute(t, b, `
 		import { readFile, listRows } from './servers/files';
 		const text: string = await readFile({ path: 'a.txt' });
@@ -50,7 +50,7 @@ func TestScriptMovesDataBetweenServers(t *testing.T) {
 }
 
 func TestFailuresTellWhatToDo(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	for _, c := range []struct {
 		name, code string
 		exit       int
@@ -93,7 +93,7 @@ func boolInt(b bool) int {
 }
 
 func TestToolErrorCanBeCaught(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	a := execute(t, b, `
 		try { await files.readFile({ path: 'missing' }); }
 		catch (e) { return [e instanceof ToolError, e.name, e.server, e.tool, e.code, e.message, e.retryable]; }
@@ -108,7 +108,7 @@ func TestToolErrorCanBeCaught(t *testing.T) {
 }
 
 func TestWhatIsTooLongIsCutVisibly(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	a := execute(t, b, `for (let i = 0; i < 5000; i++) console.log('line ' + i); return await files.listRows({ n: 2000 })`)
 	if !a.Truncated || len([]rune(a.Stdout))+len([]rune(string(a.Result))) > 10_100 {
 		t.Errorf("truncated %v, %d + %d characters", a.Truncated, len(a.Stdout), len(a.Result))
@@ -146,7 +146,7 @@ func TestWhatIsTooLongIsCutVisibly(t *testing.T) {
 }
 
 func TestTimeoutAboveTheMaximumIsClamped(t *testing.T) {
-	b := newBroker(t, broker.Options{MaxTimeout: time.Second})
+	b := newBroker(t, broker.Deps{}, broker.Settings{MaxTimeout: time.Second})
 	a := b.Execute(t.Context(), broker.ExecuteRequest{Code: "for (;;) {}", Timeout: time.Hour})
 	if a.ExitCode != 124 || !strings.Contains(a.Hint, "at most 1 s") {
 		t.Errorf("code %d, hint %q; want 124 and a note", a.ExitCode, a.Hint)
@@ -154,7 +154,7 @@ func TestTimeoutAboveTheMaximumIsClamped(t *testing.T) {
 }
 
 func TestReadOnlyLeavesWritersOut(t *testing.T) {
-	b := newBroker(t, broker.Options{ReadOnly: true})
+	b := newBroker(t, broker.Deps{}, broker.Settings{ReadOnly: true})
 	a := execute(t, b, `return await callMCPTool('files__delete_file', { path: 'a' })`)
 	if a.ExitCode != 1 || !strings.Contains(a.Stderr, "read-only") || a.ToolsCalled[0].Status != bridge.StatusDenied {
 		t.Errorf("answer %+v, want it denied", a)
@@ -191,7 +191,7 @@ func waiting(t *testing.T) (b *broker.Broker, started, cancelled func() bool) {
 	exists := func(name string) func() bool {
 		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
 	}
-	return newBroker(t, broker.Options{Servers: []upstream.Config{c}}), exists("started"), exists("cancelled")
+	return newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{c}}), exists("started"), exists("cancelled")
 }
 
 // A cancelled request must reach the upstream's call.
@@ -246,7 +246,7 @@ func TestClientCancelsThroughMCP(t *testing.T) {
 // A hundred executions leave nothing behind: no goroutine, and no process but
 // the servers and a spare.
 func TestExecutionsLeaveNothing(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "files")}})
 	run := func(n int) {
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, 8)

@@ -25,7 +25,7 @@ func flowBroker(t *testing.T, dir, text string) *broker.Broker {
 	server := func(name, tool string) upstream.Config {
 		return listing(t, name, listedTool{Name: tool, Description: "Do " + tool + ".", InputSchema: stringParams("text"), Annotations: readOnly})
 	}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{server("crm", "get_contact"), server("web", "fetch"), server("chat", "post")}, Policy: rules, Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{Servers: []upstream.Config{server("crm", "get_contact"), server("web", "fetch"), server("chat", "post")}, Policy: rules})
 	b.Refresh(t.Context())
 	return b
 }

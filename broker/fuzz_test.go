@@ -45,7 +45,7 @@ func FuzzSurvey(f *testing.F) {
 		f.Add(survey)
 	}
 	s := &surveyor{}
-	b := newBroker(f, broker.Options{Servers: []upstream.Config{upstreamConfig(f, "github")}, Runner: s})
+	b := newBroker(f, broker.Deps{Runner: s}, broker.Settings{Servers: []upstream.Config{upstreamConfig(f, "github")}})
 	b.Refresh(f.Context())
 	f.Fuzz(func(t *testing.T, survey string) {
 		s.problems = nil

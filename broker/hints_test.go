@@ -15,7 +15,7 @@ func TestMistakesHaveTheNamesOfTheScript(t *testing.T) {
 	for _, name := range []string{"fs", "process", "my-notes"} {
 		servers = append(servers, listing(t, name, listedTool{Name: "read_file", Description: "Read.", InputSchema: stringParams("path")}))
 	}
-	b := newBroker(t, broker.Options{Servers: servers})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: servers})
 	b.Refresh(t.Context())
 	for code, want := range map[string]string{
 		"return await fs.readFile({ path: 'a' })":             "tools/a.ts:1:14: fs is not defined: the server fs is fs_ in scripts",

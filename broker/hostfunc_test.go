@@ -11,7 +11,7 @@ import (
 )
 
 func TestScriptsSearchAndDescribe(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	b.Refresh(t.Context())
 	a := execute(t, b, `
 		const found = await tools.search('read the text of a file', { limit: 1 });
@@ -31,7 +31,7 @@ func TestScriptsSearchAndDescribe(t *testing.T) {
 }
 
 func TestScriptsHearWhatIsWrongWithASearch(t *testing.T) {
-	b := newBroker(t, broker.Options{ReadOnly: true})
+	b := newBroker(t, broker.Deps{}, broker.Settings{ReadOnly: true})
 	b.Refresh(t.Context())
 	for _, c := range []struct{ code, want string }{
 		{`return await tools.describe('files__red_file')`, `ToolError: unknown tool "files__red_file"; did you mean files__read_file?`},
@@ -53,7 +53,7 @@ func TestScriptsHearWhatIsWrongWithASearch(t *testing.T) {
 // A script that describes a tool of a server that is still being listed waits
 // for it, as a call would.
 func TestDescribeWaitsForTheServer(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	d, err := b.Describe(t.Context(), "notes__create_note")
 	if err != nil {
 		t.Fatal(err)

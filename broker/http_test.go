@@ -54,7 +54,7 @@ func post(t *testing.T, ctx context.Context, url, body string, headers map[strin
 }
 
 func TestWhoMayUseTheEndpoint(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	open, closed := serveHTTP(t, b, nil).URL, serveHTTP(t, b, map[string]string{"ann": "secret-a", "bob": "secret-b"}).URL
 	for _, c := range []struct {
 		name, url string
@@ -87,7 +87,7 @@ func TestWhoMayUseTheEndpoint(t *testing.T) {
 
 // What is mounted beside the endpoint is as closed to pages of others.
 func TestInterfaceBesideTheEndpoint(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	h, err := b.Handler(broker.HTTPOptions{
 		Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "secret-a"},
 		API:       http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "in "+r.URL.Path) }),
@@ -133,9 +133,9 @@ func TestHealth(t *testing.T) {
 		h.ServeHTTP(res, httptest.NewRequest("GET", "http://10.0.0.1:80"+path, nil))
 		return strconv.Itoa(res.Code) + " " + res.Body.String()
 	}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files"), failed}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "files"), failed}})
 	eventually(t, "the catalogue is loaded", func() bool { return get(b, "/readyz") == "200 ok\n" })
-	b = newBroker(t, broker.Options{Servers: []upstream.Config{hangs}})
+	b = newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{hangs}})
 	if got, want := get(b, "/readyz"), "503 not ready\n"; got != want {
 		t.Errorf("/readyz before the server has answered: %q, want %q", got, want)
 	}
@@ -146,7 +146,7 @@ func TestHealth(t *testing.T) {
 
 // A session belongs to the client that opened it.
 func TestSessionIsBoundToItsToken(t *testing.T) {
-	url := serveHTTP(t, newBroker(t, broker.Options{}), map[string]string{"ann": "secret-a", "bob": "secret-b"}).URL
+	url := serveHTTP(t, newBroker(t, broker.Deps{}, broker.Settings{}), map[string]string{"ann": "secret-a", "bob": "secret-b"}).URL
 	_, session, _ := post(t, t.Context(), url, initialize, map[string]string{"Authorization": "Bearer secret-a"})
 	if session == "" {
 		t.Fatal("no session")

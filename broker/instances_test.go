@@ -25,8 +25,11 @@ import (
 // statefulBroker has the server of fakeupstream.Stateful, listed.
 func statefulBroker(t *testing.T, sharing sharing.Kind) *broker.Broker {
 	t.Helper()
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{{
-		Name: "kept", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Stateful), Instances: sharing}}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{
+		Mode: broker.ModeTools,
+		Servers: []upstream.Config{{
+			Name: "kept", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Stateful), Instances: sharing}},
+	})
 	for _, st := range b.Refresh(t.Context()) {
 		if st.Err != nil {
 			t.Fatal(st.Err)

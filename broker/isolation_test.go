@@ -20,10 +20,10 @@ func (placer) Run(_ context.Context, req sandbox.Request) (sandbox.Result, error
 
 func (placer) Close() error { return nil }
 
-func placed(t *testing.T, o broker.Options) *broker.Broker {
+func placed(t *testing.T, d broker.Deps, s broker.Settings) *broker.Broker {
 	t.Helper()
-	o.Runner = placer{}
-	b, err := broker.New(o)
+	d.Runner = placer{}
+	b, err := broker.New(d, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ var bothIsolations = []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer}
 // what they were shown before.
 func TestIsolationIsShownOnlyWhereItCanBeChosen(t *testing.T) {
 	surface := func(isolations ...sandbox.Isolation) string {
-		text, err := json.Marshal(placed(t, broker.Options{Isolations: isolations}).Surface())
+		text, err := json.Marshal(placed(t, broker.Deps{Isolations: isolations}, broker.Settings{}).Surface())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestIsolationOfAScript(t *testing.T) {
 		{name: "a language that runs in one place alone", choice: bothIsolations, req: broker.ExecuteRequest{Language: "python", Isolation: "container"}, refused: "python does not run here: use typescript. 0 tools called"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := placed(t, broker.Options{Isolations: tt.choice, UnavailableLanguages: missing, Languages: []sandbox.Language{sandbox.TypeScript}})
+			b := placed(t, broker.Deps{Isolations: tt.choice, UnavailableLanguages: missing, Languages: []sandbox.Language{sandbox.TypeScript}}, broker.Settings{})
 			tt.req.Code = "1"
 			a := b.Execute(t.Context(), tt.req)
 			if string(a.Result) != tt.result || a.Stderr != tt.refused {

@@ -32,7 +32,7 @@ func (r ring) Any() bool { return len(r) > 0 }
 
 // Tokens that were issued work as those of the config do, whose names they cannot take.
 func TestIssuedTokens(t *testing.T) {
-	b := profiled(t, broker.Options{})
+	b := profiled(t, broker.Deps{}, broker.Settings{})
 	tokens := make(ring)
 	add := func(token, client string, l broker.TokenLimits) {
 		tokens[token] = struct {

@@ -23,7 +23,7 @@ func TestWhatIsKeptIsOfItsProfile(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
 	runs := sqlite.NewRuns(t.TempDir(), slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = runs.Close() })
-	b := newBroker(t, broker.Options{Results: kept, Values: kept, Runs: runs, Runner: inproc.New(), Profiles: map[string]policy.Profile{
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept, Runs: runs, Runner: inproc.New()}, broker.Settings{Profiles: map[string]policy.Profile{
 		"wide": {Name: "wide", Servers: []string{"files", "notes"}, Allow: all}, "narrow": {Name: "narrow", Servers: []string{"notes"}, Allow: all},
 	}})
 	b.Refresh(t.Context())

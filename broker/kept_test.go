@@ -18,7 +18,7 @@ import (
 func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
 	t.Parallel()
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{})
 	a := execute(t, b, `return await files.listRows({ n: 2000 })`)
 	if !a.Truncated || a.Ref == "" || !strings.Contains(string(a.Result), "; results.get('"+a.Ref+"')] …") || !strings.Contains(a.Hint, a.Ref) {
 		t.Fatalf("ref %q, hint %q, result %.60s", a.Ref, a.Hint, a.Result)
@@ -57,7 +57,7 @@ func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
 
 func TestValuesLastFromScriptToScript(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{})
 	first := execute(t, b, `
 		await store.set('cursor', { page: 3, big: 9007199254740993n, text: 'ü' });
 		await store.set('gone', 1);
@@ -87,7 +87,7 @@ func TestValuesLastFromScriptToScript(t *testing.T) {
 // What one token keeps, another does not see.
 func TestNoClientReadsAnother(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{})
 	run := func(owner, code string) broker.ExecuteAnswer {
 		return b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: owner})
 	}
@@ -104,7 +104,7 @@ func TestNoClientReadsAnother(t *testing.T) {
 }
 
 func TestWithoutAStoreScriptsSaySo(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	a := execute(t, b, `try { await store.set('a', 1) } catch (e) { return e.message }`)
 	var message string
 	if err := json.Unmarshal(a.Result, &message); err != nil || message != "store.set: this broker keeps nothing between executions" {
@@ -119,7 +119,7 @@ func TestWithoutAStoreScriptsSaySo(t *testing.T) {
 // as text.
 func TestImagesFollowTheAnswer(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Results: kept, Values: kept, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
 	cs := connect(t, b, "2025-11-25", nil)
 	run := func(code string) (broker.ExecuteAnswer, []mcp.Content) {
 		t.Helper()
@@ -161,7 +161,7 @@ func TestImagesFollowTheAnswer(t *testing.T) {
 // People read what was cut as a resource, each client its own.
 func TestKeptResultsAreResources(t *testing.T) {
 	store := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Results: store, Values: store})
+	b := newBroker(t, broker.Deps{Results: store, Values: store}, broker.Settings{})
 	theirs, err := results.Put(t.Context(), store, "alice", state.Text, []byte("hers"))
 	if err != nil {
 		t.Fatal(err)

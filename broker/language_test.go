@@ -14,11 +14,11 @@ import (
 // told what to do.
 func TestPythonIsAdvertisedOnlyWhereItRuns(t *testing.T) {
 	for _, runs := range []bool{false, true} {
-		o := broker.Options{Runner: inproc.New(), UnavailableLanguages: map[sandbox.Language]string{sandbox.Python: "its image is missing, run: build it"}}
+		o := options{Deps: broker.Deps{Runner: inproc.New(), UnavailableLanguages: map[sandbox.Language]string{sandbox.Python: "its image is missing, run: build it"}}}
 		if runs {
 			o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript, sandbox.Python}
 		}
-		b, err := broker.New(o)
+		b, err := broker.New(o.Deps, o.Settings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func openRecord(t *testing.T) *sqlite.Store {
 func TestTypesAreLearnedFromCalls(t *testing.T) {
 	types := openRecord(t)
 	store := learned.New(types, nil)
-	b := newBroker(t, broker.Options{Learned: store, SkipLearning: map[string]bool{"notes": true}})
+	b := newBroker(t, broker.Deps{Learned: store}, broker.Settings{SkipLearning: map[string]bool{"notes": true}})
 	for _, code := range []string{
 		`await files.listRows({ n: 1 })`, `await files.listRows({ n: 2 }); await notes.createNote({ title: 'a' })`,
 		`await files.listRows({ n: 0 }); await files.readFile({ path: 'missing' }).catch(() => 0)`,
@@ -76,7 +76,7 @@ func TestDriftIsTold(t *testing.T) {
 	log := openRecord(t)
 	store := learned.New(log, nil)
 	t.Cleanup(func() { store.Close() })
-	b := newBroker(t, broker.Options{Learned: store, Audit: log, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
+	b := newBroker(t, broker.Deps{Learned: store, Audit: log}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
 	quiet := execute(t, b, `for (let i = 0; i < 4; i++) await shifty.getThing({ n: i }); return 1`)
 	if quiet.Stderr != "" {
 		t.Errorf("stderr %q while the results are alike", quiet.Stderr)
@@ -103,7 +103,7 @@ func TestDriftIsTold(t *testing.T) {
 func TestMisspeltFieldsAreNamed(t *testing.T) {
 	store := learned.New(openRecord(t), nil)
 	t.Cleanup(func() { store.Close() })
-	b := newBroker(t, broker.Options{Learned: store})
+	b := newBroker(t, broker.Deps{Learned: store}, broker.Settings{})
 	const misspelt = "const r = await files.listRows({ n: 3 });\nreturn (r.alpa ?? []).length"
 	if a := execute(t, b, misspelt); a.Hint != "" || a.Stderr != "" {
 		t.Errorf("before anything was learned: hint %q, stderr %q", a.Hint, a.Stderr)
@@ -121,7 +121,7 @@ func TestMisspeltFieldsAreNamed(t *testing.T) {
 	if want := "line 2: titel is undefined; did you mean title?"; deep.Hint != want {
 		t.Errorf("hint %q, want %q", deep.Hint, want)
 	}
-	off := newBroker(t, broker.Options{Learned: store, DisableReadHints: true})
+	off := newBroker(t, broker.Deps{Learned: store}, broker.Settings{DisableReadHints: true})
 	if a := execute(t, off, misspelt); a.Hint != "" {
 		t.Errorf("hint %q although reads are not noted", a.Hint)
 	}

@@ -65,7 +65,7 @@ var levels = []struct {
 // is refused, calls of both clients go on, and neither gets what belongs to the other.
 func TestLevelsAreSetWhileNotificationsFlow(t *testing.T) {
 	stop := make(chan struct{})
-	b := newBroker(t, broker.Options{Runner: inproc.New(), Servers: []upstream.Config{startTalker(t, stop)}})
+	b := newBroker(t, broker.Deps{Runner: inproc.New()}, broker.Settings{Servers: []upstream.Config{startTalker(t, stop)}})
 	b.Refresh(t.Context())
 	clients := []*lineClient{newLineClient(t, b, surface.Peer{ID: "one"}), newLineClient(t, b, surface.Peer{ID: "two"})}
 	for i, c := range clients {

@@ -14,8 +14,8 @@ import (
 func TestTwoBrokersOnOneStateDirectory(t *testing.T) {
 	cache := t.TempDir()
 	servers := []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
-	one := newBroker(t, broker.Options{Servers: servers, CacheDir: cache})
-	two := newBroker(t, broker.Options{Servers: servers, CacheDir: cache})
+	one := newBroker(t, broker.Deps{CacheDir: cache}, broker.Settings{Servers: servers})
+	two := newBroker(t, broker.Deps{CacheDir: cache}, broker.Settings{Servers: servers})
 	var wg sync.WaitGroup
 	for _, b := range []*broker.Broker{one, two} {
 		wg.Go(func() {
@@ -30,7 +30,7 @@ func TestTwoBrokersOnOneStateDirectory(t *testing.T) {
 	}
 	wg.Wait()
 	// A third finds everything in the cache, with no server running.
-	three := newBroker(t, broker.Options{Servers: servers, CacheDir: cache})
+	three := newBroker(t, broker.Deps{CacheDir: cache}, broker.Settings{Servers: servers})
 	if a := search(t, three, broker.SearchRequest{Query: "store a note"}); !slices.Contains(names(a), "notes__create_note") || a.Unsearched != nil {
 		t.Errorf("from the cache: %v, unsearched %q", names(a), a.Unsearched)
 	}
@@ -52,9 +52,7 @@ func TestOneScriptStartsWhatItNeeds(t *testing.T) {
 		{"a search", "if (!(await tools.search('read file')).tools.length) throw new Error('nothing is found')", []string{"files", "notes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, err := broker.New(broker.Options{
-				Servers: []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}, Runner: inproc.New(),
-			})
+			b, err := broker.New(broker.Deps{Runner: inproc.New()}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}})
 			if err != nil {
 				t.Fatal(err)
 			}

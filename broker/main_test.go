@@ -252,17 +252,23 @@ func upstreamConfig(t testing.TB, kind string) upstream.Config {
 	return upstream.Config{Name: kind, Command: exe, Args: []string{"upstream", kind}}
 }
 
-// newBroker returns a started broker with the servers files and notes, or
-// those of o, and real sandboxes unless o has others.
-func newBroker(t testing.TB, o broker.Options) *broker.Broker {
+// options are the arguments of broker.New.
+type options struct {
+	broker.Deps
+	broker.Settings
+}
+
+// newBroker returns a started broker with the servers files and notes, or those of s, and
+// real sandboxes unless d has others.
+func newBroker(t testing.TB, d broker.Deps, s broker.Settings) *broker.Broker {
 	t.Helper()
-	if o.Servers == nil {
-		o.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
+	if s.Servers == nil {
+		s.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
 	}
-	if o.Runner == nil {
-		o.Runner = worker.New(nil)
+	if d.Runner == nil {
+		d.Runner = worker.New(nil)
 	}
-	b, err := broker.New(o)
+	b, err := broker.New(d, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestToolsAreNoMembersOfTheLanguage(t *testing.T) {
 	for _, name := range []string{"then", "catch", "finally", "toJSON", "toString", "valueOf", "constructor", "__proto__", "hasOwnProperty", "to_json"} {
 		tools = append(tools, listedTool{Name: name, InputSchema: stringParams("x")})
 	}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "odd", tools...)}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{listing(t, "odd", tools...)}})
 	a := b.Execute(t.Context(), broker.ExecuteRequest{Code: `
 		const m = await import('./servers/odd');
 		await odd;

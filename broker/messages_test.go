@@ -128,8 +128,9 @@ func (l panicLog) Handle(_ context.Context, r slog.Record) error {
 func attacked(t *testing.T) *broker.Broker {
 	t.Helper()
 	_, r := newSkills(t)
-	b := newBroker(t, broker.Options{
-		Skills: r, Runner: inproc.New(), AnswerTimeout: time.Minute, Logger: slog.New(panicLog{slog.NewTextHandler(io.Discard, nil), t}),
+	b := newBroker(t, broker.Deps{Runner: inproc.New(), Logger: slog.New(panicLog{slog.NewTextHandler(io.Discard, nil), t})}, broker.Settings{
+		Skills:        r,
+		AnswerTimeout: time.Minute,
 		Servers: []upstream.Config{upstreamConfig(t, "files"), {Name: "asks", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.AsksLegacy)},
 			{Name: "modern", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Asks)}},
 	})

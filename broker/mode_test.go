@@ -44,7 +44,7 @@ func keys[T any](m map[string]T) string {
 // A client that writes no code finds tools with their ids and arguments, and
 // calls them one by one.
 func TestToolsMode(t *testing.T) {
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Mode: broker.ModeTools})
 	b.Refresh(t.Context())
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		cs := connect(t, b, version, nil)
@@ -70,8 +70,11 @@ func TestToolsMode(t *testing.T) {
 }
 
 func TestCallToolTakesWhatModelsSend(t *testing.T) {
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "files"),
-		listing(t, "odd", listedTool{Name: "run", InputSchema: json.RawMessage(`{"type":"object","properties":{"args":{"type":"object"}}}`)})}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{
+		Mode: broker.ModeTools,
+		Servers: []upstream.Config{upstreamConfig(t, "files"),
+			listing(t, "odd", listedTool{Name: "run", InputSchema: json.RawMessage(`{"type":"object","properties":{"args":{"type":"object"}}}`)})},
+	})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	path := map[string]any{"path": "a"}
@@ -98,8 +101,11 @@ func TestCallToolTakesWhatModelsSend(t *testing.T) {
 }
 
 func TestCallToolFailsInWords(t *testing.T) {
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools, ReadOnly: true,
-		Servers: []upstream.Config{upstreamConfig(t, "files"), {Name: "dead", Command: "/no/such/program"}}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{
+		Mode:     broker.ModeTools,
+		ReadOnly: true,
+		Servers:  []upstream.Config{upstreamConfig(t, "files"), {Name: "dead", Command: "/no/such/program"}},
+	})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2026-07-28", nil)
 	for _, c := range []struct {
@@ -125,7 +131,7 @@ func TestCallToolFailsInWords(t *testing.T) {
 // What a tool sends reaches the client as it is, within the budget.
 func TestCalledToolsSendMedia(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "media")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "media")}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	content := func(tool string) []mcp.Content {
@@ -164,7 +170,7 @@ func TestCalledToolsSendMedia(t *testing.T) {
 // Content beside structured content reaches scripts and their answers.
 func TestScriptsGetWhatIsBesideStructuredContent(t *testing.T) {
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "media")}, Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "media")}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{
@@ -190,7 +196,7 @@ func TestCalledToolsAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Audit: log})
+	b := newBroker(t, broker.Deps{Audit: log}, broker.Settings{Mode: broker.ModeTools})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	call(t, cs, "call_tool", map[string]any{"tool": "files.read_file", "arguments": map[string]any{"path": "a"}})
@@ -217,7 +223,7 @@ func TestAutoMode(t *testing.T) {
 	few := []upstream.Config{upstreamConfig(t, "files"), listing(t, "odd",
 		listedTool{Name: "any", Description: "Anything.", InputSchema: stringParams()},
 		listedTool{Name: "with.dots", InputSchema: stringParams()})}
-	b := newBroker(t, broker.Options{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: few})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: few})
 	b.Refresh(t.Context())
 	changed := make(chan struct{}, 16)
 	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
@@ -239,10 +245,10 @@ func TestAutoMode(t *testing.T) {
 	if !isError || !strings.Contains(text, "path") {
 		t.Errorf("wrong arguments: error %v, %q", isError, text)
 	}
-	b.Reconfigure(broker.Options{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: append(few, upstreamConfig(t, "notes"))})
+	b.Apply(broker.Settings{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: append(few, upstreamConfig(t, "notes"))})
 	b.Refresh(t.Context())
 	eventually(t, "the list is that of mode code", func() bool { return keys(listed(t, cs)) == "execute_code list_servers search_tools and 0" })
 	<-changed
-	b.Reconfigure(broker.Options{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: few[:1]})
+	b.Apply(broker.Settings{Mode: broker.ModeAuto, AutoThreshold: 6, Servers: few[:1]})
 	eventually(t, "the tools are listed again", func() bool { return keys(listed(t, cs)) == "execute_code list_servers search_tools and 4" })
 }

@@ -44,11 +44,11 @@ func alikeServers(t *testing.T) (servers []upstream.Config) {
 // with call_tool, and the policy decides about the very tool that is called.
 func TestServerAndToolMeanOneTool(t *testing.T) {
 	for _, denied := range []string{"", "a__b", "a", "a.b"} {
-		o := broker.Options{Mode: broker.ModeTools, Servers: alikeServers(t), Runner: inproc.New()}
+		o := options{Deps: broker.Deps{Runner: inproc.New()}, Settings: broker.Settings{Mode: broker.ModeTools, Servers: alikeServers(t)}}
 		if denied != "" {
 			o.Policy, _ = policy.ReadRules(policy.Source{Text: []byte(`{"rules":[{"effect":"deny","tools":["` + denied + `"]}]}`)})
 		}
-		b := newBroker(t, o)
+		b := newBroker(t, o.Deps, o.Settings)
 		b.Refresh(t.Context())
 		cs := connect(t, b, "2025-11-25", nil)
 		for i, s := range alike {
@@ -78,10 +78,12 @@ func TestNamesOfHiddenTools(t *testing.T) {
 	if rules == nil {
 		t.Fatal(mistakes)
 	}
-	ruled := newBroker(t, broker.Options{Servers: alikeServers(t), Runner: inproc.New(), Policy: rules})
+	ruled := newBroker(t, broker.Deps{Runner: inproc.New()}, broker.Settings{Servers: alikeServers(t), Policy: rules})
 	ruled.Refresh(t.Context())
-	b := newBroker(t, broker.Options{Servers: alikeServers(t), Runner: inproc.New(),
-		Profiles: map[string]policy.Profile{"narrow": {Name: "narrow", Servers: []string{"a", "ab"}, Allow: all}}})
+	b := newBroker(t, broker.Deps{Runner: inproc.New()}, broker.Settings{
+		Servers:  alikeServers(t),
+		Profiles: map[string]policy.Profile{"narrow": {Name: "narrow", Servers: []string{"a", "ab"}, Allow: all}},
+	})
 	b.Refresh(t.Context())
 	for _, v := range []*broker.Broker{ruled, b.View("narrow")} {
 		for _, name := range []string{"a.b.c", "a/b/c", "a:b:c", "a.b/c", "a:b.c"} {

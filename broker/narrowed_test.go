@@ -26,7 +26,7 @@ func TestWhatIsKeptIsOfItsProject(t *testing.T) {
 	kept := files.Open(filepath.Join(dir, "kept"), nil)
 	runs := sqlite.NewRuns(dir, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = runs.Close() })
-	b := newBroker(t, broker.Options{Results: kept, Values: kept, Runs: runs, Runner: inproc.New(), Profiles: map[string]policy.Profile{
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept, Runs: runs, Runner: inproc.New()}, broker.Settings{Profiles: map[string]policy.Profile{
 		"wide": {Name: "wide", Servers: all, Allow: all}}})
 	b.Refresh(t.Context())
 	none := policy.Profile{Servers: []string{"*", "more"}, Allow: all} // of a file that excludes nothing

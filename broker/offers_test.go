@@ -78,7 +78,7 @@ func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	b := newBroker(t, broker.Options{Audit: log, Servers: []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}})
+	b := newBroker(t, broker.Deps{Audit: log}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	for _, tt := range []struct{ kind, query, name, description, use, result string }{
@@ -119,7 +119,7 @@ func TestPromptsAndResourcesAreFoundAndOfUse(t *testing.T) {
 }
 
 func TestPromptsAndResourcesAreNoTools(t *testing.T) {
-	b := newBroker(t, broker.Options{ReadOnly: true, Servers: []upstream.Config{upstreamConfig(t, "library")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{ReadOnly: true, Servers: []upstream.Config{upstreamConfig(t, "library")}})
 	b.Refresh(t.Context())
 	if got := b.ListServers("library"); got.TotalTools != 0 {
 		t.Errorf("%+v, want no tool: lend may write", got)
@@ -140,7 +140,7 @@ func TestPromptsAndResourcesAreNoTools(t *testing.T) {
 }
 
 func TestClientsThatCallToolsReadResources(t *testing.T) {
-	b := newBroker(t, broker.Options{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "library")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Mode: broker.ModeTools, Servers: []upstream.Config{upstreamConfig(t, "library")}})
 	b.Refresh(t.Context())
 	h := hitOf(t, b, "resource", "opening hours")
 	const want = `call_tool {"arguments":{"uri":"library://rules"},"tool":"library__read_resource"}`
@@ -161,7 +161,7 @@ func TestClientsThatCallToolsReadResources(t *testing.T) {
 func TestToolsAreNotBehindAllResources(t *testing.T) {
 	cfg := upstreamConfig(t, "library")
 	cfg.Env = map[string]string{"LIBRARY_PAGES": "300"}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{cfg}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{cfg}})
 	b.Refresh(t.Context())
 	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "page of a book"})
 	if err != nil {
@@ -178,7 +178,7 @@ func TestToolsAreNotBehindAllResources(t *testing.T) {
 func TestOwnToolOfThatNameWins(t *testing.T) {
 	cfg := upstreamConfig(t, "library")
 	cfg.Env = map[string]string{"LIBRARY_READS": "1"}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{cfg}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{cfg}})
 	b.Refresh(t.Context())
 	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "opening hours fines rules"})
 	if err != nil {

@@ -30,14 +30,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Options are the parts and settings of a Broker. Servers and Runner are required.
-type Options struct {
-	// Servers are the upstream servers, in config order; disabled ones are
-	// left out.
-	Servers []upstream.Config
-	// Disabled are the names of configured servers that are not used. They still count
-	// when ids, folders and namespaces are made distinct.
-	Disabled []string
+// Deps are the parts that a Broker is made of, and what it knows of its place. They do not
+// change while it serves. Runner is required.
+type Deps struct {
 	// Base is a broker that shares its connections with this one: for servers with the
 	// same configuration, except those that Apart reports. It also shares its Runner
 	// and ScriptSandbox, which this broker then does not close. Close this broker
@@ -59,11 +54,6 @@ type Options struct {
 	// Learned learns the results of tools that declare no output schema; nil learns
 	// nothing. The broker does not close it.
 	Learned *learned.Store
-	// SkipLearning are the servers that are excluded from learning.
-	SkipLearning map[string]bool
-	// DisableReadHints turns off the notes about reads of properties that a result does
-	// not have.
-	DisableReadHints bool
 	// Always adds a rule to the policy that allows tools, by their ids, when a person
 	// says so; nil does not offer that.
 	Always func(tools []string) error
@@ -112,10 +102,6 @@ type Options struct {
 	Warn func(problem string)
 	// Version is the broker's own version, as it tells it to both sides.
 	Version string
-
-	// Skills are the skills that models may activate, to which the broker adds
-	// those that the servers serve; nil means none at all.
-	Skills *skills.Registry
 	// SavedScripts is the folder of scripts that people have saved, for scripts to
 	// call; "" has none.
 	SavedScripts string
@@ -129,6 +115,49 @@ type Options struct {
 	// SkillCacheDir keeps files of skills that servers serve; "" keeps them in
 	// memory. It must not be a folder in which skills are looked for.
 	SkillCacheDir string
+	// ScriptSandbox runs scripts of skills in ScriptsSandbox; nil runs none there.
+	// The broker closes it.
+	ScriptSandbox sandbox.Commander
+	// Workflows keeps the sessions of workflows, such as files.Documents of a
+	// directory; nil keeps them until the broker is closed. Documents comes first.
+	Workflows state.Documents
+	// Vault keeps what the tokens stand for that models get in place of what
+	// Settings.Redact hides; nil hides nothing.
+	Vault *vault.Vault
+	// Quota counts calls and executions; nil counts none. It is not closed with the
+	// broker.
+	Quota *quota.Limiter
+	// Refuse returns the reason a call of a class cannot be made now, because storage
+	// cannot be reached, or, for class 0, that no execution can begin; nil refuses
+	// nothing.
+	Refuse func(ctx context.Context, class policy.Class) error
+	// Languages are those that Runner runs; empty means TypeScript and
+	// JavaScript. Others are refused, and not shown to clients.
+	Languages []sandbox.Language
+	// UnavailableLanguages maps languages outside Languages to the reason they cannot
+	// run, with a hint.
+	UnavailableLanguages map[sandbox.Language]string
+	// Isolations are those that a script may ask for; fewer than two mean that it
+	// has no choice, and is shown none.
+	Isolations []sandbox.Isolation
+}
+
+// Settings may change while a Broker serves; see Apply.
+type Settings struct {
+	// Servers are the upstream servers, in config order; disabled ones are
+	// left out.
+	Servers []upstream.Config
+	// Disabled are the names of configured servers that are not used. They still count
+	// when ids, folders and namespaces are made distinct.
+	Disabled []string
+	// SkipLearning are the servers that are excluded from learning.
+	SkipLearning map[string]bool
+	// DisableReadHints turns off the notes about reads of properties that a result does
+	// not have.
+	DisableReadHints bool
+	// Skills are the skills that models may activate, to which the broker adds
+	// those that the servers serve; nil means none at all.
+	Skills *skills.Registry
 	// SkillsDir is the folder in which programs in containers find the files of
 	// skills: absolute, with slashes; empty means /mnt/skills.
 	SkillsDir string
@@ -139,42 +168,32 @@ type Options struct {
 	SkillBudget int
 	// Scripts say how scripts of skills run; the zero value runs none.
 	Scripts Scripts
-	// ScriptSandbox runs scripts of skills in ScriptsSandbox; nil runs none there.
-	// The broker closes it.
-	ScriptSandbox sandbox.Commander
 	// EnforceAllowedTools makes the tools that a skill declares as allowed, if it
 	// does, the only ones that actions of its workflow can call.
 	EnforceAllowedTools bool
-	// Workflows keeps the sessions of workflows, such as files.Documents of a
-	// directory; nil keeps them until the broker is closed. Documents comes first.
-	Workflows state.Documents
 	// WorkflowHost is what is known of the program that the models run in; with an
 	// empty name it is the one that each client says it is.
 	WorkflowHost workflow.Host
 	// DisableForms leaves the questions of workflows to the model, even if a client can
 	// show forms.
 	DisableForms bool
-
 	// Mode is what clients are shown; empty means ModeCode.
 	Mode Mode
 	// AutoThreshold is up to how many upstream tools ModeAuto lists; zero means
 	// 20.
 	AutoThreshold int
-
 	// Typecheck checks the types of scripts before they run; nil checks none.
 	Typecheck *typecheck.Checker
 	// TypecheckStrict refuses scripts in TypeScript that could not be checked.
 	// Otherwise the absence or the failure of a compiler stops nothing.
 	TypecheckStrict bool
-
 	// SearchWait bounds the wait of a search for servers that were never listed; zero
 	// means 10 s, and a negative value no wait.
 	SearchWait time.Duration
-
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope, see policy.ReadOnly.
 	ReadOnly bool
-	// Policy decides about calls that the fields above allow; nil allows all. A tool
+	// Policy decides about calls that ReadOnly and Tools allow; nil allows all. A tool
 	// that every call would be denied for is hidden. If it asks, the person at the
 	// client is asked, provided that the client can show forms.
 	Policy *policy.Rules
@@ -182,31 +201,10 @@ type Options struct {
 	Tools policy.ToolLists
 	// Overrides change tools of servers: their names, descriptions and parameters.
 	Overrides map[string]discovery.Overrides
-	// Vault keeps what the tokens stand for that models get in place of what Redact
-	// hides; nil hides nothing.
-	Vault  *vault.Vault
+	// Redact says what models get tokens for; Deps.Vault keeps what they stand for.
 	Redact vault.Settings
-	// Quota counts calls and executions; nil counts none. It is not closed with the
-	// broker.
-	Quota *quota.Limiter
-	// Refuse returns the reason a call of a class cannot be made now, because storage
-	// cannot be reached, or, for class 0, that no execution can begin; nil refuses
-	// nothing.
-	Refuse func(ctx context.Context, class policy.Class) error
 	// Profiles are those that View knows, by name.
 	Profiles map[string]policy.Profile
-	profile  string          // of a view
-	narrowed json.RawMessage // of a view, see state.Run
-	storage  string          // of a view: separates its stored data from that of others
-	// Languages are those that Runner runs; empty means TypeScript and
-	// JavaScript. Others are refused, and not shown to clients.
-	Languages []sandbox.Language
-	// UnavailableLanguages maps languages outside Languages to the reason they cannot
-	// run, with a hint.
-	UnavailableLanguages map[sandbox.Language]string
-	// Isolations are those that a script may ask for; fewer than two mean that it
-	// has no choice, and is shown none.
-	Isolations []sandbox.Isolation
 	// Language of code that names none; empty means TypeScript.
 	Language sandbox.Language
 	// Timeout is the default timeout of an execution; zero means 30 s.
@@ -223,7 +221,16 @@ type Options struct {
 	AnswerTimeout time.Duration
 }
 
-func (o *Options) setDefaults() {
+// options are what a broker, or a view of one, works by.
+type options struct {
+	Deps
+	Settings
+	profile  string          // of a view
+	narrowed json.RawMessage // of a view, see state.Run
+	storage  string          // of a view: separates its stored data from that of others
+}
+
+func (o *options) setDefaults() {
 	if o.SkillsDir == "" {
 		o.SkillsDir = "/mnt/skills"
 	}
@@ -254,7 +261,7 @@ func (o *Options) setDefaults() {
 }
 
 // ended is what hears of connections to servers that have ended.
-func (o *Options) ended() func(server, transport string, lasted time.Duration, cause error) {
+func (o *options) ended() func(server, transport string, lasted time.Duration, cause error) {
 	if seen, ok := o.Observer.(interface {
 		Ended(server, transport string, lasted time.Duration, cause error)
 	}); ok {
@@ -265,7 +272,7 @@ func (o *Options) ended() func(server, transport string, lasted time.Duration, c
 
 // The settings of each part.
 
-func (o *Options) surface() surface.Options {
+func (o *options) surface() surface.Options {
 	s := surface.Options{Version: o.Version, Mode: o.Mode, Changing: o.Skills != nil, AnswerTimeout: o.AnswerTimeout, Observe: o.Observe, Requests: o.Requests}
 	s.OwnerFor = func(client string) string { return state.ForNarrowed(client, o.profile, o.narrowed) }
 	if set, v := o.Redact, o.Vault; v != nil && set.On() {
@@ -277,7 +284,7 @@ func (o *Options) surface() surface.Options {
 	return s
 }
 
-func (o *Options) catalog() catalog.Options {
+func (o *options) catalog() catalog.Options {
 	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
@@ -286,7 +293,7 @@ func (o *Options) catalog() catalog.Options {
 }
 
 // policies decide about every call of every execution.
-func (o *Options) policies() policy.List {
+func (o *options) policies() policy.List {
 	list := policy.List{o.Tools}
 	if o.ReadOnly {
 		list = append(list, policy.ReadOnly{})
@@ -300,7 +307,7 @@ func (o *Options) policies() policy.List {
 	return list
 }
 
-func (o *Options) run() run.Options {
+func (o *options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota, Refuse: o.Refuse,
@@ -311,12 +318,12 @@ func (o *Options) run() run.Options {
 	}
 }
 
-func (o *Options) find() find.Options {
+func (o *options) find() find.Options {
 	return find.Options{Mode: o.Mode, SearchWait: o.SearchWait, ReadOnly: o.ReadOnly}
 }
 
 // scripts are the saved ones.
-func (o *Options) scripts() script.Store {
+func (o *options) scripts() script.Store {
 	st := script.Store{Dir: o.SavedScripts}
 	if o.Documents != nil {
 		st.Shared = script.NewShared(o.Documents(script.Kind))
@@ -325,14 +332,14 @@ func (o *Options) scripts() script.Store {
 }
 
 // workflows are the sessions of workflows.
-func (o *Options) workflows() state.Documents {
+func (o *options) workflows() state.Documents {
 	if o.Documents != nil {
 		return o.Documents(skill.KindWorkflows)
 	}
 	return o.Workflows
 }
 
-func (o *Options) skill() skill.Options {
+func (o *options) skill() skill.Options {
 	scripts := o.Scripts
 	if scripts.Environ == nil {
 		scripts.Environ = o.Environ

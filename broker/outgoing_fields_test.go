@@ -278,8 +278,12 @@ func walkFields(t *testing.T, mode broker.Mode, size int) {
 		"notes.md": f.text("skill file"), "workflow.json": string(marshal(map[string]any{"start": "a", "steps": map[string]any{"a": map[string]any{"prompt": f.text("workflow prompt")}}}))})
 	f.fill = strings.Repeat(" w", size/2)
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Mode: mode, Skills: registry, Results: kept, Values: kept, Servers: []upstream.Config{
-		{Name: "up", URL: ts.URL, StartTimeout: time.Minute, CallTimeout: time.Minute}, served}})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{
+		Mode:   mode,
+		Skills: registry,
+		Servers: []upstream.Config{
+			{Name: "up", URL: ts.URL, StartTimeout: time.Minute, CallTimeout: time.Minute}, served},
+	})
 	b.Refresh(t.Context())
 
 	ct, st := mcp.NewInMemoryTransports()
@@ -423,8 +427,11 @@ func walkScripts(t *testing.T, cs *mcp.ClientSession, f *fields, few bool) {
 // What a turn pays for is bounded too.
 func TestLongSchemasAreNotListed(t *testing.T) {
 	long := stringParams(strings.Repeat("x", 20_000))
-	b := newBroker(t, broker.Options{Mode: broker.ModeAuto, Servers: []upstream.Config{listing(t, "s", listedTool{Name: "short", InputSchema: stringParams("a")},
-		listedTool{Name: "long", InputSchema: long})}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{
+		Mode: broker.ModeAuto,
+		Servers: []upstream.Config{listing(t, "s", listedTool{Name: "short", InputSchema: stringParams("a")},
+			listedTool{Name: "long", InputSchema: long})},
+	})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	tools := listed(t, cs)
@@ -439,7 +446,7 @@ func TestLongSchemasAreNotListed(t *testing.T) {
 // A name that hides something is shown spelt out, and works as it is shown.
 func TestSpeltNamesWork(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"a\u200bb":{"enum":["x\udb40\udc41y"]}},"required":["a\u200bb"],"additionalProperties":false}`)
-	b := newBroker(t, broker.Options{Mode: broker.ModeAuto, Servers: []upstream.Config{listing(t, "s", listedTool{Name: "echo", InputSchema: schema})}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Mode: broker.ModeAuto, Servers: []upstream.Config{listing(t, "s", listedTool{Name: "echo", InputSchema: schema})}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	shown, err := json.Marshal(listed(t, cs)["s__echo"].InputSchema)

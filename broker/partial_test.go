@@ -56,7 +56,7 @@ func addListTools(s *mcp.Server) {
 
 // The answer names an incomplete list once, unless the script has read all of it.
 func TestAnswersSayWhichListsMayGoOn(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "stripe")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "stripe")}})
 	const full, more = "stripe__list_invoices returned 5, as many as asked: there may be more", "stripe__list_charges returned 10 and says that there are more"
 	for name, tt := range map[string]struct{ code, want string }{
 		"as many as asked":    {`return (await stripe.listInvoices({ limit: 5 })).invoices.length`, full},

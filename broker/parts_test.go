@@ -11,7 +11,7 @@ import (
 // The record says which part of the time was whose, and which line made a call.
 func TestRecordHasThePartsOfTimes(t *testing.T) {
 	store := openRecord(t)
-	cs := connect(t, asking(t, fakeupstream.Good, broker.Options{Audit: store}), versions[0], nil)
+	cs := connect(t, asking(t, fakeupstream.Good, broker.Deps{Audit: store}, broker.Settings{}), versions[0], nil)
 	for _, code := range []string{
 		"const p: {path: string} = {path: 'a'};\n\nconst f = () =>\n  asks.echo({});\nawait f().catch(() => 0);\nawait callMCPTool('asks__' + 'none', p).catch(() => 0);",
 		"import {echo} from './servers/asks';\n\n\nawait echo({}).catch(() => 0);\n\nawait callMCPTool('asks__' + 'none', {}).catch(() => 0);",

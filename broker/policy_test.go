@@ -21,7 +21,7 @@ import (
 // name; and a new configuration brings it back without a restart of its server.
 func TestDeniedToolsAreNotThere(t *testing.T) {
 	servers := []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}
-	b := newBroker(t, broker.Options{Servers: servers, Tools: policy.ToolLists{"library": {Deny: []string{"len?", "resources/*"}}}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: servers, Tools: policy.ToolLists{"library": {Deny: []string{"len?", "resources/*"}}}})
 	b.Refresh(t.Context())
 	if got := b.ListServers("library"); got.TotalTools != 0 {
 		t.Errorf("%+v, want no tool", got)
@@ -40,7 +40,7 @@ func TestDeniedToolsAreNotThere(t *testing.T) {
 		t.Errorf("a denied resource is found: %+v, %v", found, err)
 	}
 	pid := b.Status()[0].PID
-	b.Reconfigure(broker.Options{Servers: servers})
+	b.Apply(broker.Settings{Servers: servers})
 	if _, err := b.Describe(t.Context(), "library__lend"); err != nil || b.Status()[0].PID != pid || pid == 0 {
 		t.Errorf("after the denial has gone: %v, process %d then %d", err, pid, b.Status()[0].PID)
 	}
@@ -56,7 +56,7 @@ func TestServersThatRulesDeny(t *testing.T) {
 		if rules == nil {
 			t.Fatal(mistakes)
 		}
-		b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}, Policy: rules})
+		b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "library"), upstreamConfig(t, "notes")}, Policy: rules})
 		b.Refresh(t.Context())
 		if got := b.ListServers("library"); got.TotalTools != 0 {
 			t.Errorf("%s: %+v, want no tool", text, got)
@@ -68,7 +68,7 @@ func TestServersThatRulesDeny(t *testing.T) {
 }
 
 func TestWriteMarkIsOfTheClass(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "s",
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{listing(t, "s",
 		listedTool{Name: "get_contents", Description: "Contents of a file.", InputSchema: stringParams("path")},
 		listedTool{Name: "delete_contents", Description: "Empty a file.", InputSchema: stringParams("path"), Annotations: readOnly},
 		listedTool{Name: "contents", Description: "Handle a file.", InputSchema: stringParams("path")},
@@ -99,7 +99,7 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = store.Close() })
-				b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "library")}, Policy: rules, Audit: store})
+				b := newBroker(t, broker.Deps{Audit: store}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "library")}, Policy: rules})
 				b.Refresh(t.Context())
 				var o *mcp.ClientOptions
 				var asked []string
@@ -143,11 +143,14 @@ func TestThePersonAtTheClientIsAsked(t *testing.T) {
 
 func TestAskMark(t *testing.T) {
 	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"rules":[{"effect":"ask","tools":["s.get_contents"]}]}`)})
-	b := newBroker(t, broker.Options{Policy: rules, Servers: []upstream.Config{listing(t, "s",
-		listedTool{Name: "get_contents", Description: "Contents of a file.", InputSchema: stringParams("path")},
-		listedTool{Name: "delete_contents", Description: "Empty a file.", InputSchema: stringParams("path")},
-		listedTool{Name: "contents", Description: "Handle a file.", InputSchema: stringParams("path")},
-	)}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{
+		Policy: rules,
+		Servers: []upstream.Config{listing(t, "s",
+			listedTool{Name: "get_contents", Description: "Contents of a file.", InputSchema: stringParams("path")},
+			listedTool{Name: "delete_contents", Description: "Empty a file.", InputSchema: stringParams("path")},
+			listedTool{Name: "contents", Description: "Handle a file.", InputSchema: stringParams("path")},
+		)},
+	})
 	b.Refresh(t.Context())
 	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "contents file"})
 	if err != nil || len(found.Tools) != 3 {
@@ -169,7 +172,7 @@ func TestToolsOfPublishedServersAreKnown(t *testing.T) {
 	known, other := listing(t, "notion", tools...), listing(t, "other", tools...)
 	known.Args = append(known.Args, "@notionhq/notion-mcp-server@2")
 	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{}`)})
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{known, other}, Policy: rules})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{known, other}, Policy: rules})
 	b.Refresh(t.Context())
 	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "search notes"})
 	if err != nil || len(found.Tools) != 2 {
@@ -190,7 +193,7 @@ func TestDeniedToolsSayWhy(t *testing.T) {
 		tools = append(tools, listedTool{Name: name, Description: strings.ReplaceAll(name, "_", " "), InputSchema: stringParams("id")})
 	}
 	rules, _ := policy.ReadRules(policy.Source{Text: []byte(`{"rules":[{"effect":"deny","tools":["notes"],"class":["destructive"],"reason":"notes are kept"}]}`)})
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "notes", tools...)}, Policy: rules})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{listing(t, "notes", tools...)}, Policy: rules})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	const want = "notes__delete_note is denied by the policy: notes are kept"

@@ -21,19 +21,19 @@ import (
 var all = []string{"*"}
 
 // profiled is a broker with three servers, one of which has skills, and profiles.
-func profiled(t *testing.T, o broker.Options) *broker.Broker {
+func profiled(t *testing.T, d broker.Deps, s broker.Settings) *broker.Broker {
 	t.Helper()
 	docs, _ := skillUpstream(t, "docs", newServerSkills(), false)
-	o.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "library"), docs}
+	s.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "library"), docs}
 	dir := filepath.Join(t.TempDir(), "skills")
 	writeSkill(t, dir, "local", "Is the user's own.", "Local text.", nil)
-	o.Skills = skillRegistry(dir)
-	o.Profiles = map[string]policy.Profile{
+	s.Skills = skillRegistry(dir)
+	s.Profiles = map[string]policy.Profile{
 		"work":  {Name: "work", Servers: []string{"fi*"}, Allow: all, Deny: []string{"delete_*", "files__wait"}},
 		"read":  {Name: "read", Servers: all, Allow: all, ReadOnly: true},
 		"empty": {Name: "empty", Servers: all},
 	}
-	b := newBroker(t, o)
+	b := newBroker(t, d, s)
 	b.Refresh(t.Context())
 	ready(t, connect(t, b, "2025-11-25", nil), 2)
 	return b
@@ -112,7 +112,7 @@ func TestOutsideOfAProfile(t *testing.T) {
 	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeAuto, broker.ModeTools} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			b := profiled(t, broker.Options{Mode: mode})
+			b := profiled(t, broker.Deps{}, broker.Settings{Mode: mode})
 			url := serveHTTP(t, b, nil).URL
 			for _, version := range []string{"2025-11-25", "2026-07-28"} {
 				cs, err := dial(t, url+"/mcp/work", "", version)
@@ -165,7 +165,7 @@ func firstDifference(got, want string) string {
 }
 
 func TestProfilesAndTokens(t *testing.T) {
-	b := profiled(t, broker.Options{})
+	b := profiled(t, broker.Deps{}, broker.Settings{})
 	h, err := b.Handler(broker.HTTPOptions{
 		Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "secret-a", "ci": "secret-c", "old": "secret-o", "lost": "secret-l"}, Default: "read",
 		Limits: map[string]broker.TokenLimits{
@@ -229,8 +229,8 @@ func TestProfilesAndTokens(t *testing.T) {
 
 // Whatever becomes of a profile, clients that have it get no more than it had.
 func TestProfileThatChanges(t *testing.T) {
-	o := broker.Options{}
-	b := profiled(t, o)
+	o := options{}
+	b := profiled(t, o.Deps, o.Settings)
 	v := b.View("work")
 	cs := connect(t, v, "2025-11-25", nil)
 	expect(t, cs, "list_servers", nil, false, `"total_tools":2`)
@@ -239,15 +239,16 @@ func TestProfileThatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := broker.Options{
-		Servers: []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "library")}, Skills: b.Skills(),
+	next := options{Settings: broker.Settings{
+		Servers:  []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "library")},
+		Skills:   b.Skills(),
 		Profiles: map[string]policy.Profile{"work": {Name: "work", Servers: []string{"library"}, Allow: all}},
-	}
-	b.Reconfigure(next)
+	}}
+	b.Apply(next.Settings)
 	expect(t, cs, "list_servers", nil, false, "library", `"total_tools":1`, "!files")
 	expect(t, cs, "search_tools", map[string]any{"query": "read the text of a file"}, false, "!read_file")
 	next.Profiles = nil
-	b.Reconfigure(next)
+	b.Apply(next.Settings)
 	expect(t, cs, "list_servers", nil, false, `"servers":[]`, `the profile \"work\" is not in the config`, "!library")
 	expect(t, cs, "search_tools", map[string]any{"query": "lend"}, false, `"match_count":0`)
 	if _, err := over.ListTools(t.Context(), nil); err == nil {
@@ -257,7 +258,7 @@ func TestProfileThatChanges(t *testing.T) {
 
 // Views of views have what all of them have.
 func TestNarrowerViews(t *testing.T) {
-	b := profiled(t, broker.Options{})
+	b := profiled(t, broker.Deps{}, broker.Settings{})
 	both := b.View("work").View("read")
 	if got := strings.Join(both.Catalog().SortedIDs(), " "); got != "files__list_rows files__read_file" {
 		t.Errorf("work and read have %s", got)
@@ -277,7 +278,7 @@ func TestNarrowerViews(t *testing.T) {
 }
 
 func TestProfileProblems(t *testing.T) {
-	b := newBroker(t, broker.Options{Profiles: map[string]policy.Profile{
+	b := newBroker(t, broker.Deps{}, broker.Settings{Profiles: map[string]policy.Profile{
 		"odd": {Servers: []string{"file", "no*"}, Allow: []string{"files__read_fil", "list_*"}, Deny: []string{"resources/read"}},
 	}})
 	b.Refresh(t.Context())
@@ -299,9 +300,12 @@ func TestProblemsOfNumberedIDs(t *testing.T) {
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	b := newBroker(t, broker.Options{Policy: rules, Profiles: map[string]policy.Profile{
-		"old": {Servers: []string{"files_2", "notes"}, Allow: all, Deny: []string{"files_2__read_file", "read_file_2"}},
-	}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{
+		Policy: rules,
+		Profiles: map[string]policy.Profile{
+			"old": {Servers: []string{"files_2", "notes"}, Allow: all, Deny: []string{"files_2__read_file", "read_file_2"}},
+		},
+	})
 	b.Refresh(t.Context())
 	got := strings.Join(b.Problems(), "\n")
 	for _, pattern := range []string{"files_2__read_file", "files__read_file_2", "notes_12.*", "files_3/read_file", "notes_2"} {
@@ -322,7 +326,7 @@ func TestProblemsOfNumberedIDs(t *testing.T) {
 // An error about a tool or server outside a profile names the profile, by namespace,
 // import and id alike. Without profiles, errors do not mention any.
 func TestWhatAProfileLeavesOutSaysSo(t *testing.T) {
-	b := profiled(t, broker.Options{})
+	b := profiled(t, broker.Deps{}, broker.Settings{})
 	const note = `(only the servers and tools of profile "work" can be used here)`
 	for _, code := range []string{
 		"return await files.deleteFile({})", "import { deleteFile } from './servers/files'; return await deleteFile({})",

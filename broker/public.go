@@ -168,7 +168,7 @@ func (b *Broker) Call(ctx context.Context, req CallRequest) (value, raw json.Raw
 }
 
 // Search finds tools, and whatever else there is to find. After Start it waits,
-// for up to Options.SearchWait, for servers that were never listed. An error is a
+// for up to Settings.SearchWait, for servers that were never listed. An error is a
 // mistake in the request, in words for the one who made it.
 func (b *Broker) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
 	return b.find.Search(ctx, req)

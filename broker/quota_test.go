@@ -16,7 +16,7 @@ import (
 
 // quoted is a broker with quotas over HTTP, for the tokens secret-ann and secret-bob of
 // one team and secret-ci of another with the profile ci, and its record.
-func quoted(t *testing.T, o broker.Options, rules ...*quota.Rule) (token func(string) func(tool string, args any) (string, bool), record state.Audit) {
+func quoted(t *testing.T, d broker.Deps, s broker.Settings, rules ...*quota.Rule) (token func(string) func(tool string, args any) (string, bool), record state.Audit) {
 	t.Helper()
 	store, err := sqlite.Open(t.TempDir(), nil)
 	if err != nil {
@@ -24,10 +24,10 @@ func quoted(t *testing.T, o broker.Options, rules ...*quota.Rule) (token func(st
 	}
 	limiter := quota.New(rules, nil, nil)
 	t.Cleanup(func() { limiter.Close() })
-	o.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
-	o.Quota, o.Audit = limiter, store
-	o.Profiles = map[string]policy.Profile{"ci": {Name: "ci", Servers: []string{"*"}, Allow: []string{"*"}}}
-	b := newBroker(t, o)
+	s.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
+	d.Quota, d.Audit = limiter, store
+	s.Profiles = map[string]policy.Profile{"ci": {Name: "ci", Servers: []string{"*"}, Allow: []string{"*"}}}
+	b := newBroker(t, d, s)
 	t.Cleanup(func() { store.Close() })
 	b.Refresh(t.Context())
 	h, err := b.Handler(broker.HTTPOptions{
@@ -62,7 +62,7 @@ const threeCalls = `
 	return seen`
 
 func TestCallsOverAQuota(t *testing.T) {
-	client, record := quoted(t, broker.Options{}, hourly(2, quota.User))
+	client, record := quoted(t, broker.Deps{}, broker.Settings{}, hourly(2, quota.User))
 	ann := client("ann")
 	text, failed := ann("execute_code", map[string]any{"code": threeCalls})
 	if want := `"result":["ok","ok",["quota_exceeded",true,"try again in 1800 s, with fewer calls","files__read_file: the quota of 2 calls per user in 1h is spent"]]`; failed || !strings.Contains(text, want) {
@@ -84,7 +84,7 @@ func TestCallsOverAQuota(t *testing.T) {
 func TestQuotasOfTeamsAndProfiles(t *testing.T) {
 	ci := hourly(2)
 	ci.Profile = "ci"
-	client, _ := quoted(t, broker.Options{}, hourly(4, quota.Team), ci)
+	client, _ := quoted(t, broker.Deps{}, broker.Settings{}, hourly(4, quota.Team), ci)
 	for _, c := range []struct{ name, want string }{
 		{"ann", `"result":["ok","ok","ok"]`},
 		{"bob", `"result":["ok",["quota_exceeded"`}, // what ann has left of their team
@@ -99,7 +99,7 @@ func TestQuotasOfTeamsAndProfiles(t *testing.T) {
 func TestExecutionsOverAQuota(t *testing.T) {
 	r := hourly(1, quota.User)
 	r.Executions = true
-	client, record := quoted(t, broker.Options{}, r)
+	client, record := quoted(t, broker.Deps{}, broker.Settings{}, r)
 	ann := client("ann")
 	if text, failed := ann("execute_code", map[string]any{"code": "return 1"}); failed {
 		t.Error(text)

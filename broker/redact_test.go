@@ -35,14 +35,20 @@ func hidingBroker(t *testing.T, dir string, reveal ...string) *broker.Broker {
 	runs := sqlite.NewRuns(dir, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = runs.Close() })
 	kept := files.Open(filepath.Join(dir, "results"), nil)
-	b := newBroker(t, broker.Options{
+	b := newBroker(t, broker.Deps{
+		Audit:    store,
+		Runs:     runs,
+		Results:  kept,
+		Values:   kept,
+		Requests: files.OpenDocuments(filepath.Join(dir, "requests")),
+		Vault:    vault.New(filepath.Join(dir, "tokens.sealed"), nil, slog.New(slog.DiscardHandler)),
+	}, broker.Settings{
 		Servers: []upstream.Config{
 			listing(t, "crm", listedTool{Name: "get_contact", Description: "Get a contact.", InputSchema: stringParams("text"), Annotations: readOnly}),
 			listing(t, "mail", listedTool{Name: "send_mail", Description: "Send a mail.", InputSchema: stringParams("text")}),
 		},
-		Audit: store, Runs: runs, Results: kept, Values: kept, Requests: files.OpenDocuments(filepath.Join(dir, "requests")),
 		Profiles: map[string]policy.Profile{"crm": {Name: "crm", Servers: []string{"crm"}, Allow: all}},
-		Vault:    vault.New(filepath.Join(dir, "tokens.sealed"), nil, slog.New(slog.DiscardHandler)), Redact: vault.Settings{Secrets: true, Personal: true, Reveal: patterns},
+		Redact:   vault.Settings{Secrets: true, Personal: true, Reveal: patterns},
 	})
 	b.Refresh(t.Context())
 	return b

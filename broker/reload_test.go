@@ -12,13 +12,13 @@ import (
 
 // Clients learn that the servers named in search_tools changed, and scripts
 // and searches see the new ones at once.
-func TestReconfigure(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files")}})
+func TestApply(t *testing.T) {
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "files")}})
 	changed := make(chan struct{}, 8)
 	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 		changed <- struct{}{}
 	}})
-	b.Reconfigure(broker.Options{Servers: []upstream.Config{upstreamConfig(t, "notes")}, ReadOnly: true})
+	b.Apply(broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "notes")}, ReadOnly: true})
 	<-changed
 	list, err := cs.ListTools(t.Context(), nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func TestReconfigure(t *testing.T) {
 	if a := execute(t, b, `return await notes.createNote({ title: 'x' })`); a.ExitCode == 0 {
 		t.Errorf("read-only mode is not in force: %+v", a)
 	}
-	b.Reconfigure(broker.Options{Servers: []upstream.Config{upstreamConfig(t, "notes")}})
+	b.Apply(broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "notes")}})
 	if a := execute(t, b, `return (await notes.createNote({ title: 'x' })).count`); string(a.Result) != "1" {
 		t.Errorf("the new server: %+v", a)
 	}

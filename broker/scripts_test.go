@@ -21,7 +21,7 @@ func TestSavedScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := newBroker(t, broker.Options{SavedScripts: store.Dir})
+	b := newBroker(t, broker.Deps{SavedScripts: store.Dir}, broker.Settings{})
 	b.Refresh(t.Context())
 	found, err := b.Search(t.Context(), broker.SearchRequest{Query: "frobnicate reads"})
 	if err != nil || len(found.Tools) == 0 || found.Tools[0].Kind != "script" || found.Tools[0].Signature != "scripts.reads(input: { path: string })" {
@@ -53,7 +53,7 @@ func TestSavedScripts(t *testing.T) {
 	if _, err := store.Save(saved.Script{Name: "removes", Code: "return await callMCPTool('files__delete_file', { path: 'a' })"}); err != nil {
 		t.Fatal(err)
 	}
-	safe := newBroker(t, broker.Options{SavedScripts: store.Dir, ReadOnly: true})
+	safe := newBroker(t, broker.Deps{SavedScripts: store.Dir}, broker.Settings{ReadOnly: true})
 	safe.Refresh(t.Context())
 	if ans := safe.Execute(t.Context(), broker.ExecuteRequest{Code: "return await scripts.removes()"}); ans.ExitCode == 0 || !strings.Contains(ans.Stderr, "read-only") {
 		t.Errorf("read-only: code %d, %s", ans.ExitCode, ans.Stderr)

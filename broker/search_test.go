@@ -17,7 +17,7 @@ import (
 // catalogue returns a broker that knows the tools of these servers.
 func catalogue(t testing.TB, servers ...upstream.Config) *broker.Broker {
 	t.Helper()
-	b := newBroker(t, broker.Options{Servers: servers})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: servers})
 	b.Refresh(t.Context())
 	return b
 }
@@ -103,7 +103,7 @@ func TestHitsAreBounded(t *testing.T) {
 }
 
 func TestAnUnknownServerCountsAsWords(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	b.Refresh(t.Context())
 	a := search(t, b, broker.SearchRequest{Query: "create", Server: "note"})
 	if len(a.Tools) == 0 || a.Tools[0].Name != "notes__create_note" || !strings.Contains(a.Note, "did you mean notes?") {
@@ -115,7 +115,7 @@ func TestAnUnknownServerCountsAsWords(t *testing.T) {
 }
 
 func TestAnEmptyAnswerNamesWhatIsNear(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	b.Refresh(t.Context())
 	a := search(t, b, broker.SearchRequest{Query: "read file"})
 	if a.Note != "" || a.Suggestions != nil || a.Unsearched != nil {
@@ -128,7 +128,7 @@ func TestAnEmptyAnswerNamesWhatIsNear(t *testing.T) {
 }
 
 func TestServersThatCouldNotBeSearchedAreNamed(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files"), {Name: "dead", Command: "/no/such/program"}}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "files"), {Name: "dead", Command: "/no/such/program"}}})
 	b.Refresh(t.Context())
 	a := search(t, b, broker.SearchRequest{Query: "zebra"})
 	if len(a.Unsearched) != 1 || !strings.HasPrefix(a.Unsearched[0], "dead (failed: ") || a.Note == "" {
@@ -145,7 +145,7 @@ func TestServersThatCouldNotBeSearchedAreNamed(t *testing.T) {
 }
 
 func TestReadOnlyModeSaysSo(t *testing.T) {
-	b := newBroker(t, broker.Options{ReadOnly: true})
+	b := newBroker(t, broker.Deps{}, broker.Settings{ReadOnly: true})
 	b.Refresh(t.Context())
 	for _, query := range []string{"files__delete_file", "delete_file"} {
 		a := search(t, b, broker.SearchRequest{Query: query, Server: "notes"})
@@ -206,7 +206,7 @@ func TestBrowsing(t *testing.T) {
 // Whatever a model sends, it gets an answer or is told what is wrong, and an
 // empty list has a reason.
 func FuzzSearch(f *testing.F) {
-	b := newBroker(f, broker.Options{})
+	b := newBroker(f, broker.Deps{}, broker.Settings{})
 	b.Refresh(f.Context())
 	for _, q := range []string{"", " ", "read file", `+-:*"(`, "the of", "\x00\x1b[2J\u202e", "\xff\xfe", "*", ".*", "files.", "__", strings.Repeat("read ", 20_000), strings.Repeat("x", 100_000), "读文件", "🙂"} {
 		f.Add(q, "", 0, 0)

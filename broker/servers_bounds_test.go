@@ -15,7 +15,7 @@ func TestListServersIsBounded(t *testing.T) {
 	for i := range 3000 {
 		tools = append(tools, listedTool{Name: fmt.Sprintf("%s_%d", strings.Repeat("x", 100), i), InputSchema: stringParams()})
 	}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "many", tools...)}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{listing(t, "many", tools...)}})
 	eventually(t, "the server is listed", func() bool { return len(b.Catalog().Tools()) == len(tools) })
 	a := b.ListServers("many")
 	text, err := json.Marshal(a)

@@ -11,7 +11,7 @@ import (
 
 func TestServersAboutToStartAreStarting(t *testing.T) {
 	dead := upstream.Config{Name: "dead", Command: "/no/such/program"}
-	b, err := broker.New(broker.Options{Servers: []upstream.Config{dead}, Runner: inproc.New()})
+	b, err := broker.New(broker.Deps{Runner: inproc.New()}, broker.Settings{Servers: []upstream.Config{dead}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,17 +26,14 @@ func TestFiftyScriptsOfOneClientDoNotKeepOutAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var running, asked atomic.Int32
-			b := newBroker(t, broker.Options{
-				Servers: []upstream.Config{},
-				Runner: sandbox.NewQueue(sandboxtest.Fake(func(ctx context.Context, e *sandboxtest.Env) (json.RawMessage, error) {
-					if e.Request.Code == "return 1" {
-						return json.RawMessage("1"), nil
-					}
-					running.Add(1)
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}), 2),
-			})
+			b := newBroker(t, broker.Deps{Runner: sandbox.NewQueue(sandboxtest.Fake(func(ctx context.Context, e *sandboxtest.Env) (json.RawMessage, error) {
+				if e.Request.Code == "return 1" {
+					return json.RawMessage("1"), nil
+				}
+				running.Add(1)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}), 2)}, broker.Settings{Servers: []upstream.Config{}})
 			url := serveHTTP(t, b, tokens).URL
 			as := func(token string) map[string]string {
 				h := map[string]string{}

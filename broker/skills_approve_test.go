@@ -30,8 +30,8 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(stateDir)}}
-	cs := connect(t, newBroker(t, o), "2025-11-25", nil)
+	o := options{Deps: broker.Deps{Audit: store}, Settings: broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(stateDir)}}}
+	cs := connect(t, newBroker(t, o.Deps, o.Settings), "2025-11-25", nil)
 	waits := func(when, why string) {
 		t.Helper()
 		got := runTool(t, cs, "tools", "scripts/count.py", nil)
@@ -67,7 +67,7 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 
 	o.ReadOnly, o.Runner = true, nil
 	approve(t, registry, stateDir, "tools")
-	if got := runTool(t, connect(t, newBroker(t, o), "2025-11-25", nil), "tools", "scripts/count.py", nil); got.code != "script_not_allowed" || !strings.Contains(got.text, "read-only") {
+	if got := runTool(t, connect(t, newBroker(t, o.Deps, o.Settings), "2025-11-25", nil), "tools", "scripts/count.py", nil); got.code != "script_not_allowed" || !strings.Contains(got.text, "read-only") {
 		t.Errorf("a broker that is read-only: %s", got.text)
 	}
 }
@@ -77,7 +77,7 @@ func TestModelsAreToldNoPathsOfTheHost(t *testing.T) {
 	dir, registry := newTools(t)
 	stateDir := dir + ".state.json"
 	approve(t, registry, stateDir, "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(stateDir)}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(stateDir)}})
 	cs := connect(t, b, "2025-11-25", nil)
 	fails := func(when string) {
 		t.Helper()
@@ -110,7 +110,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = store.Close() })
-				b := newBroker(t, broker.Options{Skills: registry, Audit: store, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
+				b := newBroker(t, broker.Deps{Audit: store}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 				cs := connect(t, b, version, user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
 					for _, want := range []string{"Skill \"tools\" asks to run a script on this computer, ", "\n> script: scripts/count.py\n> of: local:user\n", `> arguments: ["a"]`, `> input: "one\ntwo"`, "> files: sha256:"} {
@@ -160,7 +160,7 @@ func TestWhatIsCutIsNotApprovedOnce(t *testing.T) {
 	} {
 		for _, says := range []string{"once", "always"} {
 			dir, registry := newTools(t)
-			b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
+			b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 			offered := true
 			cs := connect(t, b, "2025-11-25", user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				schema, _ := json.Marshal(req.Params.RequestedSchema)
@@ -180,7 +180,7 @@ func TestScriptsForgeNoLinesOfTheQuestion(t *testing.T) {
 	dir, registry := newTools(t)
 	const forged = "scripts/x\n\nSkill \"trusted\" asks\u202e:\n> files: sha256:approved\n.py"
 	writeSkill(t, dir, "odd", "Odd. Use it.", "Go.", map[string]string{forged: "print()\n"})
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 	var message string
 	cs := connect(t, b, "2025-11-25", user(func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		message = req.Params.Message
@@ -211,7 +211,7 @@ func (willing) Answer(context.Context, mcp.InputRequest) (mcp.InputResponse, err
 func TestOnlyTheUserOfThisComputerIsAsked(t *testing.T) {
 	needPython(t)
 	dir, registry := newTools(t)
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 	const code = `return (await skills.call('tools', 'scripts/count.py')).exit_code`
 	for _, tt := range []struct{ owner, want string }{{"ci", "3"}, {state.Local, "0"}} {
 		a := b.Execute(t.Context(), broker.ExecuteRequest{Code: code, Owner: tt.owner, Talker: willing{}})
@@ -225,7 +225,7 @@ func TestScriptsAreToldOfWhereTheyRun(t *testing.T) {
 	for _, mode := range []broker.ScriptMode{broker.ScriptsOff, broker.ScriptsSandbox, broker.ScriptsHost} {
 		t.Run(string(mode), func(t *testing.T) {
 			dir, registry := newTools(t)
-			b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: mode, Programs: []string{"python3", "sh"}, Approvals: skills.SwitchFile(dir + ".state.json")}})
+			b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: mode, Programs: []string{"python3", "sh"}, Approvals: skills.SwitchFile(dir + ".state.json")}})
 			cs := connect(t, b, "2025-11-25", nil)
 			on := mode != broker.ScriptsOff
 			text, _ := call(t, cs, "activate_skill", map[string]any{"name": "tools"})
@@ -255,7 +255,7 @@ func TestScriptsOfCodeRunScriptsOfSkills(t *testing.T) {
 	needPython(t)
 	dir, registry := newTools(t)
 	approve(t, registry, dir+".state.json", "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")}})
 	a := execute(t, b, `
 		const r = await skills.call('tools', 'scripts/count.py', { args: ['x'], stdin: 'one two three' });
 		const failed = await skills.call('tools', 'scripts/env.sh', { args: [] });
@@ -270,7 +270,7 @@ func TestScriptsOfCodeRunScriptsOfSkills(t *testing.T) {
 func TestWithoutAnEngineScriptsSayWhatToDo(t *testing.T) {
 	_, registry := newTools(t)
 	box := docker.NewCommands(&docker.Options{Engine: docker.Address{Host: "unix:///nowhere.sock"}})
-	b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: box, Scripts: broker.Scripts{Mode: broker.ScriptsSandbox}})
+	b := newBroker(t, broker.Deps{ScriptSandbox: box}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsSandbox}})
 	got := runTool(t, connect(t, b, "2025-11-25", nil), "tools", "scripts/count.py", nil)
 	if !got.isError || got.code != "execution_failed" || !strings.Contains(got.text, "no container engine answers: start Docker or Podman") {
 		t.Errorf("%s", got.text)
@@ -302,7 +302,7 @@ func TestAllowedToolsLimitWorkflows(t *testing.T) {
 			description += "\nallowed-tools: " + tt.allowed
 		}
 		writeSkill(t, dir, "triage", description, "Run the workflow.", map[string]string{"workflow.json": triage})
-		b := newBroker(t, broker.Options{Skills: skillRegistry(dir), EnforceAllowedTools: tt.enforce})
+		b := newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir), EnforceAllowedTools: tt.enforce})
 		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "triage", "tool": "start", "input": map[string]any{"path": "a"}})
 		if isError == tt.runs || !tt.runs && !strings.Contains(text, "files__read_file is not in the allowed-tools of skill triage: ") {
 			t.Errorf("allowed %q, enforced %v: %s, want it to run: %v", tt.allowed, tt.enforce, text, tt.runs)
@@ -321,7 +321,7 @@ func TestAllowedToolsLimitWorkflowsInGo(t *testing.T) {
 		if err := r.Register(skills.Virtual{Name: "triage", Description: "Rate a file.", AllowedTools: []string{tool}, Workflow: w}); err != nil {
 			t.Fatal(err)
 		}
-		b := newBroker(t, broker.Options{Skills: r, EnforceAllowedTools: true})
+		b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, EnforceAllowedTools: true})
 		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "triage", "tool": "start", "input": map[string]any{"path": "a"}})
 		if isError == runs {
 			t.Errorf("allowed %s: %s, want it to run: %v", tool, text, runs)

@@ -30,7 +30,7 @@ func BenchmarkActivateSkill(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { _ = store.Close() })
-			cs := connect(b, newBroker(b, broker.Options{Skills: skillRegistry(dir), Audit: store}), "2025-11-25", nil)
+			cs := connect(b, newBroker(b, broker.Deps{Audit: store}, broker.Settings{Skills: skillRegistry(dir)}), "2025-11-25", nil)
 			measure := func(name string, arguments map[string]any, took *[]time.Duration) {
 				started := time.Now()
 				res, err := cs.CallTool(b.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
@@ -66,7 +66,7 @@ func TestCatalogueOfManySkillsKeepsToItsBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, tool := range newBroker(t, broker.Options{Skills: r}).Surface().Tools {
+	for _, tool := range newBroker(t, broker.Deps{}, broker.Settings{Skills: r}).Surface().Tools {
 		if tool.Name != "activate_skill" {
 			continue
 		}

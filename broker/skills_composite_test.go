@@ -39,8 +39,8 @@ func TestCompositeSkillsThroughMCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: r, Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}
-	cs := connect(t, newBroker(t, o), "2025-11-25", nil)
+	o := options{Deps: broker.Deps{Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}, Settings: broker.Settings{Skills: r}}
+	cs := connect(t, newBroker(t, o.Deps, o.Settings), "2025-11-25", nil)
 	use := func(cs *mcp.ClientSession, tool string, input any) (string, bool) {
 		return call(t, cs, "call_skill_tool", map[string]any{"skill": "desk", "tool": tool, "input": input})
 	}
@@ -85,7 +85,7 @@ func TestCompositeSkillsThroughMCP(t *testing.T) {
 	if text, failed := use(cs, "advance", advance); failed || !strings.Contains(text, `"step":"bug/fix"`) {
 		t.Errorf("in the subskill: %s", text)
 	}
-	other := connect(t, newBroker(t, o), "2025-11-25", nil)
+	other := connect(t, newBroker(t, o.Deps, o.Settings), "2025-11-25", nil)
 	if text, failed := use(other, "advance", map[string]any{"session": begun.Session}); failed || !strings.Contains(text, `"step":"bug/fix","prompt":"Fix text of b.txt."`) {
 		t.Errorf("another broker: %s", text)
 	}
@@ -115,7 +115,7 @@ func TestPreamblesNameTheToolsOfTheClient(t *testing.T) {
 	dir, r := newSkills(t)
 	writeSkill(t, dir, "plan", "Plan. Use it.", "Go.", map[string]string{"workflow.json": `{"start": "a", "steps": {
 		"a": {"prompt": [{"plan": {"steps": ["x"]}}, {"subagent": {"prompt": "{{host}}"}}, "{{tools.files__read_file}}{{tools.files__gone}}"]}}}`})
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for client, want := range map[string]string{
 			"claude-code":           `with your tool EnterPlanMode, and wait`,
@@ -147,7 +147,7 @@ func TestPreamblesNameTheToolsOfTheClient(t *testing.T) {
 		{workflow.Host{Tools: []string{"task"}}, "with your tool task"},
 		{workflow.Host{Name: "codex", Subagent: true}, "do the work by itself"},
 	} {
-		b.Reconfigure(broker.Options{Skills: r, WorkflowHost: c.host})
+		b.Apply(broker.Settings{Skills: r, WorkflowHost: c.host})
 		if text, _ := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "plan", "tool": "start"}); !strings.Contains(text, c.want) {
 			t.Errorf("%+v: %s", c.host, text)
 		}
@@ -172,7 +172,7 @@ func TestTheCompositeSkillOfTheDocs(t *testing.T) {
 	if list, err := skills.Lint(filepath.Join(dir, "shop"), nil); err != nil || slices.ContainsFunc(list, func(d skills.Diagnostic) bool { return strings.Contains(d.Message, "workflow.json") }) {
 		t.Errorf("lint: %v, %v", list, err)
 	}
-	o := broker.Options{Skills: r, Workflows: files.OpenDocuments(t.TempDir())}
+	o := options{Deps: broker.Deps{Workflows: files.OpenDocuments(t.TempDir())}, Settings: broker.Settings{Skills: r}}
 	for _, path := range [][][2]string{ // the answer, and what comes then
 		{{``, `"step":"want"`}, {`{"what":"repair"}`, `"step":"doctor/cause","prompt":"Find the cause in this log:\n<rendered>text of errors.log</rendered>"`},
 			{`"a typo"`, `<plan summary=\"Fix a typo\">`}, {`"done"`, `"result":{"cause":"a typo"}`}},
@@ -181,7 +181,7 @@ func TestTheCompositeSkillOfTheDocs(t *testing.T) {
 	} {
 		var begun struct{ Session string }
 		for _, step := range path { // each with a broker and a client of its own
-			cs := connect(t, newBroker(t, o), "2025-11-25", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+			cs := connect(t, newBroker(t, o.Deps, o.Settings), "2025-11-25", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 			args := map[string]any{"skill": "shop", "tool": "start"}
 			if step[0] != "" {
 				args["tool"], args["input"] = "advance", map[string]any{"session": begun.Session, "answer": json.RawMessage(step[0])}

@@ -46,7 +46,7 @@ func TestScriptsFindTheFilesOfEnabledSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r filesRunner
-	b := newBroker(t, broker.Options{Skills: registry, Runner: &r})
+	b := newBroker(t, broker.Deps{Runner: &r}, broker.Settings{Skills: registry})
 	see := func() (key string, paths []string) {
 		execute(t, b, "1")
 		return r.key, slices.Sorted(maps.Keys(r.files))
@@ -92,9 +92,13 @@ func TestScriptsFindTheFilesOfEnabledSkills(t *testing.T) {
 func TestTheFolderOfSkillsIsThatOfTheConfig(t *testing.T) {
 	_, registry := newSkills(t)
 	var r filesRunner
-	o := broker.Options{Skills: registry, Runner: &r, SkillsDir: "/srv/agent", Languages: []sandbox.Language{sandbox.Python}, Language: sandbox.Python,
-		Scripts: broker.Scripts{Mode: broker.ScriptsSandbox}}
-	b := newBroker(t, o)
+	o := options{Deps: broker.Deps{Runner: &r, Languages: []sandbox.Language{sandbox.Python}}, Settings: broker.Settings{
+		Skills:    registry,
+		SkillsDir: "/srv/agent",
+		Language:  sandbox.Python,
+		Scripts:   broker.Scripts{Mode: broker.ScriptsSandbox},
+	}}
+	b := newBroker(t, o.Deps, o.Settings)
 	execute(t, b, "1")
 	if _, there := r.files["/srv/agent/dice/SKILL.md"]; !there {
 		t.Errorf("files: %v", slices.Sorted(maps.Keys(r.files)))
@@ -106,7 +110,7 @@ func TestTheFolderOfSkillsIsThatOfTheConfig(t *testing.T) {
 		}
 	}
 	o.SkillsDir = ""
-	b.Reconfigure(o)
+	b.Apply(o.Settings)
 	execute(t, b, "1")
 	if _, there := r.files["/mnt/skills/dice/SKILL.md"]; !there {
 		t.Errorf("files after a change of the config: %v", slices.Sorted(maps.Keys(r.files)))
@@ -125,8 +129,8 @@ func BenchmarkFilesOfSkills(b *testing.B) {
 		writeSkill(b, dir, fmt.Sprintf("skill-%d", i), "Does it.", "Do it.", files)
 	}
 	var r keyRunner
-	o := broker.Options{Skills: skillRegistry(dir), Runner: &r}
-	br := newBroker(b, o)
+	o := options{Deps: broker.Deps{Runner: &r}, Settings: broker.Settings{Skills: skillRegistry(dir)}}
+	br := newBroker(b, o.Deps, o.Settings)
 	b.ReportAllocs()
 	for b.Loop() {
 		br.Execute(b.Context(), broker.ExecuteRequest{Code: "1"})

@@ -161,9 +161,12 @@ func scriptCases(t *testing.T, mode broker.ScriptMode, box sandbox.Commander) {
 		approve(t, registry, dir+".state.json", in.Skill)
 		for i, w := range want.Results {
 			r := in.Requests[i]
-			b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: lent{box}, Scripts: broker.Scripts{
-				Mode: mode, Timeout: r.Timeout(), MaxOutput: r.MaxOutput, Approvals: skills.SwitchFile(dir + ".state.json"),
-			}})
+			b := newBroker(t, broker.Deps{ScriptSandbox: lent{box}}, broker.Settings{
+				Skills: registry,
+				Scripts: broker.Scripts{
+					Mode: mode, Timeout: r.Timeout(), MaxOutput: r.MaxOutput, Approvals: skills.SwitchFile(dir + ".state.json"),
+				},
+			})
 			got := runTool(t, connect(t, b, "2025-11-25", nil), in.Skill, r.Script, map[string]any{"args": r.Args})
 			if got.Success != nil && (*got.Success == got.isError || got.DurationMS == nil) {
 				t.Errorf("%s: error %v: %s", r.Script, got.isError, got.text)
@@ -212,8 +215,10 @@ func TestScriptsOfSkillsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = store.Close() })
-		b := newBroker(t, broker.Options{Skills: registry, ScriptSandbox: box, Audit: store,
-			Scripts: broker.Scripts{Mode: mode, Env: []string{"GIVEN", "UNSET"}, Approvals: skills.SwitchFile(dir + ".state.json")}})
+		b := newBroker(t, broker.Deps{ScriptSandbox: box, Audit: store}, broker.Settings{
+			Skills:  registry,
+			Scripts: broker.Scripts{Mode: mode, Env: []string{"GIVEN", "UNSET"}, Approvals: skills.SwitchFile(dir + ".state.json")},
+		})
 		cs := connect(t, b, "2025-11-25", nil)
 		for _, c := range []struct {
 			name, tool string
@@ -270,7 +275,7 @@ func TestAFolderToStartInThatIsNotThere(t *testing.T) {
 	dir, registry := newTools(t)
 	state := dir + ".state.json"
 	approve(t, registry, state, "tools")
-	b := newBroker(t, broker.Options{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Cwd: filepath.Join(dir, "gone"), Approvals: skills.SwitchFile(state)}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Cwd: filepath.Join(dir, "gone"), Approvals: skills.SwitchFile(state)}})
 	got := runTool(t, connect(t, b, "2025-11-25", nil), "tools", "scripts/count.py", nil)
 	if got.code != "execution_failed" || !strings.Contains(got.text, "skills.scriptCwd") || strings.Contains(got.text, dir) {
 		t.Errorf("%s", got.text)
@@ -283,8 +288,8 @@ func TestWhatScriptsWroteIsGone(t *testing.T) {
 		dir, registry := newTools(t)
 		approve(t, registry, dir+".state.json", "tools")
 		for _, cwd := range []string{"", "tmp"} {
-			o := broker.Options{Skills: registry, ScriptSandbox: lent{box}, Scripts: broker.Scripts{Mode: mode, Cwd: cwd, Approvals: skills.SwitchFile(dir + ".state.json")}}
-			cs := connect(t, newBroker(t, o), "2025-11-25", nil)
+			o := options{Deps: broker.Deps{ScriptSandbox: lent{box}}, Settings: broker.Settings{Skills: registry, Scripts: broker.Scripts{Mode: mode, Cwd: cwd, Approvals: skills.SwitchFile(dir + ".state.json")}}}
+			cs := connect(t, newBroker(t, o.Deps, o.Settings), "2025-11-25", nil)
 			mark := fmt.Sprintf("%s-%d", mode, os.Getpid())
 			got := runTool(t, cs, "tools", "scripts/write.sh", map[string]any{"args": []string{mark}})
 			if !strings.HasPrefix(got.Stdout, "written\n") {

@@ -16,7 +16,7 @@ import (
 // a server; of the skill nothing but the result is seen by the model.
 func TestScriptsUseSkills(t *testing.T) {
 	_, r := newSkills(t)
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	for _, c := range []struct{ name, code, want string }{
 		{"a module and what it imports", `
 			import { group } from './skills/release-notes/scripts/group.ts';
@@ -74,7 +74,7 @@ func TestModulesOfSkillsAreRecordedAsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b := newBroker(t, broker.Options{Skills: r, Audit: store})
+	b := newBroker(t, broker.Deps{Audit: store}, broker.Settings{Skills: r})
 	b.RefreshSkills()
 	for _, c := range []struct {
 		code string
@@ -108,7 +108,7 @@ func TestModulesOfSkillsAreRecordedAsRead(t *testing.T) {
 // A compiler that checks the types of scripts finds the modules of skills.
 func TestSkillModulesPassTheTypeCheck(t *testing.T) {
 	_, r := newSkills(t)
-	b := newBroker(t, broker.Options{Skills: r, Typecheck: nativeCompiler(t), TypecheckStrict: true})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Typecheck: nativeCompiler(t), TypecheckStrict: true})
 	a := execute(t, b, `import { group } from './skills/release-notes/scripts/group.ts'; return group(['a', 'b']);`)
 	if string(a.Result) != `"A+B"` || a.Stderr != "" {
 		t.Errorf("exit %d, result %s, stderr %s", a.ExitCode, a.Result, a.Stderr)

@@ -120,7 +120,7 @@ func TestSkillsAreServedOverMCP(t *testing.T) {
 	dir, r := newSkills(t)
 	writeSkill(t, dir, "発表", "Write slides. Use for a talk.", "Read one.", map[string]string{"notes/a b.md": "a", "notes/inner/SKILL.md": "---\nname: inner\ndescription: Is nested.\n---\n"})
 	writeSkill(t, dir, "loose", "Loads, but is not what the standard says.\nversion: 1", "Loose.", nil)
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	eachWay(t, b, func(t *testing.T, cs *mcp.ClientSession, modern bool) {
 		can := cs.InitializeResult().Capabilities
 		if diff := cmp.Diff(map[string]any{"io.modelcontextprotocol/skills": map[string]any{"directoryRead": true}}, can.Extensions); diff != "" || can.Resources == nil {
@@ -259,7 +259,7 @@ func TestReadsInVainAreRecorded(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	dir := filepath.Join(t.TempDir(), "skills")
 	writeSkill(t, dir, "release", "Write notes. Use for a release.", "Do it.", nil)
-	b := newBroker(t, broker.Options{Skills: skillRegistry(dir), Audit: store})
+	b := newBroker(t, broker.Deps{Audit: store}, broker.Settings{Skills: skillRegistry(dir)})
 	cs := skillsClient(t, b, "2025-11-25", false, nil)
 	for path, ok := range map[string]bool{"SKILL.md": true, "nothing.md": false} {
 		_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://local/user/release/" + path})
@@ -278,7 +278,7 @@ func TestReadsInVainAreRecorded(t *testing.T) {
 func TestNothingIsServedWithoutASkill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	writeSkill(t, dir, "loose", "Loads only.\nversion: 1", "Loose.", nil)
-	b := newBroker(t, broker.Options{Skills: skillRegistry(dir)})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir)})
 	eachWay(t, b, func(t *testing.T, cs *mcp.ClientSession, _ bool) {
 		if e := cs.InitializeResult().Capabilities.Extensions; len(e) > 0 {
 			t.Errorf("declared: %v", e)
@@ -296,7 +296,7 @@ func TestListsOfSkillsHavePages(t *testing.T) {
 	for i := range n {
 		writeSkill(t, dir, fmt.Sprintf("skill-%03d", i), "Is one of many.", "Do it.", nil)
 	}
-	cs := skillsClient(t, newBroker(t, broker.Options{Skills: skillRegistry(dir)}), "2026-07-28", false, nil)
+	cs := skillsClient(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir)}), "2026-07-28", false, nil)
 	seen := map[string]bool{}
 	pages := 0
 	for cursor := ""; pages < 10; pages++ {
@@ -326,7 +326,7 @@ func TestASkillWhoseFileIsGoneIsNotListed(t *testing.T) {
 	for _, name := range []string{"gone", "notes"} {
 		writeSkill(t, dir, name, "Write notes.", "Do it.", map[string]string{"other.md": "More."})
 	}
-	cs := skillsClient(t, newBroker(t, broker.Options{Skills: skillRegistry(dir)}), "2026-07-28", false, nil)
+	cs := skillsClient(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir)}), "2026-07-28", false, nil)
 	if err := os.Remove(filepath.Join(dir, "gone", "SKILL.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestASkillWhoseFileIsGoneIsNotListed(t *testing.T) {
 
 func TestChangesOfServedSkillsAreAnnounced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
-	b := newBroker(t, broker.Options{Skills: skillRegistry(dir)})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir)})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			changed := make(chan struct{}, 10)
@@ -377,7 +377,7 @@ func TestSkillsThatChangeAreDynamic(t *testing.T) {
 	if err := r.Register(skills.Virtual{Name: "report", Description: "Of today.", Changing: true}); err != nil {
 		t.Fatal(err)
 	}
-	cs := skillsClient(t, newBroker(t, broker.Options{Skills: r, Mode: broker.ModeTools}), "2026-07-28", false, nil)
+	cs := skillsClient(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Mode: broker.ModeTools}), "2026-07-28", false, nil)
 	list := mustAsk(t, cs, "skills/list", rawParams{})
 	if len(list.Skills) != 2 || string(list.Skills[0].Resources) != `"dynamic"` {
 		t.Errorf("%+v", list)

@@ -71,7 +71,7 @@ func TestSkillsOfServersAreUsed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	writeSkill(t, dir, "refunds", "Is the user's own.", "Local text.", nil)
 	r := skillRegistry(dir)
-	b := newBroker(t, broker.Options{Skills: r, Servers: []upstream.Config{docs}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Servers: []upstream.Config{docs}})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			cs := connect(t, b, version, nil)
@@ -109,7 +109,7 @@ func TestSkillsOfServersCostOneWord(t *testing.T) {
 	k := newServerSkills()
 	docs, _ := skillUpstream(t, "docs", k, false)
 	r := skills.NewRegistry(nil)
-	cs := connect(t, newBroker(t, broker.Options{Skills: r, Servers: []upstream.Config{docs}}), "2026-07-28", nil)
+	cs := connect(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Servers: []upstream.Config{docs}}), "2026-07-28", nil)
 	ready(t, cs, 1)
 	eventually(t, "activate_skill names the skill", func() bool {
 		res, err := cs.ListTools(t.Context(), nil)
@@ -137,7 +137,7 @@ func TestSkillsOfServersThatLie(t *testing.T) {
 	docs, _ := skillUpstream(t, "docs", k, false)
 	silent, _ := skillUpstream(t, "silent", newServerSkills(), true)
 	r := skills.NewRegistry(nil)
-	b := newBroker(t, broker.Options{Skills: r, Servers: []upstream.Config{docs, silent}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Servers: []upstream.Config{docs, silent}})
 	cs := connect(t, b, "2026-07-28", nil)
 	ready(t, cs, 1)
 	var problems []string
@@ -160,7 +160,7 @@ func TestASkillThatChangesOnItsServer(t *testing.T) {
 	k := newServerSkills()
 	docs, _ := skillUpstream(t, "docs", k, false)
 	r := skills.NewRegistry(nil)
-	b := newBroker(t, broker.Options{Skills: r, Servers: []upstream.Config{docs}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Servers: []upstream.Config{docs}})
 	cs := connect(t, b, "2025-11-25", nil)
 	ready(t, cs, 1)
 	expect(t, cs, "activate_skill", map[string]any{"name": "docs:refunds"}, false, "# refunds")
@@ -168,7 +168,7 @@ func TestASkillThatChangesOnItsServer(t *testing.T) {
 	// What was activated is what is read: nothing else belongs to it.
 	expect(t, cs, "read_skill_file", map[string]any{"skill": "docs:refunds", "path": "references/policy.md"}, true, "verification_failed: ", "activate it again")
 	expect(t, cs, "read_skill_file", map[string]any{"skill": "docs:refunds", "path": "new.md"}, true, "not_found: ")
-	b2 := newBroker(t, broker.Options{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}})
+	b2 := newBroker(t, broker.Deps{}, broker.Settings{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}})
 	fresh := connect(t, b2, "2025-11-25", nil)
 	ready(t, fresh, 1)
 	k.Add(refunds, "Handle refunds once more.", map[string]string{"references/policy.md": "Refund within 60 days.\n"})
@@ -190,7 +190,7 @@ func TestSkillsAreLoadedByTheirAddress(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	writeSkill(t, dir, "mine", "Is the user's own.", "Local text.", nil)
 	r := skillRegistry(dir)
-	b := newBroker(t, broker.Options{Skills: r, Servers: []upstream.Config{docs, shop}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Servers: []upstream.Config{docs, shop}})
 	cs := connect(t, b, "2026-07-28", nil)
 	ready(t, cs, 2) // that of shop
 	name := "docs:" + refunds + "/SKILL.md"
@@ -214,7 +214,7 @@ func TestSkillsOfServersAreSwitchedOff(t *testing.T) {
 	other.Add("skill://acme/more", "Is left. Use for more.", nil)
 	shop, _ := skillUpstream(t, "shop", other, false)
 	switches := filepath.Join(t.TempDir(), "servers.state.json")
-	b := newBroker(t, broker.Options{Skills: skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches)}), Servers: []upstream.Config{docs, shop}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: skills.NewRegistry(&skills.Options{Switches: skills.SwitchFile(switches)}), Servers: []upstream.Config{docs, shop}})
 	cs := connect(t, b, "2026-07-28", nil)
 	ready(t, cs, 2)
 	for server, name := range map[string]string{"docs": "docs:" + refunds + "/SKILL.md", "shop": "shop:refunds"} {
@@ -233,7 +233,7 @@ func TestSkillsOfServersAreSwitchedOff(t *testing.T) {
 func TestSkillsOfServersAreNoMoreForModels(t *testing.T) {
 	k := newServerSkills()
 	docs, _ := skillUpstream(t, "docs", k, false)
-	cs := connect(t, newBroker(t, broker.Options{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}}), "2025-11-25", nil)
+	cs := connect(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}}), "2025-11-25", nil)
 	ready(t, cs, 1)
 	k.Add(refunds, "Handle refunds.\ndisable-model-invocation: true", nil)
 	k.Edit(func(e map[string]any) {
@@ -248,7 +248,7 @@ func TestSkillsOfServersThatAreSlowOrGone(t *testing.T) {
 	docs, ts := skillUpstream(t, "docs", k, false)
 	docs.CallTimeout = 200 * time.Millisecond
 	open := func() *broker.Broker {
-		return newBroker(t, broker.Options{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}, CacheDir: state, SkillCacheDir: cache})
+		return newBroker(t, broker.Deps{CacheDir: state, SkillCacheDir: cache}, broker.Settings{Skills: skills.NewRegistry(nil), Servers: []upstream.Config{docs}})
 	}
 	b := open()
 	cs := connect(t, b, "2026-07-28", nil)

@@ -29,7 +29,7 @@ func TestAnyBrokerGoesOnWithSkills(t *testing.T) {
 	var clients []*mcp.ClientSession
 	for range 2 {
 		_, r := newSkills(t)
-		b := newBroker(t, broker.Options{Skills: r, Servers: docsUpstream, Documents: documents})
+		b := newBroker(t, broker.Deps{Documents: documents}, broker.Settings{Skills: r, Servers: docsUpstream})
 		clients = append(clients, connect(t, b, "2026-07-28", nil))
 		b.Refresh(t.Context())
 	}

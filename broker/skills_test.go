@@ -92,7 +92,7 @@ func newSkills(t testing.TB) (dir string, r *skills.Registry) {
 func TestSkillToolsAreThereWhenASkillIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	changed := make(chan struct{}, 10)
-	b := newBroker(t, broker.Options{Skills: skillRegistry(dir)})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir)})
 	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
 	expect := func(when, want string) {
 		t.Helper()
@@ -127,14 +127,14 @@ func TestSkillToolsAreThereWhenASkillIs(t *testing.T) {
 	}
 	next("switched off")
 	expect("switched off", none)
-	if text, isError := call(t, connect(t, newBroker(t, broker.Options{Skills: skillRegistry(dir)}), "2025-11-25", nil), "search_tools", map[string]any{"query": "file"}); isError {
+	if text, isError := call(t, connect(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: skillRegistry(dir)}), "2025-11-25", nil), "search_tools", map[string]any{"query": "file"}); isError {
 		t.Errorf("a broker without skills: %s", text)
 	}
 }
 
 func TestSkillsThroughMCP(t *testing.T) {
 	_, r := newSkills(t)
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	cs := connect(t, b, "2026-07-28", nil)
 	for _, c := range []struct {
 		name, tool string
@@ -190,7 +190,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	o := broker.Options{Skills: r, Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}
+	o := options{Deps: broker.Deps{Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}, Settings: broker.Settings{Skills: r}}
 	type result struct{ Session, Status, Step, Prompt, Message string }
 	run := func(b *broker.Broker, tool string, input any) (res result, isError bool) {
 		t.Helper()
@@ -200,7 +200,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 		}
 		return res, isError
 	}
-	first := newBroker(t, o)
+	first := newBroker(t, o.Deps, o.Settings)
 	if res, isError := run(first, "start", map[string]any{}); !isError || !strings.Contains(res.Message, "path") {
 		t.Errorf("params that lack one: %+v, want an error that names it", res)
 	}
@@ -212,7 +212,7 @@ func TestWorkflowsThroughMCP(t *testing.T) {
 		t.Errorf("an answer of the wrong form: %+v, want an error", res)
 	}
 	o.Runner = nil // the next broker has its own
-	second := newBroker(t, o)
+	second := newBroker(t, o.Deps, o.Settings)
 	done, isError := run(second, "advance", map[string]any{"session": begun.Session, "answer": map[string]any{"level": 3}})
 	if isError || done.Status != "done" {
 		t.Errorf("advance in the next broker: %+v, want done", done)
@@ -255,7 +255,7 @@ func TestSkillSurfaceKeepsToItsBudget(t *testing.T) {
 	}
 	var golden bytes.Buffer
 	for _, mode := range []broker.Mode{broker.ModeCode, broker.ModeAuto, broker.ModeTools} {
-		b, err := broker.New(broker.Options{Servers: surfaceServers(20), Runner: worker.New(&worker.Options{Spares: -1}), Mode: mode, Skills: skillRegistry(dir)})
+		b, err := broker.New(broker.Deps{Runner: worker.New(&worker.Options{Spares: -1})}, broker.Settings{Servers: surfaceServers(20), Mode: mode, Skills: skillRegistry(dir)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestSkillSurfaceKeepsToItsBudget(t *testing.T) {
 
 func TestSkillsAreFound(t *testing.T) {
 	_, r := newSkills(t)
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	cs := connect(t, b, "2025-11-25", nil)
 	text, _ := call(t, cs, "search_tools", map[string]any{"query": "write release notes"})
 	const want = `{"kind":"skill","name":"release-notes","origin":"local:user","use":"activate_skill {\"name\":\"release-notes\"}","description":"Write release notes."}`
@@ -326,7 +326,7 @@ func TestSkillsAndCommandsArePrompts(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := make(chan struct{}, 10)
-	b := newBroker(t, broker.Options{Skills: r, Commands: p.Commands})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Commands: p.Commands})
 	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { changed <- struct{}{} }})
 	list, err := cs.ListPrompts(t.Context(), nil)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestSearchFindsSkillsByTheirFiles(t *testing.T) {
 		"scripts/frank.py":      "# franking machine parcels",
 	})
 	writeSkill(t, dir, "machines", "Describes machines.", "Nothing to see.", nil)
-	b := newBroker(t, broker.Options{Skills: skillRegistry(dir), IndexDir: t.TempDir()})
+	b := newBroker(t, broker.Deps{IndexDir: t.TempDir()}, broker.Settings{Skills: skillRegistry(dir)})
 	var a broker.SearchAnswer
 	var err error
 	eventually(t, "the files of the skills are read", func() bool {

@@ -47,7 +47,7 @@ func TestAnUnknownToolOfAWorkflowNamesThoseThatThereAre(t *testing.T) {
 	} {
 		dir, r := withSupport(t)
 		writeSkill(t, dir, "support", "Support. Use it.", "Go.", map[string]string{"scripts/count.sh": "wc -w\n"})
-		b := newBroker(t, broker.Options{Skills: r, Scripts: broker.Scripts{Mode: c.mode}})
+		b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r, Scripts: broker.Scripts{Mode: c.mode}})
 		text, isError := call(t, connect(t, b, "2025-11-25", nil), "call_skill_tool", map[string]any{"skill": "support", "tool": c.tool})
 		if !isError || !strings.Contains(text, c.want) {
 			t.Errorf("%s with scripts %s: %s", c.tool, c.mode, text)
@@ -57,7 +57,7 @@ func TestAnUnknownToolOfAWorkflowNamesThoseThatThereAre(t *testing.T) {
 
 func TestWorkflowToolsThroughMCP(t *testing.T) {
 	dir, r := withSupport(t)
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	cs := connect(t, b, "2025-11-25", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	use := func(tool string, input any) (string, bool) {
 		return call(t, cs, "call_skill_tool", map[string]any{"skill": "support", "tool": tool, "input": input})
@@ -132,7 +132,7 @@ func TestWorkflowsAskTheUser(t *testing.T) {
 			asked <- req.Params
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"kind": "bug"}}, nil
 		}}
-		b := newBroker(t, broker.Options{Skills: r})
+		b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 		cs := connect(t, b, version, o)
 		start := map[string]any{"skill": "support", "tool": "start"}
 		text, isError := call(t, cs, "call_skill_tool", start)
@@ -142,7 +142,7 @@ func TestWorkflowsAskTheUser(t *testing.T) {
 		if q := <-asked; q.Message != "Skill \"support\", step \"what\", asks:\n> What is it?" {
 			t.Errorf("%s: the user was asked %q", version, q.Message)
 		}
-		b.Reconfigure(broker.Options{Skills: r, DisableForms: true})
+		b.Apply(broker.Settings{Skills: r, DisableForms: true})
 		if text, _ := call(t, cs, "call_skill_tool", start); !strings.Contains(text, `"step":"what"`) || len(asked) != 0 {
 			t.Errorf("%s: without forms: %s", version, text)
 		}
@@ -162,7 +162,7 @@ func TestFormsOfWorkflowsCannotSpeakForOthers(t *testing.T) {
 	}
 	writeSkill(t, dir, "ask", "Ask. Use it.", "Go.", map[string]string{"workflow.json": string(text)})
 	var q *mcp.ElicitParams
-	cs := connect(t, newBroker(t, broker.Options{Skills: r}), "2025-11-25", &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	cs := connect(t, newBroker(t, broker.Deps{}, broker.Settings{Skills: r}), "2025-11-25", &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		q = req.Params
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}})
@@ -190,7 +190,7 @@ func TestSessionsBelongToTheirClientAndWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b := newBroker(t, broker.Options{Skills: r, Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))})
+	b := newBroker(t, broker.Deps{Audit: store, Workflows: files.OpenDocuments(filepath.Join(stateDir, "workflows"))}, broker.Settings{Skills: r})
 	h, err := b.Handler(broker.HTTPOptions{Addr: "127.0.0.1:0", Tokens: map[string]string{"ann": "a-secret-token-of-ann", "bob": "a-secret-token-of-bob"}})
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestAWorkflowInGoThroughMCP(t *testing.T) {
 	if err := r.Register(clash); err == nil || !strings.Contains(err.Error(), `"start" has the name of one of the workflow`) {
 		t.Errorf("a tool with the name of one of the workflow: %v", err)
 	}
-	b := newBroker(t, broker.Options{Skills: r})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Skills: r})
 	cs := connect(t, b, "2025-11-25", nil)
 	text, isError := call(t, cs, "call_skill_tool", map[string]any{"skill": "sums", "tool": "start", "input": map[string]any{"n": []int{1, 2, 3}}})
 	if isError || !strings.Contains(text, `"prompt":"It is 6"`) {

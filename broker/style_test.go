@@ -10,7 +10,7 @@ import (
 
 // Tools whose names differ in style only are called each by its own names.
 func TestToolsWhoseNamesDifferInStyle(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{listing(t, "s",
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{listing(t, "s",
 		listedTool{Name: "GetUser", InputSchema: stringParams()}, listedTool{Name: "get_user", InputSchema: stringParams()},
 		listedTool{Name: "getUser", InputSchema: stringParams()}, listedTool{Name: "get-user", InputSchema: stringParams()})}})
 	b.Refresh(t.Context())

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // nothing is known yet.
 func surfaceOf(t testing.TB, mode broker.Mode, n int) broker.Surface {
 	t.Helper()
-	b, err := broker.New(broker.Options{Servers: surfaceServers(n), Runner: worker.New(&worker.Options{Spares: -1}), Version: "1", Mode: mode})
+	b, err := broker.New(broker.Deps{Runner: worker.New(&worker.Options{Spares: -1}), Version: "1"}, broker.Settings{Servers: surfaceServers(n), Mode: mode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func checkBudget(t *testing.T, name string, s broker.Surface, servers int) {
 
 // Both protocol eras see the same three tools, before any server has answered.
 func TestToolsListNeverWaits(t *testing.T) {
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{{Name: "hangs", Command: "sleep", Args: []string{"60"}}}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{{Name: "hangs", Command: "sleep", Args: []string{"60"}}}})
 	var lists []string
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		cs := connect(t, b, version, nil)
@@ -164,7 +164,7 @@ func TestToolsListNeverWaits(t *testing.T) {
 
 func TestListServers(t *testing.T) {
 	dead := upstream.Config{Name: "dead", Command: "/no/such/program"}
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{upstreamConfig(t, "files"), dead}})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "files"), dead}})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2025-11-25", nil)
 	text, isError := call(t, cs, "list_servers", nil)
@@ -189,7 +189,7 @@ func TestListServers(t *testing.T) {
 }
 
 func TestSearchTools(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	b.Refresh(t.Context())
 	cs := connect(t, b, "2026-07-28", nil)
 	for _, c := range []struct {
@@ -234,7 +234,7 @@ func TestSearchTools(t *testing.T) {
 }
 
 func TestExecuteThroughMCP(t *testing.T) {
-	b := newBroker(t, broker.Options{})
+	b := newBroker(t, broker.Deps{}, broker.Settings{})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		cs := connect(t, b, version, nil)
 		text, isError := call(t, cs, "execute_code", map[string]any{"code": "return (await files.readFile({ path: '<x>' })).length", "timeout": "10"})

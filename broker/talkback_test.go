@@ -28,10 +28,10 @@ import (
 var versions = []string{"2025-11-25", "2026-07-28"}
 
 // asking is a broker with a server "asks" of the given mode.
-func asking(t *testing.T, mode fakeupstream.Mode, o broker.Options) *broker.Broker {
+func asking(t *testing.T, mode fakeupstream.Mode, d broker.Deps, s broker.Settings) *broker.Broker {
 	t.Helper()
-	o.Servers = []upstream.Config{{Name: "asks", Command: fakeupstream.Command(), Args: fakeupstream.Args(mode)}}
-	b := newBroker(t, o)
+	s.Servers = []upstream.Config{{Name: "asks", Command: fakeupstream.Command(), Args: fakeupstream.Args(mode)}}
+	b := newBroker(t, d, s)
 	b.Refresh(t.Context())
 	return b
 }
@@ -42,7 +42,7 @@ func combinations(t *testing.T, f func(t *testing.T, b *broker.Broker, version s
 		for _, version := range versions {
 			t.Run(fmt.Sprintf("server %s, client %s", mode, version), func(t *testing.T) {
 				t.Parallel()
-				f(t, asking(t, mode, broker.Options{}), version)
+				f(t, asking(t, mode, broker.Deps{}, broker.Settings{}), version)
 			})
 		}
 	}
@@ -161,7 +161,7 @@ func TestWaitingForAPersonCostsTheScriptNoTime(t *testing.T) {
 func TestEachClientGetsItsOwnQuestion(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			b := asking(t, fakeupstream.Asks, broker.Options{})
+			b := asking(t, fakeupstream.Asks, broker.Deps{}, broker.Settings{})
 			var wg, here sync.WaitGroup
 			here.Add(2)
 			for _, name := range []string{"Ann", "Bob"} {
@@ -189,7 +189,7 @@ func TestEachClientGetsItsOwnQuestion(t *testing.T) {
 func TestQuestionThatCouldBeForTwoClientsIsRefused(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			b := asking(t, fakeupstream.AsksLegacy, broker.Options{})
+			b := asking(t, fakeupstream.AsksLegacy, broker.Deps{}, broker.Settings{})
 			asked, leave := make(chan bool), make(chan bool)
 			ann := connect(t, b, version, user(func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				asked <- true
@@ -219,7 +219,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 	for _, mode := range []fakeupstream.Mode{fakeupstream.Asks, fakeupstream.AsksLegacy} {
 		for _, version := range versions {
 			t.Run(fmt.Sprintf("server %s, client %s", mode, version), func(t *testing.T) {
-				b := asking(t, mode, broker.Options{})
+				b := asking(t, mode, broker.Deps{}, broker.Settings{})
 				handler, err := b.Handler(broker.HTTPOptions{Addr: "127.0.0.1:0"})
 				if err != nil {
 					t.Fatal(err)
@@ -244,7 +244,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 func TestClientThatGivesUpEndsTheQuestion(t *testing.T) {
 	for _, mode := range []fakeupstream.Mode{fakeupstream.Asks, fakeupstream.AsksLegacy} {
 		t.Run(string(mode), func(t *testing.T) {
-			b := asking(t, mode, broker.Options{})
+			b := asking(t, mode, broker.Deps{}, broker.Settings{})
 			ctx, cancel := context.WithCancel(t.Context())
 			asked := make(chan context.Context, 1)
 			cs := connect(t, b, "2025-11-25", user(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -321,7 +321,7 @@ func answers(res *mcp.CallToolResult, name string) *mcp.CallToolParams {
 }
 
 func TestScriptLivesOnBetweenTheRounds(t *testing.T) {
-	b := asking(t, fakeupstream.Asks, broker.Options{})
+	b := asking(t, fakeupstream.Asks, broker.Deps{}, broker.Settings{})
 	cs := connect(t, b, "2026-07-28", rounds())
 	res := firstRound(t, cs, `let n = 1;
 const both = await Promise.all([asks.form({}), asks.form({})]);
@@ -342,12 +342,12 @@ return [n, both, await asks.form({})]`, 2)
 
 // A server that asks two things at once is one round for the client.
 func TestQuestionsOfOneCallAreOneRound(t *testing.T) {
-	b := asking(t, fakeupstream.Asks, broker.Options{})
+	b := asking(t, fakeupstream.Asks, broker.Deps{}, broker.Settings{})
 	firstRound(t, connect(t, b, "2026-07-28", rounds()), `return await asks.twice({})`, 2)
 }
 
 func TestRequestStateWorksOnceAndForOneClient(t *testing.T) {
-	b := asking(t, fakeupstream.Asks, broker.Options{})
+	b := asking(t, fakeupstream.Asks, broker.Deps{}, broker.Settings{})
 	cs := connect(t, b, "2026-07-28", rounds())
 	res := firstRound(t, cs, `return await asks.form({})`, 1)
 
@@ -381,7 +381,7 @@ func TestRequestStateWorksOnceAndForOneClient(t *testing.T) {
 }
 
 func TestRoundWithoutAnswersIsAnException(t *testing.T) {
-	b := asking(t, fakeupstream.Asks, broker.Options{})
+	b := asking(t, fakeupstream.Asks, broker.Deps{}, broker.Settings{})
 	cs := connect(t, b, "2026-07-28", rounds())
 	p := answers(firstRound(t, cs, `try { await asks.form({}) } catch (e) { return [e.code, e.message] }`, 1), "Ada")
 	p.InputResponses = nil
@@ -393,7 +393,7 @@ func TestRoundWithoutAnswersIsAnException(t *testing.T) {
 
 func TestClientThatNeverComesBack(t *testing.T) {
 	log, codes := ended()
-	b := asking(t, fakeupstream.Asks, broker.Options{AnswerTimeout: 50 * time.Millisecond, Logger: log})
+	b := asking(t, fakeupstream.Asks, broker.Deps{Logger: log}, broker.Settings{AnswerTimeout: 50 * time.Millisecond})
 	cs := connect(t, b, "2026-07-28", rounds())
 	res := firstRound(t, cs, `try { await asks.form({}) } catch (e) { if (e.code === "needs_input" && e.message.includes("nobody answered")) throw "seen" }`, 1)
 	if code := <-codes; code != 1 {
@@ -405,7 +405,7 @@ func TestClientThatNeverComesBack(t *testing.T) {
 }
 
 func TestClientThatNeverAnswers(t *testing.T) {
-	b := asking(t, fakeupstream.Asks, broker.Options{AnswerTimeout: 50 * time.Millisecond})
+	b := asking(t, fakeupstream.Asks, broker.Deps{}, broker.Settings{AnswerTimeout: 50 * time.Millisecond})
 	cs := connect(t, b, "2025-11-25", user(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -418,7 +418,7 @@ func TestClientThatNeverAnswers(t *testing.T) {
 
 func TestClosingEndsPausedScripts(t *testing.T) {
 	log, codes := ended()
-	b, err := broker.New(broker.Options{Logger: log, Runner: worker.New(nil), Servers: []upstream.Config{
+	b, err := broker.New(broker.Deps{Logger: log, Runner: worker.New(nil)}, broker.Settings{Servers: []upstream.Config{
 		{Name: "asks", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Asks)}}})
 	if err != nil {
 		t.Fatal(err)

@@ -38,10 +38,11 @@ func TestSkillsSessionsAndRedactionsAreMeasured(t *testing.T) {
 	approve(t, registry, dir+".state.json", "tools")
 	v := vault.New("", nil, slog.New(slog.DiscardHandler))
 	v.Count = tel.Redacted
-	b := newBroker(t, broker.Options{
-		Servers: []upstream.Config{upstreamConfig(t, "files")}, Observer: tel, Observe: tel.Middleware,
-		Skills: registry, Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")},
-		Vault: v, Redact: vault.Settings{Personal: true},
+	b := newBroker(t, broker.Deps{Observer: tel, Observe: tel.Middleware, Vault: v}, broker.Settings{
+		Servers: []upstream.Config{upstreamConfig(t, "files")},
+		Skills:  registry,
+		Scripts: broker.Scripts{Mode: broker.ScriptsHost, Approvals: skills.SwitchFile(dir + ".state.json")},
+		Redact:  vault.Settings{Personal: true},
 	})
 	ended := connect(t, b, "2025-06-18", nil)
 	call(t, ended, "activate_skill", map[string]any{"name": "tools"})

@@ -117,11 +117,11 @@ func observed(t testing.TB, o telemetry.Options) (*broker.Broker, *telemetry.Tel
 	if err != nil {
 		t.Fatal(err)
 	}
-	bo := broker.Options{Servers: []upstream.Config{upstreamConfig(t, "traced"), upstreamConfig(t, "files")}}
+	bo := options{Settings: broker.Settings{Servers: []upstream.Config{upstreamConfig(t, "traced"), upstreamConfig(t, "files")}}}
 	if tel != nil {
 		bo.Observer, bo.Observe = tel, tel.Middleware
 	}
-	return newBroker(t, bo), tel
+	return newBroker(t, bo.Deps, bo.Settings), tel
 }
 
 func TestOneTraceFromClientToServer(t *testing.T) {

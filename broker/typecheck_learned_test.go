@@ -12,7 +12,7 @@ import (
 func TestFieldsThatOnlyLearnedTypesLackMayBeRead(t *testing.T) {
 	store := learned.New(openRecord(t), nil)
 	t.Cleanup(func() { store.Close() })
-	b := newBroker(t, broker.Options{Learned: store, Typecheck: nativeCompiler(t), TypecheckStrict: true, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
+	b := newBroker(t, broker.Deps{Learned: store}, broker.Settings{Typecheck: nativeCompiler(t), TypecheckStrict: true, Servers: []upstream.Config{upstreamConfig(t, "shifty")}})
 	for _, code := range []string{
 		"for (let i = 0; i < 4; i++) await shifty.getThing({ n: i }); return 1",
 		"const thing = await shifty.getThing({ n: 1 }); return thing.assignee?.login ?? 'nobody'",

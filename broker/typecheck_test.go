@@ -46,16 +46,16 @@ func nativeCompiler(t testing.TB) *typecheck.Checker {
 	return c
 }
 
-func github(t testing.TB, o broker.Options) *broker.Broker {
+func github(t testing.TB, d broker.Deps, s broker.Settings) *broker.Broker {
 	t.Helper()
-	o.Servers = []upstream.Config{upstreamConfig(t, "github")}
-	b := newBroker(t, o)
+	s.Servers = []upstream.Config{upstreamConfig(t, "github")}
+	b := newBroker(t, d, s)
 	b.Refresh(t.Context())
 	return b
 }
 
 func TestMistakesAreRefusedWithACompiler(t *testing.T) {
-	cs := connect(t, github(t, broker.Options{Typecheck: nativeCompiler(t)}), "2025-11-25", nil)
+	cs := connect(t, github(t, broker.Deps{}, broker.Settings{Typecheck: nativeCompiler(t)}), "2025-11-25", nil)
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) { refusedThroughMCP(t, cs, m.code, m.says) })
 	}
@@ -76,7 +76,7 @@ func TestMistakesAreRefusedWithACompiler(t *testing.T) {
 
 // What models write runs with a compiler as it does without one.
 func TestScriptsThatRunPassACompiler(t *testing.T) {
-	b := github(t, broker.Options{Typecheck: nativeCompiler(t), TypecheckStrict: true})
+	b := github(t, broker.Deps{}, broker.Settings{Typecheck: nativeCompiler(t), TypecheckStrict: true})
 	for _, code := range []string{
 		"import { listIssues } from './servers/github';\nconst r = await listIssues({ owner: 'o', repo: 'r', state: 'OPEN' });\nconst out = {};\nout.owner = r.owner;\nreturn out;",
 		"import { createIssue } from './servers/github/createIssue';\nimport * as gh from '@/servers/github.ts';\nfor (const title of ['a', 'b']) await createIssue({ title });\nreturn await Promise.all([1, 2].map(n => gh.createIssue({ title: `t${n}` })));",
@@ -113,11 +113,11 @@ func TestACompilerThatIsAbsentOrFailsStopsNothingUnlessStrict(t *testing.T) {
 		{"misnamed", "/nowhere/tsc", "/nowhere/tsc"},
 		{"broken", broken, "fell over"},
 	} {
-		a := execute(t, github(t, broker.Options{Typecheck: compiler(t, tt.path)}), code)
+		a := execute(t, github(t, broker.Deps{}, broker.Settings{Typecheck: compiler(t, tt.path)}), code)
 		if a.ExitCode != 0 || string(a.Result) != `"x"` || strings.Contains(a.Stderr, tt.says) == (tt.name == "absent") {
 			t.Errorf("%s, auto: %+v; want it to run, with a note unless nobody asked for a compiler", tt.name, a)
 		}
-		a = execute(t, github(t, broker.Options{Typecheck: compiler(t, tt.path), TypecheckStrict: true}), code)
+		a = execute(t, github(t, broker.Deps{}, broker.Settings{Typecheck: compiler(t, tt.path), TypecheckStrict: true}), code)
 		if a.ExitCode != sandbox.ExitRefused || len(a.ToolsCalled) > 0 || !strings.Contains(a.Stderr, tt.says) || !strings.Contains(a.Stderr, `"strict"`) {
 			t.Errorf("%s, strict: %+v; want it refused with %q", tt.name, a, tt.says)
 		}

@@ -49,7 +49,7 @@ func (n narrowing) key() string { return string(gate.Compact([]any{n.names, n.mo
 
 // profiles returns the profiles of a narrowing as configured now. A profile that no
 // longer exists contains nothing.
-func (n narrowing) profiles(o *Options) (list []policy.Profile, gone string) {
+func (n narrowing) profiles(o *options) (list []policy.Profile, gone string) {
 	for _, name := range n.names {
 		p, ok := o.Profiles[name]
 		if !ok {
@@ -69,7 +69,7 @@ func (b *Broker) HasProfile(name string) bool {
 // View returns a broker for clients that have no more than b has, than the
 // profile of that name has, if it is not empty, and than more says. Everything
 // else is unknown to them. A view shares the servers, the sandboxes and all that
-// is kept with b; it follows Reconfigure of b and ends with it. A profile that
+// is kept with b; it follows Apply of b and ends with it. A profile that
 // there is not, or not any more, has nothing.
 func (b *Broker) View(profile string, more ...policy.Profile) *Broker {
 	n := narrowing{slices.Clone(b.narrow.names), slices.Clone(b.narrow.more)}
@@ -144,7 +144,7 @@ func (b *Broker) newView(n narrowing) *Broker {
 }
 
 // optionsOf are those of a view of a broker with o.
-func (v *Broker) optionsOf(o *Options) Options {
+func (v *Broker) optionsOf(o *options) options {
 	own := *o
 	profiles, _ := v.narrow.profiles(o)
 	for i := range profiles {
@@ -162,7 +162,7 @@ func (v *Broker) optionsOf(o *Options) Options {
 }
 
 // reconfigure makes a view follow its broker.
-func (v *Broker) reconfigure(o *Options) {
+func (v *Broker) reconfigure(o *options) {
 	own := v.optionsOf(o)
 	profiles, gone := v.narrow.profiles(o)
 	v.opts.Store(&own)

@@ -48,7 +48,7 @@ func TestSearchWaitsForServersThatStart(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			slow, _, open := gatedServer(t)
-			b := newBroker(t, broker.Options{Servers: []upstream.Config{slow}, SearchWait: time.Minute})
+			b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{slow}, SearchWait: time.Minute})
 			progress := make(chan string, 64)
 			cs := connect(t, b, version, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 				progress <- r.Params.Message
@@ -99,7 +99,7 @@ func TestSearchWaitsForServersThatStart(t *testing.T) {
 func TestSearchGivesUpWaiting(t *testing.T) {
 	for _, wait := range []time.Duration{time.Millisecond, -1} {
 		slow, _, _ := gatedServer(t)
-		b := newBroker(t, broker.Options{Servers: []upstream.Config{slow, upstreamConfig(t, "files")}, SearchWait: wait})
+		b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{slow, upstreamConfig(t, "files")}, SearchWait: wait})
 		var a broker.SearchAnswer
 		eventually(t, "files__read_file is found", func() bool {
 			a = search(t, b, broker.SearchRequest{Query: "read file"})
@@ -136,7 +136,7 @@ func TestSearchDoesNotWaitForWhatItIsNotAbout(t *testing.T) {
 	slow.Description = "Sends faxes"
 	files := upstreamConfig(t, "files")
 	files.Description = "Reads files"
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{slow, files}, SearchWait: time.Minute})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{slow, files}, SearchWait: time.Minute})
 	start := time.Now()
 	a := search(t, b, broker.SearchRequest{Query: "read a file"})
 	if took := time.Since(start); took > 30*time.Second || !slices.Contains(names(a), "files__read_file") {
@@ -154,7 +154,7 @@ func TestSearchWaitsOnWhereTheBestHitIsAnothers(t *testing.T) {
 	slow, _, open := gatedServer(t)
 	files := upstreamConfig(t, "files")
 	files.Description = "Reads every note"
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{slow, files, {Name: "good", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Good)}}, SearchWait: time.Minute})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{slow, files, {Name: "good", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Good)}}, SearchWait: time.Minute})
 	time.AfterFunc(2*time.Second, open) // later than a search waits for others
 	if a := search(t, b, broker.SearchRequest{Query: "echo a note"}); !slices.Contains(names(a), "slow__create_note") {
 		t.Errorf("found %q without the server that was starting: %s", names(a), a.Note)
@@ -176,7 +176,7 @@ func TestSearchWaitsNoLongerThanItHelps(t *testing.T) {
 		return a
 	}
 
-	b := newBroker(t, broker.Options{Servers: []upstream.Config{slow, files, dead}, SearchWait: time.Hour})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{slow, files, dead}, SearchWait: time.Hour})
 	for _, r := range []broker.SearchRequest{
 		{Query: "files__read_file"}, {Query: " read_file "}, {Query: "files.read_file", Server: "files"}, // names
 		{Query: "read a file", Server: "files"}, {Server: "files"}, // another server is not asked for
@@ -197,7 +197,7 @@ func TestSearchWaitsNoLongerThanItHelps(t *testing.T) {
 
 	done := make(chan broker.SearchAnswer)
 	go func() { done <- find(b, broker.SearchRequest{Query: "zebra"}) }()
-	b.Reconfigure(broker.Options{Servers: []upstream.Config{files}, SearchWait: time.Hour})
+	b.Apply(broker.Settings{Servers: []upstream.Config{files}, SearchWait: time.Hour})
 	if a := <-done; strings.Contains(a.Note, "ask again") {
 		t.Errorf("after slow was taken out of the config: note %q", a.Note)
 	}

@@ -49,7 +49,7 @@ func newView(t *testing.T) *view {
 		t.Fatal(err)
 	}
 	runs := sqlite.NewRuns(dir, nil)
-	b, err := broker.New(broker.Options{Runner: idle{}, Audit: store, Runs: runs})
+	b, err := broker.New(broker.Deps{Runner: idle{}, Audit: store, Runs: runs}, broker.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,12 +139,15 @@ func TestServersAreDescribed(t *testing.T) {
 		}
 		return list
 	}
-	b, err := broker.New(broker.Options{Runner: idle{}, Fixed: []discovery.Listing{
-		{Server: "notes", Description: "Notes of the team", Tools: tools("add", "list")},
-		{Server: "few", Tools: tools("add", "list", "say \"hello\" to you")},
-		{Server: "many", Tools: tools("a", "b", "c", "d", "e")},
-		{Server: "none"},
-	}})
+	b, err := broker.New(broker.Deps{
+		Runner: idle{},
+		Fixed: []discovery.Listing{
+			{Server: "notes", Description: "Notes of the team", Tools: tools("add", "list")},
+			{Server: "few", Tools: tools("add", "list", "say \"hello\" to you")},
+			{Server: "many", Tools: tools("a", "b", "c", "d", "e")},
+			{Server: "none"},
+		},
+	}, broker.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,8 +70,7 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 		return []skills.Root{{Path: skillsDir, Scope: skills.ScopeCustom}}, nil
 	}})
 	kept := pins.Open(files.OpenPins(filepath.Join(dir, "pins")), nil)
-	b, err := broker.New(broker.Options{Servers: servers, Pins: kept, Runner: inproc.New(), Audit: store, Runs: runs, Skills: registry,
-		Policy: policy.Default()})
+	b, err := broker.New(broker.Deps{Pins: kept, Runner: inproc.New(), Audit: store, Runs: runs}, broker.Settings{Servers: servers, Skills: registry, Policy: policy.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func newPlace(t testing.TB, servers []upstream.Config, skillsDir string) *place 
 		},
 		Reader: &api.Reader{Broker: b, Audit: store, Runs: runs, Pins: kept}, Note: store.Note, Servers: places{p},
 		Changed: func() {
-			b.Reconfigure(broker.Options{Servers: append(slices.Clone(servers), p.added()...), Policy: policy.Default()})
+			b.Apply(broker.Settings{Servers: append(slices.Clone(servers), p.added()...), Policy: policy.Default()})
 		},
 	}), api.Refuse)
 	p.serve("127.0.0.1:0")

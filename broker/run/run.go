@@ -30,7 +30,7 @@ import (
 )
 
 // Options are the settings of an Executor. Fields without a comment are documented in
-// broker.Options; there are no defaults here.
+// broker.Deps and broker.Settings; there are no defaults here.
 type Options struct {
 	Runner  sandbox.Runner
 	Audit   state.Journal

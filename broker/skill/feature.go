@@ -29,7 +29,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Options are the settings of a Feature. Zero means what broker.Options says of
+// Options are the settings of a Feature. Zero means what broker.Settings says of
 // the fields of the same names.
 type Options struct {
 	// Registry has the skills, to which those are added that servers serve; nil

@@ -83,7 +83,7 @@ func (a *app) evaluated(cmd *cobra.Command, tools string) (*broker.Broker, func(
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := broker.New(broker.Options{Fixed: listings, Runner: inproc.New(), Logger: a.logger(), Version: version})
+	b, err := broker.New(broker.Deps{Fixed: listings, Runner: inproc.New(), Logger: a.logger(), Version: version}, broker.Settings{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -204,20 +204,19 @@ func (h *daemonHost) forget(c *daemon.Conversation) {
 func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	from := sources()
 	from.Env = at.lookup
-	o := h.a.options(at.config)
-	h.session.equip(&o, at.config, from)
+	d := h.session.deps(at.config, from)
 	if path, ok := at.env[pathVariable]; ok {
-		o.Environ = environWith(path)
+		d.Environ = environWith(path)
 	}
-	o.Base, o.Warn = h.session.root, nil
-	o.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
+	d.Base, d.Warn = h.session.root, nil
+	d.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
 	note := noteChanges(h.session.audit)
-	o.Pins = h.a.pinStore(at.config, h.session.stores, func(server, what string) {
+	d.Pins = h.a.pinStore(at.config, h.session.stores, func(server, what string) {
 		if at.apart[server] { // the others are noted already
 			note(server, what)
 		}
 	})
-	root, err := broker.New(o)
+	root, err := broker.New(d, h.a.brokerSettings(at.config))
 	if err != nil {
 		return nil, err
 	}

@@ -60,10 +60,18 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	b, err := broker.New(broker.Options{
-		Servers: []upstream.Config{{Name: "demo", Type: "http", URL: demo.url}}, Runner: keepOpen{a.runner}, Skills: loop,
-		Audit: a.audit, Results: a.kept, Values: a.kept, Logger: a.log, MaxTimeout: time.Minute,
-		Languages: languages, Limits: req.Limits,
+	b, err := broker.New(broker.Deps{
+		Runner:    keepOpen{a.runner},
+		Audit:     a.audit,
+		Results:   a.kept,
+		Values:    a.kept,
+		Logger:    a.log,
+		Languages: languages,
+	}, broker.Settings{
+		Servers:    []upstream.Config{{Name: "demo", Type: "http", URL: demo.url}},
+		Skills:     loop,
+		MaxTimeout: time.Minute,
+		Limits:     req.Limits,
 	})
 	if err != nil {
 		return sandbox.Result{}, err

@@ -60,8 +60,8 @@ type session struct {
 	live     atomic.Pointer[config.Config] // the config in force
 
 	telemetry *telemetry.Telemetry // may be nil
-	// equip completes the options of a broker with what the process has once.
-	equip func(*broker.Options, *config.Config, config.Sources)
+	// deps returns the parts of a broker for a config.
+	deps func(*config.Config, config.Sources) broker.Deps
 }
 
 // close ends the servers and the sandbox, then what they write to.
@@ -204,44 +204,46 @@ func (a *app) open(spares int) (_ *session, err error) {
 	if seen != nil {
 		vault.Count = seen.Redacted
 	}
-	equip := func(o *broker.Options, cfg *config.Config, from config.Sources) {
-		o.Runner, o.ScriptSandbox = runner, commands
-		o.Audit, o.CacheDir, o.Expand, o.Logger, o.Version = store, catalogueDir(dir), from.Expand, log, version
-		o.Folder = func() string { return *folder.Load() }
-		o.Listings, o.Lists = kept.listings()
-		o.Guard, o.PackageDir, o.Warn = true, dir, a.warn
-		o.Languages, o.UnavailableLanguages = where.runs()
-		o.Isolations = where.offered()
-		o.Pins = a.pinStore(cfg, kept, noteChanges(store))
-		o.SkillCacheDir, o.IndexDir = skillCacheDir(dir), indexDir(dir)
-		o.Workflows = files.OpenDocuments(a.homeOf(cfg).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows"))))
-		o.Documents, o.Requests = kept.documents(), kept.requests()
-		o.OAuth = signer(kept.signIns(), from.Expand)
-		o.Learned, o.Results, o.Values, o.Runs = types, results, results, runs
-		o.Always = func(tools []string) error { return allowAlways(cfg.Path, tools) }
-		o.Vault, o.Quota, o.Refuse = vault, limiter, kept.refuse(store, cfg)
-		if seen != nil {
-			o.Observer, o.Observe = seen, seen.Middleware
+	deps := func(cfg *config.Config, from config.Sources) broker.Deps {
+		d := broker.Deps{
+			Runner: runner, ScriptSandbox: commands, SavedScripts: savedScripts(cfg),
+			Audit: store, CacheDir: catalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
+			Folder: func() string { return *folder.Load() },
+			Guard:  true, PackageDir: dir, Warn: a.warn,
+			Isolations:    where.offered(),
+			Pins:          a.pinStore(cfg, kept, noteChanges(store)),
+			SkillCacheDir: skillCacheDir(dir), IndexDir: indexDir(dir),
+			Workflows: files.OpenDocuments(a.homeOf(cfg).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
+			Documents: kept.documents(), Requests: kept.requests(),
+			OAuth:   signer(kept.signIns(), from.Expand),
+			Learned: types, Results: results, Values: results, Runs: runs,
+			Always: func(tools []string) error { return allowAlways(cfg.Path, tools) },
+			Vault:  vault, Quota: limiter, Refuse: kept.refuse(store, cfg),
 		}
+		d.Listings, d.Lists = kept.listings()
+		d.Languages, d.UnavailableLanguages = where.runs()
+		if seen != nil {
+			d.Observer, d.Observe = seen, seen.Middleware
+		}
+		return d
 	}
-	o := a.options(cfg)
-	equip(&o, cfg, a.variables.sources())
-	people, err := a.openAccounts(cfg, s, kept, o.OAuth, store.Note)
+	d := deps(cfg, a.variables.sources())
+	people, err := a.openAccounts(cfg, s, kept, d.OAuth, store.Note)
 	if err != nil {
 		return nil, err
 	}
 	if people != nil {
-		o.People, o.PersonalProcesses = people, cfg.Broker.PersonalProcesses
+		d.People, d.PersonalProcesses = people, cfg.Broker.PersonalProcesses
 	}
 	pinned := a.pinStore(cfg, kept, noteChanges(store))
-	o.Pins = pinned
-	b, err := broker.New(o)
+	d.Pins = pinned
+	b, err := broker.New(d, a.brokerSettings(cfg))
 	if err != nil {
 		return nil, err
 	}
 	s.telemetry, s.config, s.project, s.state, s.stores = seen, cfg, project, dir, kept
 	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
-	s.folder, s.equip, s.where, s.places = folder, equip, where, places
+	s.folder, s.deps, s.where, s.places = folder, deps, where, places
 	s.accounts, s.quotas, s.runner = people, limiter, runner
 	s.live.Store(cfg)
 	s.see(a)
@@ -293,49 +295,42 @@ func (s *session) requireLanguage() error {
 	return nil
 }
 
-// options are the settings that the config file holds, and the flags that
-// overrule them.
-func (a *app) options(cfg *config.Config) broker.Options {
+// brokerSettings returns the settings in the config file, and the flags that overrule them.
+func (a *app) brokerSettings(cfg *config.Config) broker.Settings {
 	set := cfg.Broker.WithDefaults()
 	var wait time.Duration // the default
 	if w := set.Search.Wait; w != nil {
 		wait = cmp.Or(*w, -1)
 	}
-	return broker.Options{
-		Typecheck:       typechecker(cfg, a.logger()),
-		TypecheckStrict: set.Typecheck == "strict",
-
-		Skills:      a.homeOf(cfg).registry(),
-		Commands:    a.pluginCommands(cfg),
-		SkillBudget: cfg.Broker.Skills.CatalogBudget,
-		SkillsDir:   cfg.Broker.Skills.ContainerPath,
-		Scripts:     a.scriptsOf(cfg),
-
-		SavedScripts: savedScripts(cfg),
-
-		Redact: vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
-
+	return broker.Settings{
+		Typecheck:           typechecker(cfg, a.logger()),
+		TypecheckStrict:     set.Typecheck == "strict",
+		Skills:              a.homeOf(cfg).registry(),
+		Commands:            a.pluginCommands(cfg),
+		SkillBudget:         cfg.Broker.Skills.CatalogBudget,
+		SkillsDir:           cfg.Broker.Skills.ContainerPath,
+		Scripts:             a.scriptsOf(cfg),
+		Redact:              vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
 		DisableForms:        set.Skills.Forms != nil && !*set.Skills.Forms,
-
-		Servers:          upstreams(cfg),
-		Disabled:         disabled(cfg),
-		SkipLearning:     unlearned(cfg),
-		DisableReadHints: !*set.NotedReads,
-		Mode:             broker.Mode(cmp.Or(a.mode, set.Mode)),
-		AutoThreshold:    set.AutoThreshold,
-		SearchWait:       wait,
-		ReadOnly:         set.ReadOnly || a.readOnly,
-		Tools:            toolLists(cfg),
-		Policy:           a.rules(cfg),
-		Overrides:        overrides(cfg),
-		Profiles:         profiles(cfg),
-		Language:         sandbox.Language(set.Language),
-		Timeout:          set.Timeout,
-		MaxTimeout:       set.MaxTimeout,
-		MaxOutputChars:   set.MaxOutputChars,
-		Limits:           limits(set.Sandbox),
+		Servers:             upstreams(cfg),
+		Disabled:            disabled(cfg),
+		SkipLearning:        unlearned(cfg),
+		DisableReadHints:    !*set.NotedReads,
+		Mode:                broker.Mode(cmp.Or(a.mode, set.Mode)),
+		AutoThreshold:       set.AutoThreshold,
+		SearchWait:          wait,
+		ReadOnly:            set.ReadOnly || a.readOnly,
+		Tools:               toolLists(cfg),
+		Policy:              a.rules(cfg),
+		Overrides:           overrides(cfg),
+		Profiles:            profiles(cfg),
+		Language:            sandbox.Language(set.Language),
+		Timeout:             set.Timeout,
+		MaxTimeout:          set.MaxTimeout,
+		MaxOutputChars:      set.MaxOutputChars,
+		Limits:              limits(set.Sandbox),
 	}
 }
 

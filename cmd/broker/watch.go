@@ -165,7 +165,7 @@ func (a *app) reload(s *session) (*config.Config, error) {
 	s.pins.SetMode(a.pinMode(cfg))
 	s.quotas.Set(quotas(cfg))
 	s.live.Store(cfg)
-	s.root.Reconfigure(a.options(cfg))
+	s.root.Apply(a.brokerSettings(cfg))
 	s.notice()
 	s.audit.Note(configEvent(cfg))
 	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, written))

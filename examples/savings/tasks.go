@@ -172,7 +172,7 @@ type asker struct {
 }
 
 func newAsker(listings []discovery.Listing) (*asker, error) {
-	b, err := broker.New(broker.Options{Fixed: listings, Runner: inproc.New(), Version: "savings"})
+	b, err := broker.New(broker.Deps{Fixed: listings, Runner: inproc.New(), Version: "savings"}, broker.Settings{})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func surfaceTokens(listings []discovery.Listing) (int, error) {
 	for _, l := range listings {
 		servers = append(servers, upstream.Config{Name: l.Server, URL: "http://127.0.0.1:1/"})
 	}
-	b, err := broker.New(broker.Options{Servers: servers, Runner: inproc.New(), Version: "savings"})
+	b, err := broker.New(broker.Deps{Runner: inproc.New(), Version: "savings"}, broker.Settings{Servers: servers})
 	if err != nil {
 		return 0, err
 	}

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // upstream servers too, for the actions of workflows and for scripts; with
 // Workflows, sessions of workflows would outlive the process.
 func serve(ctx context.Context, registry *skills.Registry) error {
-	b, err := broker.New(broker.Options{Skills: registry, Runner: worker.New(nil), Version: "example"})
+	b, err := broker.New(broker.Deps{Runner: worker.New(nil), Version: "example"}, broker.Settings{Skills: registry})
 	if err != nil {
 		return err
 	}

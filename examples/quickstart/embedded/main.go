@@ -73,17 +73,10 @@ func run(ctx context.Context, p params, stdout, stderr io.Writer) (int, error) {
 	}
 	calls := new(journal)
 	store := files.Open(p.state, nil)
-	b, err := broker.New(broker.Options{
-		Servers: []upstream.Config{
-			{Name: "history", Command: p.program("history"), Args: []string{"-repo", p.repo}, Description: "git history: commits, changed files, diffs, contributors"},
-			{Name: "source", Command: p.program("source"), Args: []string{"-root", p.repo}, Description: "source tree: files, lines, Go functions, text search"},
-		},
-		Runner:   worker.New(nil),
-		Audit:    calls,
-		Results:  store,
-		Values:   store,
-		CacheDir: p.state,
-	})
+	b, err := broker.New(broker.Deps{Runner: worker.New(nil), Audit: calls, Results: store, Values: store, CacheDir: p.state}, broker.Settings{Servers: []upstream.Config{
+		{Name: "history", Command: p.program("history"), Args: []string{"-repo", p.repo}, Description: "git history: commits, changed files, diffs, contributors"},
+		{Name: "source", Command: p.program("source"), Args: []string{"-root", p.repo}, Description: "source tree: files, lines, Go functions, text search"},
+	}})
 	if err != nil {
 		return 0, err
 	}

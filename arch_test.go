@@ -137,6 +137,8 @@ var diagram = []row{
 	{pkg: "internal/wordstem"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "internal/jsoncheck"},
+	{pkg: "internal/jsonscan", modules: []string{"std"}},
+	{pkg: "internal/jsonscan/jsonscantest", modules: []string{"std"}},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
@@ -152,7 +154,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
@@ -61,7 +62,7 @@ func (r *HTTP) answered(req *http.Request, m *outgoing, resp *http.Response) (*h
 // cannot contain the answer to another call. unusable is the reason a body that should
 // be JSON cannot be read.
 func read(body []byte, id jsonrpc.ID, c *Capture) (others []jsonrpc.Message, answer *jsonrpc.Response, unusable *AnswerError) {
-	if parts := values(body); len(parts) == 1 && !json.Valid(body) {
+	if parts := values(body); len(parts) == 1 && !jsonscan.Valid(body) {
 		fixed, ok := c.repair(body)
 		if !ok {
 			if len(body) > 0 && (body[0] == '{' || body[0] == '[') {

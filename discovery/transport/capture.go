@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A Capture receives the raw result of the request that is sent with its
@@ -235,7 +237,7 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 	if !id.IsValid() {
 		return nil
 	}
-	if e.err != nil && json.Valid(text) {
+	if e.err != nil && jsonscan.Valid(text) {
 		return &jsonrpc.Response{ID: id, Error: decodeError(e.err)}
 	}
 	t.mu.Lock()
@@ -254,7 +256,7 @@ func (t *tee) unreadable(text []byte) jsonrpc.Message {
 // unversioned returns the answer to an open request in text, which lacks the version of
 // JSON-RPC, or nil.
 func (t *tee) unversioned(text []byte) jsonrpc.Message {
-	if !json.Valid(text) {
+	if !jsonscan.Valid(text) {
 		return nil
 	}
 	resp := unversioned(text)

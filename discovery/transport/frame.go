@@ -1,12 +1,13 @@
 package transport
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 var utf8BOM = []byte("\xef\xbb\xbf")
@@ -139,112 +140,64 @@ func numbered(id jsonrpc.ID) jsonrpc.ID {
 }
 
 // scanEnvelope cuts the members out of a valid JSON object.
-func scanEnvelope(object []byte) envelope {
-	var e envelope
-	EachMember(object, func(key string, value json.RawMessage) {
-		switch key {
-		case "jsonrpc":
-			e.version = value
-		case "id":
-			e.id = value
-		case "method":
-			e.method = value
-		case "params":
-			e.params = value
-		case "result":
-			e.result = value
-		case "error":
-			if string(value) != "null" {
-				e.err = value
-			}
-		}
-	})
+func scanEnvelope(object []byte) (e envelope) {
+	EachMember(object, e.set)
 	return e
 }
 
-// EachMember calls f with the members of a valid JSON object. The values share memory
-// with it. Other JSON has no members.
+// roughEnvelope is scanEnvelope for a text that may not be JSON.
+func roughEnvelope(text []byte) (e envelope) {
+	roughMembers(text, e.set)
+	return e
+}
+
+func (e *envelope) set(key string, value json.RawMessage) {
+	switch key {
+	case "jsonrpc":
+		e.version = value
+	case "id":
+		e.id = value
+	case "method":
+		e.method = value
+	case "params":
+		e.params = value
+	case "result":
+		e.result = value
+	case "error":
+		if string(value) != "null" {
+			e.err = value
+		}
+	}
+}
+
+// EachMember calls f with the members of a JSON object, or with those in front of the
+// first mistake. The values share memory with it. Other JSON has no members.
 func EachMember(object []byte, f func(key string, value json.RawMessage)) {
-	i := skipSpace(object, 0)
-	if i >= len(object) || object[i] != '{' {
+	jsonscan.Members(object, func(key, value []byte) bool {
+		f(string(jsonscan.Unquote(key)), value[:len(value):len(value)])
+		return true
+	})
+}
+
+// roughMembers calls f with what looks like the members of a JSON object in a text that
+// is not JSON.
+func roughMembers(text []byte, f func(key string, value json.RawMessage)) {
+	i := jsonscan.Space(text, 0)
+	if i >= len(text) || text[i] != '{' {
 		return
 	}
-	i = skipSpace(object, i+1)
-	for i < len(object) && object[i] == '"' {
-		end := skipString(object, i)
-		key := string(object[i+1 : end-1])
-		if bytes.IndexByte(object[i:end], '\\') >= 0 {
-			_ = json.Unmarshal(object[i:end], &key) // valid by contract
+	i = jsonscan.Space(text, i+1)
+	for i < len(text) && text[i] == '"' {
+		end, _, ok := jsonscan.String(text, i)
+		if !ok {
+			return
 		}
-		i = skipSpace(object, end)      // at ':'
-		start := skipSpace(object, i+1) // at the value
-		i = skipValue(object, start)
-		f(key, object[start:i:i])
-		i = skipSpace(object, i)
-		if i < len(object) && object[i] == ',' {
-			i = skipSpace(object, i+1)
+		key := jsonscan.Unquote(text[i:end])
+		start := jsonscan.Space(text, min(jsonscan.Space(text, end)+1, len(text))) // after the colon
+		i = jsonscan.Rough(text, start)
+		f(string(key), text[start:i:i])
+		if i = jsonscan.Space(text, i); i < len(text) && text[i] == ',' {
+			i = jsonscan.Space(text, i+1)
 		}
 	}
-}
-
-// skipSpace returns the index of the first byte from i on that is not white
-// space.
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// skipString returns the index after the string that starts at i.
-func skipString(b []byte, i int) int {
-	for i++; i < len(b); {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			return len(b)
-		}
-		end := i + n
-		slashes := 0
-		for k := end - 1; k >= i && b[k] == '\\'; k-- {
-			slashes++
-		}
-		i = end + 1
-		if slashes%2 == 0 {
-			return i
-		}
-	}
-	return len(b)
-}
-
-// skipValue returns the index after the value that starts at i.
-func skipValue(b []byte, i int) int {
-	if i >= len(b) {
-		return len(b)
-	}
-	if b[i] == '"' {
-		return skipString(b, i)
-	}
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			i = skipString(b, i)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return i // the end of what the value is in
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return i
-			}
-		}
-		i++
-	}
-	return i
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // The SDK decodes request ids and progress tokens as a string or a float64. An id that
@@ -64,7 +66,7 @@ func restored(raw json.RawMessage) (json.RawMessage, bool) {
 		}
 		b[i] = high<<4 | low
 	}
-	return b, json.Valid(b)
+	return b, jsonscan.Valid(b)
 }
 
 // plainJSON encodes a string as the SDK does.
@@ -81,10 +83,10 @@ func plainJSON(text string) []byte {
 // MarkIDs returns a message, or a batch, with the ids and tokens of requests replaced
 // by strings. Invalid JSON is returned unchanged.
 func MarkIDs(message []byte) []byte {
-	if !json.Valid(message) {
+	if !jsonscan.Valid(message) {
 		return message
 	}
-	if i := skipSpace(message, 0); message[i] == '[' {
+	if i := jsonscan.Space(message, 0); message[i] == '[' {
 		var batch []json.RawMessage
 		if json.Unmarshal(message, &batch) != nil {
 			return message
@@ -129,7 +131,7 @@ func HasMarkedIDs(text []byte) bool { return bytes.Contains(text, []byte(`"`+idM
 
 // RestoreIDs returns a message with the ids and tokens that MarkIDs replaced.
 func RestoreIDs(message []byte) []byte {
-	if !HasMarkedIDs(message) || !json.Valid(message) {
+	if !HasMarkedIDs(message) || !jsonscan.Valid(message) {
 		return message
 	}
 	return convertIDs(message, scanEnvelope(message), restored)

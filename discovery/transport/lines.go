@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
@@ -77,7 +78,7 @@ func trimLine(line []byte) []byte {
 }
 
 func (l *Lines) line(line []byte) error {
-	if !json.Valid(line) {
+	if !jsonscan.Valid(line) {
 		return l.Reject(line, len(line), ErrNotJSON)
 	}
 	batch := []json.RawMessage{line}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan/jsonscantest"
 )
 
 func TestFramesAreDecoded(t *testing.T) {
@@ -64,6 +66,39 @@ func TestBadPartOfABatchIsRejectedAlone(t *testing.T) {
 	}
 }
 
+// A line is a message if encoding/json reads it.
+func TestLinesAgreeWithEncodingJSON(t *testing.T) {
+	const request = `{"jsonrpc":"2.0","method":"m","params":{"value":`
+	for _, text := range jsonscantest.Malformed() {
+		if strings.ContainsAny(text, "\n") || text == "" {
+			continue
+		}
+		if messages, rejected := received(t, request+text+"}}"); len(messages) > 0 || !rejected {
+			t.Errorf("%.200q: %d messages, rejected: %v", text, len(messages), rejected)
+		}
+	}
+	for _, text := range jsonscantest.Odd() {
+		if text = request + text + "}}"; strings.ContainsAny(text, "\n") || !json.Valid([]byte(text)) {
+			continue
+		}
+		if messages, rejected := received(t, text); len(messages) != 1 || rejected {
+			t.Errorf("%.200q: %d messages, rejected: %v", text, len(messages), rejected)
+		}
+	}
+}
+
+// The id of a broken message is found behind what is broken.
+func TestIDOfABrokenMessage(t *testing.T) {
+	for _, text := range []string{
+		`{"result":{"x":NaN},"jsonrpc":"2.0","id":7,"method":"m"}`, `{"result":[1,],"jsonrpc":"2.0","id":7,"method":"m"}`, `{"jsonrpc":"2.0","result":"\x","id":7,"method":"m"}`,
+		"{\"jsonrpc\":\"2.0\",\"result\":\"a\tb\",\"id\":7,\"method\":\"m\"}", `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x`, `{"jsonrpc":"2.0","id":7,"method":"m","params":{'x':1}}`,
+	} {
+		if id := RequestID([]byte(text)); string(id) != "7" {
+			t.Errorf("%s: id %q", text, id)
+		}
+	}
+}
+
 // What the scanner cuts out is what encoding/json finds.
 func FuzzEachMember(f *testing.F) {
 	f.Add(`{"a":1,"b":[1,{"c":"}"}],"d":"\\\"","e":null}`)
@@ -76,11 +111,14 @@ func FuzzEachMember(f *testing.F) {
 		}
 		got := make(map[string]json.RawMessage)
 		EachMember([]byte(object), func(key string, value json.RawMessage) {
-			got[strings.ToValidUTF8(key, "\ufffd")] = value
+			got[key] = value
 		})
+		if len(got) != len(want) {
+			t.Errorf("%q: members %q, want %q", object, got, want)
+		}
 		for k, w := range want {
-			if g, ok := got[k]; !ok && !strings.Contains(k, "\ufffd") || ok && !bytes.Equal(g, w) {
-				t.Errorf("%q: member %q is %s, want %s", object, k, g, w)
+			if !bytes.Equal(got[k], w) {
+				t.Errorf("%q: member %q is %s, want %s", object, k, got[k], w)
 			}
 		}
 	})

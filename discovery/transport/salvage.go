@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-const (
-	// maxDepth is the nesting of JSON up to which encoding/json decodes.
-	maxDepth = 10_000
-	// maxFinds bounds the attempts to find a message in one line.
-	maxFinds = 64
-)
+// maxFinds bounds the attempts to find a message in one line.
+const maxFinds = 64
 
 // messagesIn returns the messages in a line with other content, such as a banner,
 // escape codes or another message.
@@ -24,10 +22,10 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 			break
 		}
 		start := i + n
-		end := skipValue(line, start)
+		end, ok := jsonscan.Value(line, start)
 		work += end - start
 		part := line[start:end]
-		if bytes.Contains(part, []byte(`"jsonrpc"`)) && json.Valid(part) {
+		if ok && bytes.Contains(part, []byte(`"jsonrpc"`)) {
 			if m := decodeMessage(part); m != nil {
 				if ofServer(m) {
 					found = append(found, m)
@@ -46,19 +44,19 @@ func messagesIn(line []byte) (found []jsonrpc.Message) {
 func values(data []byte) []json.RawMessage {
 	whole := []json.RawMessage{data}
 	var list []json.RawMessage
-	if json.Valid(data) {
-		if data[skipSpace(data, 0)] == '[' && json.Unmarshal(data, &list) == nil {
+	if jsonscan.Valid(data) {
+		if data[jsonscan.Space(data, 0)] == '[' && json.Unmarshal(data, &list) == nil {
 			return list
 		}
 		return whole
 	}
-	for i := skipSpace(data, 0); i < len(data) && len(list) < maxFinds; {
-		end := skipValue(data, i)
-		if data[i] != '{' || !json.Valid(data[i:end]) {
+	for i := jsonscan.Space(data, 0); i < len(data) && len(list) < maxFinds; {
+		end, ok := jsonscan.Value(data, i)
+		if !ok || data[i] != '{' {
 			return whole
 		}
 		list = append(list, data[i:end])
-		i = skipSpace(data, end)
+		i = jsonscan.Space(data, end)
 	}
 	if len(list) < 2 {
 		return whole
@@ -86,7 +84,7 @@ func unreadable(text []byte) (e envelope, id jsonrpc.ID, ok bool) {
 		return e, id, false
 	}
 	for _, start := range []int{first, bytes.LastIndexByte(text[:key], '{')} {
-		if e = scanEnvelope(text[start:]); string(e.version) == `"2.0"` {
+		if e = roughEnvelope(text[start:]); string(e.version) == `"2.0"` {
 			id, ok = decodeID(e.id)
 			return e, id, ok
 		}
@@ -113,7 +111,7 @@ func whyUnreadable(text []byte) string {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			i = skipString(text, i) - 1
+			i = jsonscan.RoughString(text, i) - 1
 		case '{', '[':
 			depth++
 			deepest = max(deepest, depth)
@@ -124,9 +122,9 @@ func whyUnreadable(text []byte) string {
 		}
 	}
 	switch {
-	case deepest > maxDepth:
+	case deepest > jsonscan.MaxDepth:
 		return "it is nested deeper than 10,000 levels"
-	case json.Valid(text):
+	case jsonscan.Valid(text):
 		if e := scanEnvelope(text); e.result != nil {
 			return "its id is not that of a request"
 		}
@@ -146,7 +144,7 @@ func withoutNaN(text []byte) ([]byte, bool) {
 	from := 0
 	for i := 0; i < len(text); {
 		if text[i] == '"' {
-			i = skipString(text, i)
+			i = jsonscan.RoughString(text, i)
 			continue
 		}
 		n := 0
@@ -168,5 +166,5 @@ func withoutNaN(text []byte) ([]byte, bool) {
 		return text, false
 	}
 	out = append(out, text[from:]...)
-	return out, json.Valid(out)
+	return out, jsonscan.Valid(out)
 }

@@ -238,7 +238,7 @@ func (c *Stdio) reject(text []byte, size int, why error) error {
 	problem := fmt.Sprintf("skipped a message of %d bytes: the limit is %d", size, c.MaxBytes)
 	c.o.Dropped([]byte(problem))
 	var raw []byte
-	EachMember(text, func(key string, value json.RawMessage) {
+	roughMembers(text, func(key string, value json.RawMessage) {
 		if key == "id" && raw == nil {
 			raw = value
 		}

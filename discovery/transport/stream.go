@@ -3,12 +3,13 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 const (
@@ -120,7 +121,7 @@ func (s *stream) send(m jsonrpc.Message) {
 
 // message returns the message for the SDK in the data of an event, or nil.
 func (s *stream) message(data []byte) jsonrpc.Message {
-	valid := json.Valid(data)
+	valid := jsonscan.Valid(data)
 	var m jsonrpc.Message
 	if valid {
 		m = decodeMessage(data)
@@ -287,7 +288,7 @@ func (f *sseFilter) Read(p []byte) (int, error) {
 // message returns the data of an event that the SDK can read, or nil to skip it.
 func (f *sseFilter) message(data []byte) []byte {
 	var m jsonrpc.Message
-	if json.Valid(data) {
+	if jsonscan.Valid(data) {
 		m = decodeMessage(data)
 	}
 	if m == nil {

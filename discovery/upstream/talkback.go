@@ -217,7 +217,9 @@ const clientHint = "use a client that has this MCP capability, or give the tool 
 func isToolError(raw json.RawMessage) bool {
 	failed := false
 	transport.EachMember(raw, func(key string, value json.RawMessage) {
-		failed = failed || key == "isError" && string(value) == "true"
+		if key == "isError" { // the last one counts, as for those who decode it
+			failed = string(value) == "true"
+		}
 	})
 	return failed
 }

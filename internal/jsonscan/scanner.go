@@ -134,17 +134,24 @@ func (s *Scanner[T]) Key() (literal T) {
 // Skip goes behind the value that is next, and returns it as it is written; an empty one
 // after a mistake.
 func (s *Scanner[T]) Skip() (raw T) {
+	raw, _ = s.SkipCount()
+	return raw
+}
+
+// SkipCount is like Skip, and returns the number of elements of an array or members of
+// an object.
+func (s *Scanner[T]) SkipCount() (raw T, items int) {
 	if s.broken {
-		return raw
+		return raw, 0
 	}
 	start := Space(s.text, s.pos)
-	end, _, ok := value(s.text, start, s.depth)
+	end, items, ok := value(s.text, start, s.depth)
 	s.pos, s.opened = end, false
 	if !ok {
 		s.broken = true
-		return raw
+		return raw, 0
 	}
-	return s.text[start:end]
+	return s.text[start:end], items
 }
 
 // Members calls f with the name and the value of each member of an object, as they are

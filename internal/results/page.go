@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A Page describes the list that a call returned.
@@ -74,7 +76,9 @@ func PageOf(args, value json.RawMessage) (p Page, ok bool) {
 		return p, false
 	}
 	var query strings.Builder
-	readQuery(args, &query, &p, 0)
+	if !readQuery(args, &query, &p, 0) {
+		return p, false
+	}
 	if p.Asked <= 1 && !speaksOfPages(value) {
 		return p, false
 	}
@@ -83,12 +87,13 @@ func PageOf(args, value json.RawMessage) (p Page, ok bool) {
 	return p, ok
 }
 
-// readQuery writes the arguments that do not choose a page.
-func readQuery(args json.RawMessage, query *strings.Builder, p *Page, depth int) {
+// readQuery writes the arguments that do not choose a page. It returns false if they are
+// not JSON.
+func readQuery(args json.RawMessage, query *strings.Builder, p *Page, depth int) bool {
 	if first(args) != '{' {
-		return
+		return len(args) == 0 || jsonscan.Valid(args)
 	}
-	_ = members(args, func(name string, value json.RawMessage) bool {
+	return nil == members(args, func(name string, value json.RawMessage) bool {
 		switch plain := plainName(name); {
 		case slices.Contains(pageSizes, plain):
 			if n, err := strconv.Atoi(string(bytes.Trim(value, `" `))); err == nil && n > 0 {
@@ -122,13 +127,14 @@ func speaksOfPages(v json.RawMessage) bool {
 // read finds the list of a result, and the fields that describe it.
 func (p *Page) read(v json.RawMessage, depth int) (found bool) {
 	if first(v) == '[' {
-		_, p.Items = scanValue(blank(v))
-		return true
+		s := jsonscan.New(v)
+		_, p.Items = s.SkipCount()
+		return s.End()
 	}
 	var lists, named []int // counts of items
 	var inner []json.RawMessage
 	total := -1
-	_ = countedMembers(v, func(name string, value json.RawMessage, items int) bool {
+	err := countedMembers(v, func(name string, value json.RawMessage, items int) bool {
 		plain := plainName(name)
 		p.readSign(plain, value, &total)
 		switch first(value) {
@@ -150,6 +156,7 @@ func (p *Page) read(v json.RawMessage, depth int) (found bool) {
 		return len(lists)+len(inner) <= maxPageParts
 	})
 	switch {
+	case err != nil:
 	case len(named) == 1:
 		p.Items, found = named[0], true
 	case len(lists) == 1:

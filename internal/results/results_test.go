@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan/jsonscantest"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
@@ -52,6 +53,27 @@ func TestSlice(t *testing.T) {
 			}
 		} else if err != nil || string(got) != tt.want {
 			t.Errorf("Slice(%+v) = %s, %v, want %s", tt.part, got, err, tt.want)
+		}
+	}
+}
+
+// A result is read if encoding/json reads it, whatever part of it is asked for.
+func TestResultsAgreeWithEncodingJSON(t *testing.T) {
+	for _, text := range jsonscantest.Malformed() {
+		for _, part := range []Part{{}, {Path: "[0]"}, {Path: "a"}, {Limit: 1}} {
+			if got, err := Slice(state.Result{MIME: state.JSON}, []byte(text), part); err == nil {
+				t.Errorf("%.100q: part %+v is %.100q", text, part, got)
+			}
+		}
+		for _, value := range []string{text, `[1,2,` + text + `]`, `{"items":[1,2],"has_more":true,"x":` + text + `}`} {
+			if p, ok := PageOf(json.RawMessage(`{"limit":2}`), json.RawMessage(value)); ok && !json.Valid([]byte(value)) {
+				t.Errorf("%.100q is a page: %+v", value, p)
+			}
+		}
+	}
+	for _, text := range jsonscantest.Odd() {
+		if got, err := Slice(state.Result{MIME: state.JSON}, []byte(`[0,`+text+`]`), Part{Path: "[1]"}); json.Valid([]byte("["+text+"]")) != (err == nil) || err == nil && string(got) != strings.Trim(text, " \t\r\n") {
+			t.Errorf("%.100q is %.100q: %v", text, got, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -180,6 +181,9 @@ func follow(ctx context.Context, v json.RawMessage, path string) (json.RawMessag
 	steps, err := parsePath(path)
 	if err != nil {
 		return nil, err
+	}
+	if !jsonscan.Valid(v) {
+		return nil, errBroken
 	}
 	for i, step := range steps {
 		if ctx.Err() != nil {

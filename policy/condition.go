@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A truth is whether a condition holds for a value. A value of a type that the
@@ -187,7 +189,10 @@ func (r *reader) operators(c *condition, n node, where string, host bool) {
 }
 
 // end is the offset behind a value.
-func (r *reader) end(n node) int { return skipValue(r.src.Text, n.off) }
+func (r *reader) end(n node) int {
+	end, _ := jsonscan.Value(r.src.Text, n.off)
+	return end
+}
 
 // isAbsent reports whether a condition holds if there is no value at its path. known is
 // false if it does not say.

@@ -45,7 +45,7 @@ func (r *Rules) Explain(c Call) Explanation {
 		e.Effect = effectUnknown
 	}
 	to := targetOf(c.Tool)
-	args := members{args: c.Args, n: -1}
+	args := members{args: c.Args}
 	for _, l := range r.stack(c.Profile).layers {
 		for _, rule := range l.rules {
 			why := rule.whyNot(&c, &to, &args)
@@ -92,9 +92,10 @@ func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 		if a.holds(args, r.Effect == Allow) {
 			continue
 		}
-		f := found{all: true}
-		f.walk(c.Args, skipSpace(c.Args, 0), a.path, &a.condition, 0)
+		f := a.in(args)
 		switch {
+		case args.broken:
+			return "the arguments are not valid JSON"
 		case !f.there:
 			return fmt.Sprintf("the call has no argument %s", shown(a.name))
 		case r.Effect == Allow && f.any:

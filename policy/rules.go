@@ -332,7 +332,7 @@ func (l *layer) has(t *target) bool {
 // rule is the decision of the rules of all layers, and whether any matches: deny
 // before ask before allow.
 func (s *stack) rule(c *Call, to *target) (d Decision, ruled bool) {
-	args := members{args: c.Args, n: -1}
+	args := members{args: c.Args}
 	for _, l := range s.layers {
 		for _, rule := range l.rules {
 			if ruled && rule.Effect <= d.Effect || !rule.matches(c, to, &args) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // Bounds of Values. A run that reads more is taken to carry all of it.
@@ -25,9 +27,11 @@ type Values struct {
 	full  bool
 }
 
-// AddJSON adds the texts of a result.
+// AddJSON adds the texts of a result. One that is not JSON may carry anything.
 func (v *Values) AddJSON(result json.RawMessage) {
-	eachText(result, func(text []byte) bool { v.add(text); return !v.full })
+	if len(result) > 0 && !eachText(result, v.add) {
+		v.full, v.texts, v.known = true, nil, nil
+	}
 }
 
 // AddText adds one text.
@@ -65,16 +69,18 @@ func (v *Values) in(args json.RawMessage) bool {
 		return true
 	}
 	hit := false
-	eachText(args, func(text []byte) bool {
+	valid := eachText(args, func(text []byte) {
+		if hit {
+			return
+		}
 		f := folded(text)
 		for _, value := range v.texts {
 			if bytes.Contains(f, value) {
 				hit = true
 			}
 		}
-		return !hit
 	})
-	return hit
+	return hit || !valid
 }
 
 // folded is a text in lower case without white space.
@@ -87,19 +93,30 @@ func folded(text []byte) []byte {
 	}, text)
 }
 
-// eachText calls f with each string and number of a JSON value, keys among them,
-// until f returns false.
-func eachText(b []byte, f func(text []byte) bool) {
-	for i := 0; i < len(b); {
-		switch b[i] {
-		case '{', '[', '}', ']', ',', ':', ' ', '\n', '\t', '\r':
-			i++
-			continue
+// eachText calls f with each string and number of a JSON value, keys among them. It
+// returns false if b is not JSON.
+func eachText(b []byte, f func(text []byte)) bool {
+	s := jsonscan.New(b)
+	textsOf(&s, f)
+	return s.End()
+}
+
+func textsOf(s *jsonscan.Scanner[[]byte], f func(text []byte)) {
+	switch s.Kind() {
+	case '{':
+		for s.Enter('{'); s.More('}'); {
+			if key := s.Key(); !s.Broken() {
+				f(jsonscan.Unquote(key))
+			}
+			textsOf(s, f)
 		}
-		end := skipValue(b, i)
-		if !f(leafOf(b[i:end]).text) {
-			return
+	case '[':
+		for s.Enter('['); s.More(']'); {
+			textsOf(s, f)
 		}
-		i = max(end, i+1)
+	default:
+		if raw := s.Skip(); !s.Broken() {
+			f(leafOf(raw).text)
+		}
 	}
 }

@@ -108,13 +108,11 @@ func (s *Scanner[T]) More(end byte) bool {
 	return true
 }
 
-// Key reads the name of a member, and returns its literal, with the quotes; an empty one
-// after a mistake.
+// Key reads the name of a member that More went to, and returns its literal, with the
+// quotes; an empty one after a mistake.
 func (s *Scanner[T]) Key() (literal T) {
-	if s.Kind() != '"' {
+	if s.broken || s.pos >= len(s.text) || s.text[s.pos] != '"' {
 		s.broken = true
-	}
-	if s.broken {
 		return literal
 	}
 	start := s.pos
@@ -123,10 +121,10 @@ func (s *Scanner[T]) Key() (literal T) {
 		return literal
 	}
 	literal = s.text[start:end]
-	if s.pos = Space(s.text, s.pos); s.pos >= len(s.text) || s.text[s.pos] != ':' {
-		s.broken = true
+	if end = Space(s.text, end); end < len(s.text) && s.text[end] == ':' {
+		s.pos = end + 1
 	} else {
-		s.pos++
+		s.pos, s.broken = end, true
 	}
 	return literal
 }

@@ -3,25 +3,25 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // FindJSON is Find for JSON: offsets are those of the text as it is, spans lie
 // within strings or are whole numbers, and what stands under a name such as
-// "password" is a secret. JSON in a string is looked into. It returns false if
-// what it meets cannot be JSON, without a look at each comma and digit.
+// "password" is a secret. JSON in a string is looked into. It returns false if the
+// text is not JSON.
 func FindJSON(text string) ([]Span, bool) {
-	f := jsonFinder{text: text, persons: true}
+	f := newFinder(jsonFinder{persons: true}, text)
 	ok := f.walk()
 	return f.spans, ok
 }
 
 // FindSecretsJSON is FindJSON without what is about persons.
 func FindSecretsJSON(text string) ([]Span, bool) {
-	f := jsonFinder{text: text}
+	f := newFinder(jsonFinder{}, text)
 	ok := f.walk()
 	return f.spans, ok
 }
@@ -56,15 +56,21 @@ const maxNested = 3
 // A jsonFinder visits the strings and numbers of JSON.
 type jsonFinder struct {
 	text string
+	scan jsonscan.Scanner[string]
 	// wide finds more, for records: all below the name of a secret, and what is
 	// only an example.
 	wide    bool
 	persons bool
 	fixed   bool // finds only tokens of known services
 	nested  int  // number of strings around the text
-	begun   bool
 	spans   []Span
 	names   map[string]name // that were seen: rows have the same ones
+}
+
+// newFinder returns a finder like f for a text.
+func newFinder(f jsonFinder, text string) jsonFinder {
+	f.text, f.scan = text, jsonscan.New(text)
+	return f
 }
 
 // A name is what is known of the name of a field.
@@ -74,118 +80,76 @@ type name struct {
 	counts bool // a number that it names is none
 }
 
-// A holder is an object or array that is open.
-type holder struct {
-	array  bool
-	value  bool // of an object: a value follows
-	secret bool // the values are secrets
-	counts bool
-}
-
-// walk finds all, and reports whether the text may be JSON.
+// walk finds all, and reports whether the text is JSON. If it is not, the spans are those
+// in front of the mistake.
 func (f *jsonFinder) walk() (ok bool) {
-	var places [16]holder
-	open := places[:0]
-	top := &holder{array: true} // of what is open, or of nothing
-	values := 0
-	for i := 0; i < len(f.text); {
-		secret := top.secret && (top.array || top.value)
-		switch c := f.text[i]; c {
-		case ' ', '\n', '\t', '\r':
-			i++
-		case '{', '[':
-			if len(open) == 10_000 {
-				return false
-			}
-			f.begun = true
-			open = append(open, holder{array: c == '[', secret: secret && (f.wide || c == '['), counts: top.counts})
-			if f.wide && c == '{' && secret {
-				open[len(open)-1].secret = true
-			}
-			top = &open[len(open)-1]
-			i++
-		case '}', ']':
-			if len(open) == 0 || top.array != (c == ']') {
-				return false
-			}
-			if open = open[:len(open)-1]; len(open) == 0 {
-				top = &holder{array: true}
-				values++
-			} else {
-				top = &open[len(open)-1]
-			}
-			i++
-		case ':':
-			if top.array {
-				return false
-			}
-			top.value = true
-			i++
-		case ',':
-			if len(open) == 0 {
-				return false
-			}
-			top.value = false
-			i++
-		case '"':
-			end, whole := endOfString(f.text, i)
-			if !top.array && !top.value {
-				f.key(i+1, end, top, open)
-			} else {
-				f.string(i+1, end, secret)
-				values += 1 - min(1, len(open))
-			}
-			if !whole {
-				return false
-			}
-			i = end + 1
-		case 't', 'f', 'n':
-			n := 4
-			if c == 'f' {
-				n = 5
-			}
-			if word := f.text[i:min(len(f.text), i+n)]; word != "true" && word != "false" && word != "null" {
-				return false
-			}
-			values += 1 - min(1, len(open))
-			i += n
-		default:
-			if !isDigit(c) && c != '-' {
-				return false
-			}
-			end := i + 1
-			for end < len(f.text) && (isDigit(f.text[end]) || strings.IndexByte(".eE+-", f.text[end]) >= 0) {
-				end++
-			}
-			f.number(i, end, secret, top.counts)
-			values += 1 - min(1, len(open))
-			i = end
-		}
-	}
-	return len(open) == 0 && values == 1
+	f.value(false, name{})
+	return f.scan.End()
 }
 
-// endOfString is the place of the quote that closes the string that one at i
-// opens; the end of the text if none does.
-func endOfString(s string, i int) (end int, whole bool) {
-	for i++; ; {
-		n := strings.IndexByte(s[i:], '"')
-		if n < 0 {
-			return len(s), false
+// cut reports whether walk has met the end of the text in an array or object, and so has
+// found all that is in the text.
+func (f *jsonFinder) cut() bool {
+	if !f.scan.Cut() {
+		return false
+	}
+	i := jsonscan.Space(f.text, 0)
+	return i < len(f.text) && (f.text[i] == '{' || f.text[i] == '[')
+}
+
+// value visits the value that is next. It is a secret if secret is set; under is what is
+// known of its name.
+func (f *jsonFinder) value(secret bool, under name) {
+	s := &f.scan
+	switch s.Kind() {
+	case '{':
+		for s.Enter('{'); s.More('}'); {
+			f.member(secret && f.wide)
 		}
-		end, i = i+n, i+n+1
-		slashes := end
-		for s[slashes-1] == '\\' {
-			slashes--
+	case '[':
+		for s.Enter('['); s.More(']'); {
+			f.value(secret, under)
 		}
-		if (end-slashes)%2 == 0 {
-			return end, true
+	case '"':
+		start := s.Pos()
+		s.Skip()
+		f.string(start+1, f.closing(), secret)
+	case '0':
+		start := s.Pos()
+		if s.Skip(); !s.Broken() {
+			f.number(start, s.Pos(), secret, under.counts)
 		}
+	default:
+		s.Skip()
 	}
 }
 
-// key finds what is in the name of a field, and notes what it says of the values.
-func (f *jsonFinder) key(start, end int, top *holder, open []holder) {
+// closing is where the content of the string ends that was read last, be it the end of the
+// text.
+func (f *jsonFinder) closing() int {
+	if f.scan.Broken() {
+		return f.scan.Pos()
+	}
+	return f.scan.Pos() - 1
+}
+
+// member visits a member of an object, all of which are secrets if secret is set.
+func (f *jsonFinder) member(secret bool) {
+	s := &f.scan
+	start := s.Pos()
+	key := s.Key()
+	if key == "" {
+		if start < s.Pos() {
+			f.string(start+1, s.Pos(), false) // it is cut
+		}
+		return
+	}
+	n := f.key(start+1, start+len(key)-1)
+	f.value(n.secret || secret, n)
+}
+
+// key finds what is in the name of a field, and returns what it says of the values.
+func (f *jsonFinder) key(start, end int) name {
 	text := f.text[start:end]
 	n, known := f.names[text]
 	if !known {
@@ -202,8 +166,7 @@ func (f *jsonFinder) key(start, end int, top *holder, open []holder) {
 	} else if !n.clean {
 		f.string(start, end, false)
 	}
-	inherited := f.wide && len(open) > 1 && open[len(open)-2].secret && (open[len(open)-2].array || open[len(open)-2].value)
-	top.secret, top.counts = n.secret || inherited, n.counts
+	return n
 }
 
 // number finds cards and other numbers that should not leave.
@@ -234,9 +197,9 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 		plain, at = unescape(raw)
 	}
 	var spans []Span
-	if t := strings.TrimLeft(plain, " \n"); t != "" && (t[0] == '{' || t[0] == '[') && f.nested < maxNested && !secret {
-		inner := jsonFinder{text: plain, wide: f.wide, persons: f.persons, fixed: f.fixed, nested: f.nested + 1}
-		if inner.walk() || inner.begun && end == len(f.text) {
+	if open := jsonscan.Space(plain, 0); open < len(plain) && (plain[open] == '{' || plain[open] == '[') && f.nested < maxNested && !secret {
+		inner := newFinder(jsonFinder{wide: f.wide, persons: f.persons, fixed: f.fixed, nested: f.nested + 1}, plain)
+		if inner.walk() || inner.cut() && end == len(f.text) {
 			f.add(inner.spans, start, at)
 			return
 		}
@@ -305,39 +268,20 @@ func unescape(raw string) (string, []int) {
 	out := make([]byte, 0, len(raw))
 	at := make([]int, 0, len(raw)+1)
 	for i := 0; i < len(raw); {
-		from, c := i, raw[i]
-		n := len(out)
-		if c != '\\' || i+1 == len(raw) {
+		from, n := i, len(out)
+		if c := raw[i]; c < utf8.RuneSelf && c != '\\' {
 			out = append(out, c)
 			i++
-		} else if raw[i+1] == 'u' {
-			r := hexRune(raw[i+2:])
-			i = min(i+6, len(raw))
-			if utf16.IsSurrogate(r) && strings.HasPrefix(raw[i:], `\u`) {
-				if both := utf16.DecodeRune(r, hexRune(raw[i+2:])); both != utf8.RuneError {
-					r = both
-					i = min(i+6, len(raw))
-				}
-			}
-			out = utf8.AppendRune(out, r)
 		} else {
-			c = raw[i+1]
-			if k := strings.IndexByte("ntrbf", c); k >= 0 {
-				c = "\n\t\r\b\f"[k]
-			}
-			out = append(out, c)
-			i += 2
+			var r rune
+			r, i = jsonscan.Char(raw, i)
+			out = utf8.AppendRune(out, r)
 		}
 		for range len(out) - n {
 			at = append(at, from)
 		}
 	}
 	return string(out), append(at, len(raw))
-}
-
-func hexRune(s string) rune {
-	n, _ := strconv.ParseUint(s[:min(4, len(s))], 16, 32)
-	return rune(n)
 }
 
 // quoted is s as JSON, "<" and "&" as they are.

@@ -61,7 +61,7 @@ func JSON(data []byte, limit int) []byte {
 		return nil
 	}
 	text, whole := truncate(string(data[:min(len(data), limit+lookahead)]), limit+lookahead), len(data) <= limit+lookahead
-	if f := (jsonFinder{text: text, wide: true}); f.walk() || !whole && f.begun {
+	if f := newFinder(jsonFinder{wide: true}, text); f.walk() || !whole && f.cut() {
 		text = ReplaceJSON(text, f.spans, hidden)
 	} else {
 		text, whole = Text(text), false

@@ -22,7 +22,7 @@ func Shown(data []byte) []byte {
 		return data
 	}
 	text := b.String()
-	f := jsonFinder{text: text, fixed: true}
+	f := newFinder(jsonFinder{fixed: true}, text)
 	f.walk()
 	if len(f.spans) == 0 {
 		return b.Bytes()

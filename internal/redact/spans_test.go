@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan/jsonscantest"
 	"time"
 )
 
@@ -151,6 +153,45 @@ func TestFindJSON(t *testing.T) {
 	}
 }
 
+// A text is JSON if encoding/json says so, and then stays JSON.
+func TestAgreesWithEncodingJSON(t *testing.T) {
+	for _, text := range jsonscantest.Malformed() {
+		if _, ok := FindJSON(text); ok {
+			t.Errorf("%.200q is JSON", text)
+		}
+		// Secrets are found all the same.
+		if s := string(JSON([]byte(`{"first":"x","password":"correct-horse"} `+text), 1<<16)); strings.Contains(s, "correct-horse") && strings.TrimSpace(text) != "" {
+			t.Errorf("in front of %.200q: %.200s", text, s)
+		}
+	}
+	for _, text := range jsonscantest.Odd() {
+		text = `{"password":"correct-horse","` + strings.Repeat("k", 5) + `":` + text + `}`
+		spans, ok := FindJSON(text)
+		if valid := json.Valid([]byte(text)); ok != valid {
+			t.Errorf("%.200q is JSON: %v", text, ok)
+		} else if out := ReplaceJSON(text, spans, Mark); valid && (!json.Valid([]byte(out)) || strings.Contains(out, "correct-horse")) {
+			t.Errorf("%.200q becomes %.200q", text, out)
+		}
+	}
+}
+
+// What is cut is the beginning of JSON at each place, and what is in it is found.
+func TestCutJSON(t *testing.T) {
+	text := `{"rows":[{"password":"correct-horse","n":1.5e3},{"note":"mail kim@example.com","nested":"{\"token\":\"abcd1234efgh\"}"}],"x":{"secret":["abcd-1234",true]}}`
+	for i := 1; i < len(text); i++ {
+		f := newFinder(jsonFinder{persons: true}, text[:i])
+		if f.walk() || !f.cut() {
+			t.Errorf("%q is not the beginning of JSON", text[:i])
+		}
+		out := ReplaceJSON(text[:i], f.spans, Mark)
+		for _, secret := range []string{"correct-horse", "kim@example.com", "abcd1234efgh", "abcd-1234"} {
+			if strings.Contains(out, secret) {
+				t.Errorf("%q becomes %q", text[:i], out)
+			}
+		}
+	}
+}
+
 func TestLookAlikes(t *testing.T) {
 	for _, text := range []string{
 		"commit 9fceb02d0ae598e95dc970b74767f19372d61af8", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "id 0192c7a0-7b1e-7d5c-9a6b-3f1f2c7f8e11", "etag \"5d8c72a5edda8d6a\"",
@@ -183,10 +224,10 @@ func FuzzFind(f *testing.F) {
 			end = s.End
 		}
 		spans, ok := FindJSON(text)
-		if !ok && json.Valid([]byte(text)) {
-			t.Fatalf("%q is no JSON", text)
+		if ok != json.Valid([]byte(text)) {
+			t.Fatalf("%q is JSON: %v", text, ok)
 		}
-		if ok && json.Valid([]byte(text)) {
+		if ok {
 			if out := ReplaceJSON(text, spans, Mark); !json.Valid([]byte(out)) {
 				t.Fatalf("%q becomes %q", text, out)
 			}

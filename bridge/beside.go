@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 const (
@@ -154,33 +155,25 @@ func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 // sameButSpace reports whether two JSON texts are equal without the white space between
 // tokens.
 func sameButSpace(a json.RawMessage, b string) bool {
-	i, j, quoted := 0, 0, false
-	for {
-		if !quoted {
-			for i < len(a) && isSpace(a[i]) {
-				i++
-			}
-			for j < len(b) && isSpace(b[j]) {
-				j++
-			}
-		}
-		switch {
-		case i == len(a) || j == len(b):
+	for i, j := 0, 0; ; {
+		i, j = jsonscan.Space(a, i), jsonscan.Space(b, j)
+		if i == len(a) || j == len(b) {
 			return i == len(a) && j == len(b)
-		case a[i] != b[j]:
-			return false
-		case quoted && a[i] == '\\' && i+1 < len(a) && j+1 < len(b):
-			if i, j = i+1, j+1; a[i] != b[j] {
+		}
+		n := 1
+		if a[i] == '"' {
+			end, _, ok := jsonscan.String(a, i)
+			if !ok {
 				return false
 			}
-		case a[i] == '"':
-			quoted = !quoted
+			n = end - i
 		}
-		i, j = i+1, j+1
+		if len(b)-j < n || string(a[i:i+n]) != b[j:j+n] {
+			return false
+		}
+		i, j = i+n, j+n
 	}
 }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 func decodeExact(raw []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -1,12 +1,11 @@
 package codegen
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A value is any JSON value with the order of object keys kept: an *object, a
@@ -103,91 +102,49 @@ const maxNesting = 200
 // the digits of numbers, and its token reader takes longer than everything else
 // that is done with a schema.
 func decode(raw []byte) (value, error) {
-	if !json.Valid(raw) {
+	d := decoder{jsonscan.New(string(raw))}
+	v := d.value(0)
+	if !d.End() {
 		return nil, errors.New("schema is not valid JSON")
 	}
-	d := decoder{raw: string(raw)}
-	return d.value(0), nil
+	return v, nil
 }
 
-// A decoder reads one text, which is valid JSON.
-type decoder struct {
-	raw string
-	pos int
-}
-
-// next passes over white space, commas and colons, and returns the byte behind.
-func (d *decoder) next() byte {
-	for strings.IndexByte(" \t\r\n,:", d.raw[d.pos]) >= 0 {
-		d.pos++
-	}
-	return d.raw[d.pos]
-}
+type decoder struct{ jsonscan.Scanner[string] }
 
 func (d *decoder) value(depth int) value {
 	var v value
-	switch c := d.next(); c {
+	switch k := d.Kind(); k {
 	case '{':
 		o := &object{}
-		for d.pos++; d.next() != '}'; {
-			key := d.string()
-			o.set(key, d.value(depth+1))
+		for d.Enter('{'); d.More('}'); {
+			if key := d.Key(); !d.Broken() {
+				o.set(jsonscan.Unquote(key), d.value(depth+1))
+			}
 		}
-		d.pos++
 		v = o
 	case '[':
 		list := []value{}
-		for d.pos++; d.next() != ']'; {
+		for d.Enter('['); d.More(']'); {
 			list = append(list, d.value(depth+1))
 		}
-		d.pos++
 		v = list
-	case '"':
-		return d.string()
 	default:
-		switch word := d.word(); word {
-		case "true", "false":
-			return word == "true"
-		case "null":
+		raw := d.Skip()
+		switch {
+		case d.Broken(), k == 'n':
 			return nil
-		default:
-			return number(word)
+		case k == '"':
+			return jsonscan.Unquote(raw)
+		case k == 't', k == 'f':
+			return k == 't'
 		}
+		return number(raw)
 	}
 	if depth > maxNesting {
 		return true
 	}
 	return v
-}
-
-// word reads a number or a name.
-func (d *decoder) word() string {
-	start := d.pos
-	for d.pos < len(d.raw) && strings.IndexByte(" \t\r\n,]}", d.raw[d.pos]) < 0 {
-		d.pos++
-	}
-	return d.raw[start:d.pos]
-}
-
-func (d *decoder) string() string {
-	start := d.pos
-	plain := true
-	for d.pos++; d.raw[d.pos] != '"'; d.pos++ {
-		switch c := d.raw[d.pos]; {
-		case c == '\\':
-			d.pos++
-			plain = false
-		case c >= utf8.RuneSelf:
-			plain = false // it may be invalid UTF-8
-		}
-	}
-	d.pos++
-	if plain {
-		return d.raw[start+1 : d.pos-1]
-	}
-	var s string
-	_ = json.Unmarshal([]byte(d.raw[start:d.pos]), &s) // it is valid
-	return s
 }
 
 // encode is v as compact JSON.

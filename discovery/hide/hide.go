@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A Hider replaces the secret values of a server by references: the values of its
@@ -135,30 +136,16 @@ func plain(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`\/`)) && !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
 	}
-	var out []byte
-	from := 0
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '"' {
-			continue
+	out, ok := jsonscan.Rewrite(raw, func(l jsonscan.Literal) []byte {
+		if bytes.IndexByte(l.Text, '\\') < 0 {
+			return nil
 		}
-		start := i
-		for i++; i < len(raw) && raw[i] != '"'; i++ {
-			if raw[i] == '\\' {
-				i++
-			}
-		}
-		if i >= len(raw) {
-			break
-		}
-		quoted := raw[start : i+1]
-		var s string
-		if !bytes.ContainsRune(quoted, '\\') || json.Unmarshal(quoted, &s) != nil {
-			continue
-		}
-		out = append(append(out, raw[from:start]...), gate.Compact(s)...)
-		from = i + 1
+		return gate.Compact(string(jsonscan.Unquote(l.Text)))
+	})
+	if !ok {
+		return raw
 	}
-	return append(out, raw[from:]...)
+	return out
 }
 
 // Holds reports whether text contains a secret value. Use it for names and addresses,

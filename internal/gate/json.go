@@ -1,12 +1,13 @@
 package gate
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // JSON returns a value with every string in it clean, its keys too, also where
-// what is hidden is written as an escape.
+// what is hidden is written as an escape. What is not JSON becomes a string.
 func JSON(value json.RawMessage) json.RawMessage {
 	if !mayHide(value) {
 		return value
@@ -71,62 +72,27 @@ func Spellings(value json.RawMessage) map[string]string {
 	return names
 }
 
-// rewrite returns value, which must be valid JSON, with f of each string in it:
-// of those that are values with the key that they stand under, else with "". It
-// asks only for strings that may hide something.
+// rewrite returns value with f of each string in it: of those that are values with the
+// key that they stand under, else with "". It asks only for strings that may hide
+// something. A value that is not JSON is a string itself.
 func rewrite(value json.RawMessage, f func(key, text string) string) json.RawMessage {
 	if !mayHide(value) {
 		return value
 	}
-	var out []byte
-	done := 0 // value[:done] is in out
-	key := "" // the last name, "" once its value was seen
-	for i := 0; i < len(value); {
-		if value[i] != '"' {
-			if c := value[i]; c == '{' || c == '[' {
-				key = "" // the value is not text
-			}
-			i++
-			continue
+	out, ok := jsonscan.Rewrite(value, func(l jsonscan.Literal) []byte {
+		if !mayHide(l.Text) {
+			return nil
 		}
-		end := endOfString(value, i)
-		isKey := false
-		if next := bytes.TrimLeft(value[end:], " \t\r\n"); len(next) > 0 && next[0] == ':' {
-			isKey = true
+		text := string(jsonscan.Unquote(l.Text))
+		if changed := f(string(l.Of), text); changed != text {
+			return Compact(changed)
 		}
-		under := key
-		if isKey {
-			under = ""
-		}
-		var text string
-		if literal := value[i:end]; mayHide(literal) && json.Unmarshal(literal, &text) == nil {
-			if changed := f(under, text); changed != text {
-				out = append(append(out, value[done:i]...), Compact(changed)...)
-				done = end
-			}
-		}
-		if key = ""; isKey {
-			key = string(value[min(i+1, end):max(end-1, min(i+1, end))])
-		}
-		i = end
+		return nil
+	})
+	if !ok {
+		return Compact(f("", string(value)))
 	}
-	if done == 0 {
-		return value
-	}
-	return append(out, value[done:]...)
-}
-
-// endOfString returns the index after the string literal that begins at i.
-func endOfString(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
+	return out
 }
 
 // mayHide is a cheap test: without escapes and bytes that are not ASCII there is

@@ -1,10 +1,11 @@
 package gate
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // Speaker is who speaks, as a line of ours has it: its kind, such as
@@ -21,44 +22,26 @@ func Question(first, text string) string {
 	return first
 }
 
-// Form returns the schema of a form, which is valid JSON, as a person may see it:
-// each text in it is clean and one line, but for what is filled in already.
+// Form returns the schema of a form as a person may see it: each text in it is clean and
+// one line, but for what is filled in already.
 func Form(schema json.RawMessage) json.RawMessage {
-	var out bytes.Buffer
-	key, done := "", 0
-	for i := 0; i < len(schema); i++ {
-		switch schema[i] {
-		case '{', '[':
-			key = ""
-		case '"':
-			end := i + 1
-			for ; end < len(schema) && schema[end] != '"'; end++ {
-				if schema[end] == '\\' {
-					end++
-				}
-			}
-			end = min(end+1, len(schema))
-			var text string
-			if json.Unmarshal(schema[i:end], &text) != nil {
-				return json.RawMessage("{}") // invalid JSON
-			}
-			isKey := bytes.HasPrefix(bytes.TrimLeft(schema[end:], " \t\r\n"), []byte(":"))
-			shown := Line(text)
-			if !isKey && key == "default" {
-				shown = Clean(text)
-			}
-			if shown != text && (isKey || key != "pattern") {
-				literal, _ := json.Marshal(shown) // texts always encode
-				out.Write(schema[done:i])
-				out.Write(literal)
-				done = end
-			}
-			if key = ""; isKey {
-				key = text
-			}
-			i = end - 1
+	out, ok := jsonscan.Rewrite(schema, func(l jsonscan.Literal) []byte {
+		of := string(l.Of)
+		if of == "pattern" {
+			return nil
 		}
+		text := string(jsonscan.Unquote(l.Text))
+		shown := Line(text)
+		if of == "default" {
+			shown = Clean(text)
+		}
+		if shown == text {
+			return nil
+		}
+		return Compact(shown)
+	})
+	if !ok {
+		return json.RawMessage("{}")
 	}
-	out.Write(schema[done:])
-	return out.Bytes()
+	return out
 }

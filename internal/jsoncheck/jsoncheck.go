@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
@@ -39,7 +40,7 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("invalid JSON Schema: %v", p)
 		}
 	}()
-	if depth := Depth(raw); depth*len(raw) > maxParse {
+	if depth := jsonscan.Depth(raw); depth*len(raw) > maxParse {
 		return nil, fmt.Errorf("too large: %d bytes, %d levels deep", len(raw), depth)
 	}
 	var js jsonschema.Schema
@@ -67,26 +68,6 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 // maxParse is what reading a schema may cost: the library reads each level
 // again for every level around it, about 20 million bytes in a second.
 const maxParse = 20_000_000
-
-// Depth is how deep JSON is nested: 0 for a number, 1 for [].
-func Depth(raw []byte) (deepest int) {
-	level, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			level++
-			deepest = max(deepest, level)
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-	return deepest
-}
 
 // dialect returns the value of $schema that the library needs for a schema: it
 // does not know drafts 4 and 6, nor every spelling of draft-07.

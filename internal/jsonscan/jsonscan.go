@@ -168,6 +168,28 @@ func digits[T Text](text T, i int) (end int, ok bool) {
 	return i, i > start
 }
 
+// Depth returns how deep arrays and objects are nested: 0 for a number, 1 for []. It
+// counts brackets, also in a text that is not JSON.
+func Depth[T Text](text T) (deepest int) {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			end, _, ok := String(text, i)
+			if !ok {
+				return deepest
+			}
+			i = end - 1
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
 // Rough returns the index after the value that begins at i in a text that is not valid
 // JSON, by its brackets and quotes alone; len(text) if they are never closed. It finds
 // out which message was broken, and what to quote of it. Nothing may be decided by it.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // What a workflow may use of the process that runs it. Anybody may have written
@@ -43,7 +43,7 @@ func fits(value json.RawMessage) error {
 	switch {
 	case len(value) > maxValueBytes:
 		return boundError(fmt.Sprintf("%d bytes are more than the 2 MiB that a value may have", len(value)))
-	case jsoncheck.Depth(value) > maxNesting:
+	case jsonscan.Depth(value) > maxNesting:
 		return errNesting
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-	"unsafe"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -13,94 +12,25 @@ import (
 // plain ones, lower case, without accents and invisible characters, and with look-alike
 // letters replaced by Latin ones.
 func fold(s string) string {
-	if folded(s) {
-		return s
-	}
-	if s, ok := typeset(s); ok {
-		return s
+	if isASCII(s) {
+		return strings.ToLower(s)
 	}
 	var b strings.Builder
 	b.Grow(len(s))
 	for _, r := range norm.NFKD.String(s) {
-		switch {
-		case r >= 0x300 && r <= 0x36f, invisible(r):
-			continue
-		case r == 'ı', r == 'İ':
-			r = 'i'
-		case r == 'ł', r == 'Ł':
-			r = 'l'
-		case r == 'ø', r == 'Ø':
-			r = 'o'
-		case r == 'ß':
-			b.WriteByte('s')
-			r = 's'
-		case r == 'đ', r == 'Đ':
-			r = 'd'
-		case r == '’', r == '‘', r == 'ʼ':
-			r = '\''
-		case r == '“', r == '”', r == '„', r == '«', r == '»':
-			r = '"'
-		case r == '。', r == '！', r == '？':
-			b.WriteByte('.')
-			r = ' '
-		case r == '，', r == '、':
-			r = ','
+		if plain, ok := signs[r]; ok {
+			b.WriteString(plain)
+		} else if (r < 0x300 || r > 0x36f) && !invisible(r) {
+			b.WriteRune(unicode.ToLower(r))
 		}
-		b.WriteRune(unicode.ToLower(r))
 	}
 	return latin(norm.NFC.String(b.String()))
 }
 
-// folded reports whether s is ASCII without capital letters.
-func folded(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
-			return false
-		}
-	}
-	return true
-}
-
-// typeset folds a text with only dashes, quotes, bullets and the like beyond ASCII, the
-// common case, without decomposing it.
-func typeset(s string) (string, bool) {
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			b = append(b, c)
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch t := typographic(r); t {
-		case 0:
-			return "", false
-		case 1:
-			b = append(b, s[i:i+size]...)
-		default:
-			b = append(b, t)
-		}
-		i += size
-	}
-	return unsafe.String(unsafe.SliceData(b), len(b)), true // b is not shared
-}
-
-// typographic returns what to read for a dash, a quote, a bullet, an arrow or an
-// emoji: 1 means itself, 0 that it is none of these.
-func typographic(r rune) byte {
-	switch {
-	case r == '’' || r == '‘':
-		return '\''
-	case r == '“' || r == '”':
-		return '"'
-	case r == '–', r == '—', r == '•', r >= 0x2190 && r < 0x2200, r >= 0x1f300 && r < 0x1fa00:
-		return 1
-	}
-	return 0
+// signs are characters that are read as others.
+var signs = map[rune]string{
+	'ı': "i", 'İ': "i", 'ł': "l", 'Ł': "l", 'ø': "o", 'Ø': "o", 'ß': "ss", 'đ': "d", 'Đ': "d", '’': "'", '‘': "'", 'ʼ': "'",
+	'“': `"`, '”': `"`, '„': `"`, '«': `"`, '»': `"`, '。': ". ", '！': ". ", '？': ". ", '，': ",", '、': ",", '…': ". ",
 }
 
 func isASCII(s string) bool {
@@ -124,10 +54,9 @@ var lookalikes = map[rune]byte{
 func latin(s string) string {
 	ascii, other := 0, 0
 	for _, r := range s {
-		switch {
-		case r >= 'a' && r <= 'z':
+		if r >= 'a' && r <= 'z' {
 			ascii++
-		case lookalikes[r] != 0:
+		} else if lookalikes[r] != 0 {
 			other++
 		}
 	}
@@ -135,139 +64,77 @@ func latin(s string) string {
 		return s
 	}
 	var b strings.Builder
-	b.Grow(len(s))
-	for i := 0; i < len(s); {
-		end, plain, like, rest := wordAt(s, i)
-		if end == i {
-			_, size := utf8.DecodeRuneInString(s[i:])
-			b.WriteString(s[i : i+size])
-			i += size
+	for word, k := range wordsOf(s) {
+		if k.like == 0 || k.plain == 0 && (k.rest > 0 || ascii < 3*other) {
+			b.WriteString(word)
 			continue
 		}
-		word := s[i:end]
-		if like == 0 || plain == 0 && (rest > 0 || ascii < 3*other) {
-			b.WriteString(word)
-		} else {
-			for _, r := range word {
-				if c := lookalikes[r]; c != 0 {
-					b.WriteByte(c)
-				} else {
-					b.WriteRune(r)
-				}
+		for _, r := range word {
+			if c := lookalikes[r]; c != 0 {
+				r = rune(c)
 			}
+			b.WriteRune(r)
 		}
-		i = end
 	}
 	return b.String()
 }
 
-// wordAt returns where the word that begins at i ends, and how many of its
-// letters are Latin, look Latin, and are others.
-func wordAt(s string, i int) (end, plain, like, rest int) {
-	for end = i; end < len(s); {
-		r, size := utf8.DecodeRuneInString(s[end:])
-		if !unicode.IsLetter(r) {
-			break
+// counts is how many letters of a word are Latin, look Latin, and are others.
+type counts struct{ plain, like, rest int }
+
+// wordsOf yields the words of s, and what is between them.
+func wordsOf(s string) func(yield func(string, counts) bool) {
+	return func(yield func(string, counts) bool) {
+		start := 0
+		var k counts
+		for i, r := range s {
+			if !unicode.IsLetter(r) {
+				if start < i && !yield(s[start:i], k) || !yield(s[i:i+utf8.RuneLen(r)], counts{}) {
+					return
+				}
+				start, k = i+utf8.RuneLen(r), counts{}
+				continue
+			}
+			switch {
+			case r < utf8.RuneSelf:
+				k.plain++
+			case lookalikes[r] != 0:
+				k.like++
+			default:
+				k.rest++
+			}
 		}
-		switch {
-		case r < utf8.RuneSelf:
-			plain++
-		case lookalikes[r] != 0:
-			like++
-		default:
-			rest++
+		if start < len(s) {
+			yield(s[start:], k)
 		}
-		end += size
 	}
-	return end, plain, like, rest
 }
 
 // disguised reports whether s has a word of four letters or more that mixes
 // Latin letters with Cyrillic or Armenian ones that look like them.
 func disguised(s string) bool {
-	if isASCII(s) {
-		return false
-	}
-	s = strings.ToLower(s)
-	for i := 0; i < len(s); {
-		end, plain, like, rest := wordAt(s, i)
-		if end == i {
-			_, size := utf8.DecodeRuneInString(s[i:])
-			i += size
-			continue
+	for word, k := range wordsOf(strings.ToLower(strings.ToValidUTF8(s, " "))) {
+		if k.plain > 0 && k.like > 0 && k.rest == 0 && k.plain+k.like >= 4 && strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Cyrillic, unicode.Armenian) }) {
+			return true
 		}
-		if plain > 0 && like > 0 && rest == 0 && plain+like >= 4 {
-			for _, r := range s[i:end] {
-				if lookalikes[r] != 0 && unicode.In(r, unicode.Cyrillic, unicode.Armenian) {
-					return true
-				}
-			}
-		}
-		i = end
 	}
 	return false
-}
-
-func isLetter(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
 }
 
 // unleet returns a word with digits and signs as the letters that they look like.
 var unleet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i", "|", "l").Replace
 
-// joined returns s with letters put together that stand alone, such as
-// "i g n o r e", and whether there are any; two blanks part words.
-func joined(s string) (string, bool) {
+// spelt reports whether letters that stand alone spell words of attacks.
+func spelt(s string) bool {
 	var b strings.Builder
-	found := false
-	for i := 0; i < len(s); {
-		end, letters, word := i, 0, []byte(nil)
-		for end < len(s) && isWord(s[end]) && (end == 0 || !isWord(s[end-1])) && (end+1 == len(s) || !isWord(s[end+1])) {
-			word = append(word, s[end])
-			letters++
-			end++
-			n := 0
-			for end+n < len(s) && strings.IndexByte(" .-_*", s[end+n]) >= 0 {
-				n++
-			}
-			if n == 0 || end+n >= len(s) {
-				break
-			}
-			if n > 1 {
-				word = append(word, ' ')
-			}
-			end += n
-		}
-		if letters >= 6 {
-			b.Write(word)
-			b.WriteByte(' ')
-			found, i = true, end
-			continue
-		}
-		b.WriteByte(s[i])
-		i++
-	}
-	return b.String(), found
-}
-
-// squeezed reports whether single letters spell out words of attacks.
-func squeezed(s string) bool {
 	singles := 0
-	for i := 0; i+1 < len(s); i++ {
-		if !isWord(s[i]) || s[i+1] != ' ' || i > 0 && isWord(s[i-1]) {
-			singles = 0
-			continue
-		}
-		i++
-		if singles++; singles >= 10 {
-			all := strings.ReplaceAll(s, " ", "")
-			for _, p := range []string{"ignoreall", "ignoreprev", "previousinstruction", "donottell", "donotmention", "systemprompt", "disregard", "withouttelling"} {
-				if strings.Contains(all, p) {
-					return true
-				}
-			}
-			return false
+	for i := 0; i < len(s); i++ {
+		if isWord(s[i]) && (i == 0 || !isWord(s[i-1])) && (i+1 == len(s) || !isWord(s[i+1])) {
+			b.WriteByte(s[i])
+			singles++
+		} else if isWord(s[i]) && b.Len() > 0 && s[i-1] == ' ' {
+			b.WriteByte('|')
 		}
 	}
-	return false
+	return singles >= 10 && containsAny(b.String(), "ignoreall", "ignoreprev", "previousinstruction", "donottell", "donotmention", "systemprompt", "disregard", "withouttelling")
 }

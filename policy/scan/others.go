@@ -1,10 +1,6 @@
 package scan
 
-import (
-	"hash/maphash"
-	"strings"
-	"sync"
-)
+import "strings"
 
 // Others are the tools of all servers that are connected, as far as one needs
 // them to see that another tool speaks about them or looks like them. The nil
@@ -12,48 +8,7 @@ import (
 type Others struct {
 	tools   map[string][]otherTool // by folded name
 	servers map[string]map[string]bool
-
-	byTips map[[2]int][]otherTool // by the length and the first letter of folded names, or the last
-	// Tools of one server repeat each other: a harmless text is harmless the second
-	// time. Keys are unpredictable hashes.
-	seed  maphash.Seed
-	mu    sync.Mutex
-	inert map[uint64]class // what is in them
-}
-
-// maxInert bounds what is remembered.
-const maxInert = 1 << 15
-
-// hash is that of a text.
-func (o *Others) hash(s string) uint64 {
-	if o == nil || o.tools == nil {
-		return 0
-	}
-	return maphash.String(o.seed, s)
-}
-
-func (o *Others) isInert(key uint64) (class, bool) {
-	if o == nil {
-		return 0, false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	c, ok := o.inert[key]
-	return c, ok
-}
-
-func (o *Others) setInert(key uint64, c class) {
-	if o == nil || o.tools == nil {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.inert == nil {
-		o.inert = map[uint64]class{}
-	}
-	if len(o.inert) < maxInert {
-		o.inert[key] = c
-	}
+	byTips  map[[2]int][]otherTool // by the length and the first letter of folded names, or the last
 }
 
 type otherTool struct{ server, folded, name, description string }
@@ -61,12 +16,10 @@ type otherTool struct{ server, folded, name, description string }
 // Add adds a tool of a server.
 func (o *Others) Add(server, tool, description string) {
 	if o.tools == nil {
-		o.seed = maphash.MakeSeed()
 		o.tools, o.servers, o.byTips = map[string][]otherTool{}, map[string]map[string]bool{}, map[[2]int][]otherTool{}
 	}
 	name := fold(tool)
 	server = fold(server)
-	o.inert = nil
 	t := otherTool{server, name, tool, description}
 	if n := len(name); n >= 4 {
 		for _, k := range tips(name, n) {
@@ -80,48 +33,89 @@ func (o *Others) Add(server, tool, description string) {
 	o.servers[server][name] = true
 }
 
-// of returns the names of the tools of a server with the given folded name.
-func (o *Others) of(server string) map[string]bool {
-	if o == nil {
-		return nil
+// named returns what the name or address means that begins with word i of a text.
+func (w *walker) named(t *text, i int, k token) (c class) {
+	s := t.folded
+	before, after := byte(' '), byte(' ')
+	if k.start > 0 {
+		before = s[k.start-1]
 	}
-	return o.servers[server]
+	if k.end < len(s) {
+		after = s[k.end]
+	}
+	called := i > 0 && (t.words[i-1] == "tool" || strings.HasPrefix(t.words[i-1], "call") || t.words[i-1] == "invoke") || i+1 < len(t.words) && (t.words[i+1] == "tool" || t.words[i+1] == "function") || strings.HasPrefix(s[k.end:], "()")
+	ticked := before == after && strings.IndexByte("`'\"", before) >= 0
+	into := i > 0 && (len(t.words[i-1]) == 2 && strings.Contains("in as to", t.words[i-1]) || t.words[i-1] == "into") || i+1 < len(t.words) && (t.words[i+1] == "parameter" || t.words[i+1] == "argument" || t.words[i+1] == "field")
+	if inName[before] && before != '+' || !called && !into && !ticked && strings.IndexByte("`'\"(_-@:/.", after) < 0 && before != '`' && before != '+' && !strings.ContainsAny(t.words[i], "0123456789") {
+		return 0
+	}
+	end := k.start
+	for end < len(s) && inName[s[end]] {
+		end++
+	}
+	name := strings.TrimRight(s[k.start:end], ".:?-")
+	ticked = ticked || end < len(s) && before == s[end] && strings.IndexByte("`'\"", before) >= 0
+	switch at := strings.IndexByte(name, '@'); {
+	case strings.Contains(name, "://") && !strings.HasPrefix(name, "file:"), at > 0 && strings.Contains(name[at:], "."):
+		c = sink
+	case account(name, before == '+'):
+		return sink
+	}
+	if strings.Contains(name, ".") && containsAny(name, collectors...) {
+		c |= sink | sinkBad
+	}
+	if c != 0 || len(name) < 2 {
+		return c
+	}
+	if (ticked || into) && w.params[name] {
+		c = param
+	}
+	if w.foreign(name, ticked, called) {
+		c |= other
+	}
+	return c
 }
+
+// inName are the bytes of names, addresses and URLs.
+var inName = func() (t [256]bool) {
+	for _, c := range "abcdefghijklmnopqrstuvwxyz0123456789+%?=&{}$._-/:@" {
+		t[c] = true
+	}
+	return t
+}()
 
 // foreign reports whether a name, in lower case, is that of a tool of another server.
 // Names that are common words count only if ticked or called marks them as tools.
-func (s *scope) foreign(name string, ticked, called bool) bool {
-	if len(name) < 3 || s.own[name] {
-		return false
+func (w *walker) foreign(name string, ticked, called bool) bool {
+	o := w.others
+	if o == nil {
+		o = &Others{}
 	}
 	name = strings.TrimPrefix(name, "mcp__")
+	if len(name) < 3 || o.servers[w.server][name] || w.params[name] {
+		return false
+	}
 	for _, sep := range []string{"__", ".", "/", ":"} {
-		if strings.IndexByte(name, sep[0]) < 0 {
-			continue
-		}
 		server, tool, ok := strings.Cut(name, sep)
 		if !ok || server == "" || tool == "" {
 			continue
 		}
-		if s.others != nil && s.others.servers[server] != nil && server != s.server {
-			return sep == "__" || s.others.servers[server][tool]
+		if o.servers[server] != nil && server != w.server {
+			return sep == "__" || o.servers[server][tool]
 		}
 		// Nobody else writes two underscores, except around names of Python.
-		if sep == "__" && len(server) >= 2 && len(tool) >= 3 && server != s.server && strings.Trim(server, "_") != "" && !strings.Contains(tool, "__") && !s.param(name) {
-			return squash(server) != squash(s.server)
+		if sep == "__" && len(server) >= 2 && len(tool) >= 3 && strings.Trim(server, "_") != "" && !strings.Contains(tool, "__") {
+			return squash(server) != squash(w.server)
 		}
 	}
-	if s.others == nil {
-		return false
-	}
 	if strings.ContainsAny(name, "_-") || ticked || called {
-		for _, t := range s.others.tools[name] {
-			if t.server != s.server {
-				return !s.param(name)
+		for _, t := range o.tools[name] {
+			if t.server != w.server {
+				return true
 			}
 		}
 	}
-	return called && name != s.server && s.others.servers[name] != nil
+	return called && name != w.server && o.servers[name] != nil
 }
 
 // squash is a name of a server without separators.
@@ -132,7 +126,7 @@ func (o *Others) imitated(w *walker) {
 	if o == nil || w.name == "" {
 		return
 	}
-	me, name := w.scope.server, fold(w.name)
+	me, name := w.server, fold(w.name)
 	for _, t := range o.tools[name] {
 		switch {
 		case t.server == me:
@@ -256,3 +250,31 @@ func similar(a, b string) bool {
 }
 
 func notWord(r rune) bool { return r < 0x80 && !isWord(byte(r)) }
+
+// account reports whether a name is a wallet, a bank account or, behind a plus
+// sign, a phone number.
+func account(name string, plus bool) bool {
+	digits, hex := 0, 0
+	for i := range len(name) {
+		if c := name[i]; c >= '0' && c <= '9' {
+			digits++
+		} else if c >= 'a' && c <= 'f' {
+			hex++
+		}
+	}
+	switch {
+	case strings.HasPrefix(name, "0x") && len(name) >= 10 && digits+hex >= len(name)-1, strings.HasPrefix(name, "bc1") && len(name) >= 20:
+		return true
+	case plus && digits >= 8:
+		return true
+	case digits >= 10 && len(name) >= 15 && len(name) <= 34 && !isDigit(name[0]) && !isDigit(name[1]) && isDigit(name[2]) && isDigit(name[3]):
+		return true // IBAN
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// collectors are hosts that show everybody the data that was sent to them.
+var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", "oast.", "burpcollaborator", "pipedream.net", "pastebin.com", "transfer.sh", "file.io", "0x0.st",
+	"discord.com/api/webhooks", "api.telegram.org/bot", "requestcatcher", "beeceptor", "hookbin", "dnslog", "canarytokens", "trycloudflare.com", "localtunnel", "serveo.net", "ix.io", "termbin", ".onion"}

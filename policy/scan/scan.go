@@ -2,6 +2,11 @@
 // tools: in descriptions, and in every other string and key. It does no I/O, needs no
 // model, and is deterministic.
 //
+// It knows words and phrases (words.go), the kinds of instructions that they make in one
+// sentence (rules.go), invisible and disguised characters (hidden.go), encodings and
+// commands (encoded.go), and the tools of other servers (others.go). One kind in a text
+// is worth a review; two are an attack, and so is what only attacks contain.
+//
 // Words can always be changed, so Pass means that no known pattern was found, never
 // that a tool is harmless.
 package scan
@@ -87,19 +92,18 @@ func (r *Report) add(where string, v Verdict, kinds ...string) {
 // and annotations. Others are the tools of other servers that are connected; nil
 // means that none are known.
 func Tool(server string, definition json.RawMessage, others *Others) Report {
-	w := newWalker(server, others)
-	defer w.done()
-	w.tool(definition)
-	others.imitated(w)
+	w := walker{server: fold(server), others: others}
+	w.chatty = w.read(w.server, label).all&chat != 0
+	w.tool(string(definition))
+	others.imitated(&w)
 	w.contradicts()
 	return w.report
 }
 
 // Text scans a text outside of tools, such as the instructions of a server.
 func Text(server, where, s string, others *Others) Report {
-	w := newWalker(server, others)
-	defer w.done()
-	w.leaf(s, prose, func() string { return where })
+	w := walker{server: fold(server), others: others, path: []string{where}}
+	w.leaf(s, prose)
 	return w.report
 }
 
@@ -112,123 +116,88 @@ const (
 	odd                    // enums, defaults and what else holds no sentences
 	label                  // names and titles
 	result                 // descriptions of results: no order is in its place there
-	property               // names of properties, as written
+	setting                // the description of a boolean or a number, which can hold no text
 )
 
-// leaf scans one string.
-func (w *walker) leaf(s string, at place, where func() string) {
-	if len(s) < 4 {
-		return
-	}
-	key := w.key(s, at)
-	if c, ok := w.scope.others.isInert(key); ok {
-		w.all |= c
-		return
-	}
-	found, t := w.signals(s, featuresOf(s), at, 0)
-	w.all |= t.all
-	if found == 0 {
-		// What a parameter's name means differs from tool to tool.
-		if t.all&(path|creds|talk|environ) == 0 {
-			w.scope.others.setInert(key, t.all)
-		}
-		return
-	}
-	if v := verdict(found, at, t); v > Pass {
-		if soft := found & strong; at == parameter && soft != 0 && soft&^(harvest|asksTalk|exfil) == 0 && w.switches() {
-			return
-		}
-		w.report.add(where(), v, kinds(found)...)
-	}
-}
-
-// hard are signals that need no second one.
-const (
-	unseenChars signal = 1 << (iota + 30)
-	shell
-)
+// placeNames are the places in rules.
+const placeNames = "dpolrs"
 
 // maxLeaf is how much of one string is scanned; what is behind it is a reason
 // for a review.
 const maxLeaf = 64 << 10
 
-// signals returns what is wrong with s at a place; depth is the number of times it was
+// leaf scans one string.
+func (w *walker) leaf(s string, at place) *text {
+	if len(s) < 4 || at == odd && short(s) {
+		return &text{}
+	}
+	found, t := w.kinds(s, at, 0)
+	w.all |= t.all
+	if v := verdict(found, at, t); v > Pass {
+		w.report.add(strings.Join(w.path, "."), v, namesOf(found)...)
+	}
+	return t
+}
+
+// short reports whether s is a word or two, such as most values of an enum.
+func short(s string) bool {
+	return len(s) < 16 && strings.Trim(s, "_-./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// kinds returns what is wrong with s at a place; depth is the number of times it was
 // decoded.
-func (w *walker) signals(s string, f features, at place, depth int) (signal, *text) {
-	var found signal
+func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
+	var found kind
 	if len(s) > maxLeaf {
 		s, found = s[:maxLeaf], outOfSight
 	}
-	t := &text{folded: fold(s), scope: &w.scope, place: at, chatty: w.chatty}
-	if depth == 0 {
-		t.hits = *w.hits
-	}
-	t.tokens()
-	// What names mean counts beside these only, or in what was encoded, and costs more to find out.
-	if (t.all&(path|creds|talk|environ) != 0 || depth > 0) && w.scope.schema != "" {
-		t.params, t.hits, t.all = true, t.hits[:0], 0
-		t.tokens()
-	}
-	if depth == 0 {
-		*w.hits = t.hits[:0]
-	}
+	t := w.read(s, at)
 	found |= t.judge()
-	var u unseen
-	if f.unseen {
-		if u = look(s); u.blocks() {
-			found |= unseenChars
-		} else if u.any() {
-			found |= aHidden
-		}
-		if disguised(s) {
-			found |= disguise
-		}
+	if w.chatty {
+		found &^= asksTalk
 	}
-	if f.blanks && pushed(s) {
+	if at == setting {
+		found &^= asksTalk | harvest
+	}
+	u := look(s)
+	switch {
+	case u.blocks():
+		found |= unseenChars
+	case u.any():
+		found |= aHidden
+	}
+	if !isASCII(s) && disguised(s) {
+		found |= disguise
+	}
+	if marked(t.folded) {
+		found |= markup
+	}
+	if pushed(s) {
 		found |= outOfSight
 	}
-	if t.all&coded != 0 && piped(t.folded) {
+	if spelt(t.folded) {
+		found |= override | outOfSight
+	}
+	if piped(t.folded) {
 		found |= shell
-	} else if (f.pipe || f.unseen) && shellBehind(t.folded) && intoShell().MatchString(t.folded) {
+	} else if intoShell(t.folded) {
 		found |= commands
 	}
-	if f.bracket && t.commented() {
-		found |= comment
-	}
-	if f.address && drains(t.folded) {
+	if drains(w, t.folded) {
 		found |= exfil | harvest
 	}
-	if f.singles {
-		found |= w.spaced(t.folded, at) &^ found
+	if w.commented(t.folded) {
+		found |= comment
 	}
 	if depth < 2 {
-		found |= w.payload(s, t, u, f, depth)
+		found |= w.encoded(s, t.folded, u, depth)
 	}
 	return found, t
 }
 
-// spaced returns what letters that stand alone spell.
-func (w *walker) spaced(folded string, at place) signal {
-	var found signal
-	if squeezed(folded) {
-		found = override | outOfSight
-	}
-	if plain, ok := joined(folded); ok {
-		t := &text{folded: plain, scope: &w.scope, place: at, chatty: w.chatty, params: true}
-		t.tokens()
-		if more := t.judge() & strong; more != 0 {
-			found |= more | outOfSight
-		}
-	}
-	return found
-}
-
-// verdict weighs the signals of one text.
-func verdict(found signal, at place, t *text) Verdict {
+// verdict weighs what was found in one text.
+func verdict(found kind, at place, t *text) Verdict {
 	v := weigh(found, at)
-	if at == label && found&aPath != 0 && t.seq(5, read, path) && t.all&order != 0 {
-		v = max(v, Review) // a title that orders something
-	}
 	// A tool that is about attacks may quote them.
 	if v == Block && found&unseenChars == 0 && t.all&detect != 0 && (at == prose || at == parameter) && t.quotes() {
 		v = Review
@@ -236,76 +205,39 @@ func verdict(found signal, at place, t *text) Verdict {
 	return v
 }
 
-func weigh(found signal, at place) Verdict {
+func weigh(found kind, at place) Verdict {
 	if at == label { // a few words, of what the tool does
-		found &^= crossTool | preference | harvest | asksTalk | exfil | readsPath | commands | weak&^aHidden
-		at = odd
+		found &= secrecy | override | readsPath | markup | encoded | outOfSight | disguise | sure | aHidden
 	}
-	hard := found & (unseenChars | shell)
-	soft := found & strong &^ hard
-	weak := found & weak
-	switch {
-	case hard != 0:
+	more := found &^ (hints | sure)
+	switch hint := found & hints; {
+	case found&sure != 0:
 		return Block
-	case soft == 0:
+	case more == 0:
 		switch {
-		case weak&aSilence != 0 && weak&(aPath|aSecret|aTool|aConversation) != 0:
+		case hint&aSilence != 0 && hint&(aPath|aTool) != 0:
 			return Block
-		case weak&aTool != 0 && weak&aConsent != 0, weak&aCommand != 0 && weak&aSilence != 0:
-			return Review
-		case weak&aConsent != 0 && weak&aSecret != 0 && at == parameter:
-			return Review
-		case at == odd && weak&aCollector != 0, weak&aHidden != 0 && weak&^aHidden != 0:
+		case hint&aTool != 0 && hint&aConsent != 0, hint&aCommand != 0 && hint&aSilence != 0, hint&aHidden != 0 && hint != aHidden, at == odd && hint&aCollector != 0:
 			return Review
 		}
 		return Pass
-	case at == odd && soft&^(disguise|outOfSight|markup|encoded) != 0:
-		return Block
-	case at == parameter && soft&harvest != 0:
-		return Block
-	case soft&(soft-1) != 0:
-		return Block
-	}
-	// One soft signal, and a piece of another.
-	switch soft {
-	case secrecy:
-		weak &= aPath | aTool | aSilence | aCommand | aCollector | aHidden | aConversation | aSink | aSecret
-	case readsPath:
-		weak &= aSilence | aCollector | aHidden | aConsent | aTool
-	case exfil:
-		weak &= aPath | aSilence | aTool | aCollector | aConversation | aHidden
-	case harvest:
-		weak &= aPath | aSilence | aCollector | aHidden | aTool
-	case crossTool:
-		weak &= aSilence | aConsent | aPath | aHidden | aCollector
-	case comment:
-		weak &= aPath | aSilence | aCommand | aCollector | aHidden | aTool | aSink
-	case toModel, markup:
-		weak &= aPath | aSilence | aCommand | aCollector | aHidden | aTool
-	case commands:
-		weak &= aPath | aSilence | aCollector | aHidden | aTool | aConsent
-	default:
-		weak &= aPath | aSilence | aCollector | aHidden | aCommand | aTool
-	}
-	if weak != 0 {
+	case more&(more-1) != 0, // two kinds
+		(at == odd || at == label) && more&^(disguise|outOfSight|markup|encoded) != 0, // where no sentence belongs
+		at == parameter && more == harvest,
+		hint&^own[more] != 0:
 		return Block
 	}
 	return Review
 }
 
-func kinds(found signal) []string {
+// own are the hints that say nothing beside a kind: it contains them.
+var own = map[kind]kind{readsPath: aPath, crossTool: aTool | aCommand, preference: aTool, commands: aCommand, override: aTool | aPath, persists: aPath | aConsent, consent: aTool | aConsent}
+
+func namesOf(found kind) []string {
 	var list []string
-	for i, name := range signalNames {
-		if found&(1<<i) != 0 {
+	for i, name := range kindNames {
+		if k := kind(1 << i); found&k != 0 && name != "" && (k != aPath || found&readsPath == 0) {
 			list = append(list, name)
-		}
-	}
-	for _, k := range []struct {
-		signal signal
-		name   string
-	}{{unseenChars, "invisible-characters"}, {shell, "pipe-to-shell"}, {aPath, "names-sensitive-path"}, {aSilence, "silently"}} {
-		if found&k.signal != 0 && (k.signal != aPath || found&readsPath == 0) {
-			list = append(list, k.name)
 		}
 	}
 	if len(list) == 0 {
@@ -314,10 +246,10 @@ func kinds(found signal) []string {
 	return list
 }
 
-// quotes reports whether the suspicious part of the text is quoted.
+// quotes reports whether the suspicious words of the text are quoted.
 func (t *text) quotes() bool {
 	for _, h := range t.hits {
-		if h.class&(hush|ignore|mutiny|mark|path|command|tell|anyTool) != 0 && h.class&detect == 0 && !h.quoted {
+		if h.class&(hush|ignore|mutiny|path|command|tell|anyTool) != 0 && h.class&detect == 0 && !h.quoted {
 			return false
 		}
 	}

@@ -1,0 +1,257 @@
+package scan
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A hit is a word that begins a phrase of the tables.
+type hit struct {
+	class          class
+	word, sentence int  // which word of the text, in which sentence
+	order          bool // it begins a clause, or follows "must" or "also"
+	negated        bool // it follows "not" or "never"
+	supposed       bool // it follows "if" or "after"
+	quoted         bool
+}
+
+// A text is what has been found in one string.
+type text struct {
+	folded string
+	place  place
+	words  []string // without apostrophes
+	hits   []hit
+	all    class // of all hits
+}
+
+// A phrase is an entry of the tables. If stem is set, its last word may go on.
+type phrase struct {
+	words []string
+	stem  bool
+	class class
+}
+
+// phrases are the entries of the tables by their first word. Those that begin with a word
+// that may go on are by its first two bytes, and those of scripts without blanks by their
+// first character.
+type phrases struct {
+	first, stems map[string][]phrase
+	runs         map[rune][]phrase
+}
+
+var tables = sync.OnceValue(func() *phrases {
+	p := &phrases{map[string][]phrase{}, map[string][]phrase{}, map[rune][]phrase{}}
+	for _, table := range [][]entries{words, foreignWords, scriptWords} {
+		for _, e := range table {
+			c := e.class
+			if &table[0] != &words[0] {
+				c |= foreign
+			}
+			for entry := range strings.SplitSeq(e.list, "|") {
+				p.add(fold(entry), c)
+			}
+		}
+	}
+	return p
+})
+
+func (p *phrases) add(entry string, c class) {
+	entry, stem := strings.CutSuffix(entry, "*")
+	if r, _ := utf8.DecodeRuneInString(entry); dense(r) {
+		p.runs[r] = append(p.runs[r], phrase{[]string{entry}, true, c})
+		return
+	}
+	ph := phrase{stem: stem, class: c}
+	for _, k := range tokens(entry) {
+		ph.words = append(ph.words, entry[k.start:k.end])
+	}
+	key, in := ph.words[0], p.first
+	if stem && len(ph.words) == 1 {
+		key, in = key[:2], p.stems
+	}
+	in[key] = append(in[key], ph)
+}
+
+// in reports whether words begin with the phrase.
+func (ph *phrase) in(words []string) bool {
+	last := len(ph.words) - 1
+	if len(words) <= last || words[last] != ph.words[last] && !(ph.stem && strings.HasPrefix(words[last], ph.words[last])) {
+		return false
+	}
+	for i := range last {
+		if words[i] != ph.words[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// classes returns those of the words and phrases that words begin with, and of how many
+// words the longest is; rest is the text from there on.
+func (p *phrases) classes(words []string, rest string) (c class, n int) {
+	w, english := words[0], false
+	for _, list := range [2][]phrase{p.first[w], p.stems[w[:min(2, len(w))]]} {
+		for i := range list {
+			if ph := &list[i]; ph.in(words) {
+				c, n, english = c|ph.class, max(n, len(ph.words)), english || ph.class&foreign == 0
+			}
+		}
+	}
+	if w[0] >= utf8.RuneSelf {
+		r, _ := utf8.DecodeRuneInString(w)
+		for _, ph := range p.runs[r] {
+			if strings.HasPrefix(rest, ph.words[0]) {
+				c |= ph.class
+			}
+		}
+	}
+	if c == 0 && len(w) >= 4 && strings.ContainsAny(w, "0123456789") {
+		if plain := unleet(w); !strings.ContainsAny(plain, "0123456789") {
+			return p.classes([]string{plain}, plain)
+		}
+	}
+	if english {
+		c &^= foreign
+	}
+	return c, n
+}
+
+// nextWord finds the next word from i on: letters and digits, with an apostrophe or a dot
+// in front ("don't" is "dont", and ".env" is not "env"). In scripts without blanks, each
+// character is a word.
+func nextWord(s string, i int) (start, end int) {
+	for start = i; start < len(s); {
+		r, size := utf8.DecodeRuneInString(s[start:])
+		if dot := r == '.' && (start == 0 || !isWord(s[start-1])) && start+1 < len(s) && isWord(s[start+1]); dot || isLetter(r) && r != '_' {
+			break
+		}
+		start += size
+	}
+	for end = start; end < len(s); {
+		if c := s[end]; isWord(c) || c == '.' && end == start || c == '\'' && end > start && shortEnding(s[end+1:]) {
+			end++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[end:])
+		if r < utf8.RuneSelf || !isLetter(r) {
+			break
+		}
+		if end += size; dense(r) {
+			break
+		}
+	}
+	return start, end
+}
+
+// shortEnding reports whether s, which follows an apostrophe, is the end of a word such as
+// "don't", and not a word as in "l'ami".
+func shortEnding(s string) bool {
+	n := 0
+	for n < len(s) && n < 3 && isWord(s[n]) {
+		n++
+	}
+	return n == 1 || n == 2
+}
+
+func isWord(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+func isLetter(r rune) bool {
+	return r == '_' || r < utf8.RuneSelf && isWord(byte(r)) || r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+}
+
+// dense reports whether r is of a script that puts no blanks between words.
+func dense(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+}
+
+// A token is a word of a text and what is in front of it.
+type token struct {
+	start, end, sentence int
+	clause               bool // it begins a sentence or a clause
+	quoted               bool
+}
+
+// tokens splits a text into words and sentences.
+func tokens(s string) (list []token) {
+	list = make([]token, 0, len(s)/5+1)
+	sentence, from := 0, 0
+	clause, quote, open := true, byte(0), 0
+	for i := 0; i < len(s); {
+		start, end := nextWord(s, i)
+		for from = i; from < start; from++ {
+			switch c := s[from]; c {
+			case '.', '!', '?':
+				if from+1 >= len(s) || !isWord(s[from+1]) && s[from+1] != '/' {
+					sentence, clause, quote = sentence+1, true, 0
+				}
+			case '\n':
+				if quote, clause = 0, true; from > 0 && s[from-1] == '\n' || from+1 < len(s) && strings.IndexByte("-*#", s[from+1]) >= 0 {
+					sentence++
+				}
+			case ':', ';', ',', '(', '>', ']', '-', '`', '|':
+				clause = true
+			}
+			switch c := s[from]; {
+			case strings.IndexByte("`\"'", c) >= 0 && quote == 0:
+				quote = c
+			case c == quote:
+				quote = 0
+			case c == '(':
+				open++
+			case c == ')':
+				open = max(0, open-1)
+			}
+		}
+		if start < end {
+			list = append(list, token{start, end, sentence, clause, quote != 0 || open > 0})
+			clause = false
+		}
+		i = end
+	}
+	return list
+}
+
+// read finds the words and phrases of a text, and what its names mean.
+func (w *walker) read(s string, at place) *text {
+	t := &text{folded: fold(s), place: at}
+	list := tokens(t.folded)
+	t.words = make([]string, len(list))
+	for i, k := range list {
+		t.words[i] = t.folded[k.start:k.end]
+		if strings.IndexByte(t.words[i], '\'') >= 0 {
+			t.words[i] = strings.ReplaceAll(t.words[i], "'", "")
+		}
+	}
+	p, said := tables(), 0
+	for i, k := range list {
+		c, n := p.classes(t.words[i:], t.folded[k.start:])
+		if c |= w.named(t, i, k); c == 0 {
+			continue
+		}
+		if c&says != 0 {
+			said = i + n
+		}
+		if i < said {
+			c &^= neg // "does not" is no order
+		}
+		h := hit{class: c, word: i, sentence: k.sentence, quoted: k.quoted, order: k.clause && (i > 0 || at != prose)}
+		for j := len(t.hits) - 1; j >= 0 && t.hits[j].sentence == k.sentence && i-t.hits[j].word <= 3; j-- {
+			h.negated = h.negated || t.hits[j].class&(neg|says) != 0
+			h.supposed = h.supposed || t.hits[j].class&cond != 0
+			h.order = h.order || t.hits[j].class&(also|must|silent) != 0
+		}
+		t.hits = append(t.hits, h)
+		t.all |= c
+	}
+	return t
+}
+
+// markers are how texts pretend that somebody else than the server speaks.
+var markers = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|endoftext|>", "<|start_header_id|>", "<|begin", "<<sys>>", "[inst]", "[/inst]", "[system]", "[system ", "[system:",
+	"[admin]", "[override]", "[hidden]", "[assistant]", "[internal]", "[instructions]", "[priority", "<important>", "<important ", "<system>", "<system ", "<system-", "<system_", "<instruction", "<secret>", "<hidden>", "<admin>", "<assistant", "<priority", "<critical>", "<override>", "<developer>",
+	"<llm", "<ai>", "<ai-", "<ai_", "<agent>", "<agent-", "<agent_", "<prompt>", "<thinking>", "<must", "<rules>", "<policy>", "<directive", "<note_to", "<note-to", "<internal", "<mandatory", "<sudo", "### instruction", "### system", "## system", "# system prompt", "###system", "### assistant", "### new task",
+	"<untrusted", "{{#system", "{{system", "<|", "<human>", "<preamble"}
+
+func marked(s string) bool { return strings.ContainsAny(s, "<[#{") && containsAny(s, markers...) }

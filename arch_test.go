@@ -166,6 +166,7 @@ var reserved = map[string][]string{
 	"github.com/blevesearch/bleve":              {"index"},
 	"github.com/blevesearch/bleve_index_api":    {"index"},
 	"github.com/blevesearch/scorch_segment_api": {"index"},
+	"github.com/blevesearch/zapx":               {"index"},
 	"github.com/blevesearch/snowballstem":       {"index", "internal/wordstem"},
 	"go.opentelemetry.io/otel":                  {"internal/telemetry"},
 	"modernc.org/sqlite":                        {"state/sqlite"},

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	bdocument "github.com/blevesearch/bleve/v2/document"
-	"github.com/blevesearch/bleve/v2/index/scorch"
 	bidx "github.com/blevesearch/bleve_index_api"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+	"github.com/blevesearch/zapx/v17"
 )
 
 // The fields of a document in bleve. Their frequencies are not counts.
@@ -28,69 +28,58 @@ var errClosed = errors.New("index: closed")
 // buildInMemory makes an index of list that no other process sees. Its
 // documents have the slots from first on. It ends early when done is closed.
 func buildInMemory(list []record, first int, done <-chan struct{}) (*part, error) {
-	x, err := buildBleve("", list, first, done)
+	seg, err := newSegment(list, first, done)
 	if err != nil {
 		return nil, err
 	}
-	return newPart(x, first, len(list), false)
+	return newPart(seg, first, len(list), false)
 }
 
-// buildBleve makes an index of bleve in the directory path, or in memory if path
-// is "". The package bleve would open it too, but draws in query languages,
-// analyzers and other stores.
-func buildBleve(path string, list []record, first int, done <-chan struct{}) (bidx.Index, error) {
-	queue := bidx.NewAnalysisQueue(analysts)
-	defer queue.Close() // only a batch needs it
-	x, err := openBleve(map[string]any{"path": path, "create_if_missing": true, "error_if_exists": true}, queue)
-	if err != nil {
-		return nil, err
-	}
-	if err := fill(x, list, first, done); err != nil {
-		return nil, errors.Join(err, x.Close())
-	}
-	return x, nil
-}
-
-// analysts is how many goroutines enter the documents of a batch.
-const analysts = 4
-
-// openBleve opens an index of bleve.
-func openBleve(config map[string]any, queue *bidx.AnalysisQueue) (bidx.Index, error) {
-	x, err := scorch.NewScorch(scorch.Name, config, queue)
-	if err != nil {
-		return nil, err
-	}
-	if err := x.Open(); err != nil { // it cannot be closed then
-		return nil, err
-	}
-	return x, nil
-}
-
-// fill enters the documents of list as one segment.
-func fill(x bidx.Index, list []record, first int, done <-chan struct{}) error {
+// newSegment makes a segment of bleve in memory. The n-th document is the n-th of list.
+func newSegment(list []record, first int, done <-chan struct{}) (segment.Segment, error) {
 	if first+len(list) > slotMask {
-		return fmt.Errorf("%d tools and entries are more than the index can hold", len(list))
-	}
-	if len(list) == 0 {
-		return nil
+		return nil, fmt.Errorf("%d tools and entries are more than the index can hold", len(list))
 	}
 	r := newReader()
-	batch := bidx.NewBatch()
-	for i, rec := range list {
+	docs := make([]bidx.Document, 0, len(list))
+	for _, rec := range list {
 		select {
 		case <-done:
-			return errClosed
+			return nil, errClosed
 		default:
 		}
 		d := r.read(rec)
-		doc := bdocument.NewDocument(fmt.Sprintf("%07d", first+i))
-		for _, f := range r.fields(&d) {
-			doc.AddField(f)
-		}
-		batch.Update(doc)
+		docs = append(docs, &bleveDocument{r.fields(&d)})
 	}
-	return x.Batch(batch)
+	seg, _, err := new(zap.ZapPlugin).New(docs)
+	if err != nil {
+		return nil, err
+	}
+	return seg, nil
 }
+
+// A bleveDocument is a document whose fields are known.
+type bleveDocument struct{ fields []*bleveField }
+
+// identity is the field that bleve stores of each document. Documents are known by their
+// numbers here, so it is empty.
+var identity = &bleveField{name: "_id", opts: bidx.StoreField}
+
+func (d *bleveDocument) VisitFields(visit bidx.FieldVisitor) {
+	visit(identity)
+	for _, f := range d.fields {
+		visit(f)
+	}
+}
+
+func (d *bleveDocument) ID() string                                { return "" }
+func (d *bleveDocument) Size() int                                 { return 0 }
+func (d *bleveDocument) VisitComposite(bidx.CompositeFieldVisitor) {}
+func (d *bleveDocument) HasComposite() bool                        { return false }
+func (d *bleveDocument) NumPlainTextBytes() uint64                 { return 0 }
+func (d *bleveDocument) AddIDField()                               {}
+func (d *bleveDocument) StoredFieldsBytes() uint64                 { return 0 }
+func (d *bleveDocument) Indexed() bool                             { return true }
 
 // fields are those of d, with the spellings that no document before has.
 func (r *reader) fields(d *document) []*bleveField {
@@ -143,4 +132,3 @@ func (f *bleveField) Options() bidx.FieldIndexingOptions              { return f
 func (f *bleveField) AnalyzedLength() int                             { return len(f.freqs) }
 func (f *bleveField) AnalyzedTokenFrequencies() bidx.TokenFrequencies { return f.freqs }
 func (f *bleveField) NumPlainTextBytes() uint64                       { return 0 }
-func (f *bleveField) Size() int                                       { return 64 + 64*len(f.slab) }

@@ -13,6 +13,11 @@ func TestTextsAreReadOnceAndFoundWithAFragment(t *testing.T) {
 	dir := t.TempDir()
 	var x *Index
 	for range 2 { // the second time it is known
+		if x != nil {
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		x = openIndex(t, &Options{Dir: dir}, catalog(issues...), entry, Entry{ID: "b", Kind: "file", Text: func() string { return "Invoices?" }})
 	}
 	if asked != 1 {

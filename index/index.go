@@ -152,7 +152,8 @@ func New(o *Options) *Index {
 	return x
 }
 
-// Close releases what the index holds. A Search after it finds nothing.
+// Close writes what the directory lacks, and releases what the index holds. A Search
+// after it finds nothing.
 func (x *Index) Close() error {
 	x.changing.Lock()
 	select {
@@ -164,6 +165,7 @@ func (x *Index) Close() error {
 	x.tasks.Wait()
 	x.changing.Lock()
 	defer x.changing.Unlock()
+	x.save()
 	return x.swap(newSnapshot(nil))
 }
 

@@ -149,12 +149,10 @@ func (s *snapshot) folded(name, server string, f func(slot int, r record)) {
 		return
 	}
 	for _, p := range s.parts {
-		for i := range p.views {
-			p.views[i].each(foldField, name, func(slot uint32, _ uint64) {
-				if r := s.records[slot]; !s.dead[slot] && (server == "" || r.server() == server) {
-					f(int(slot), r)
-				}
-			})
-		}
+		p.each(foldField, name, func(slot uint32, _ uint64) {
+			if r := s.records[slot]; !s.dead[slot] && (server == "" || r.server() == server) {
+				f(int(slot), r)
+			}
+		})
 	}
 }

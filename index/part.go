@@ -5,94 +5,28 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	bidx "github.com/blevesearch/bleve_index_api"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// A part is one bleve index, opened to read. It is immutable.
+// A part is one segment of bleve, opened to read. It is immutable.
 type part struct {
-	index  bidx.Index
-	reader bidx.IndexReader
-	first  int // the slot of its first document
-	views  []view
-	file   bool // it reads files, which may be damaged while they are open
-}
-
-// A view is a segment of bleve: its documents have numbers of their own.
-type view struct {
 	segment.Segment
-	slots []uint32 // by the number of the document
+	first int  // the slot of its first document
+	file  bool // it reads files, which may be damaged while they are open
 }
 
-// newPart reads which documents are where. It takes n documents, from the slot
-// first on, for granted. On an error x is closed.
-func newPart(x bidx.Index, first, n int, file bool) (p *part, err error) {
-	p = &part{index: x, first: first, file: file}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
-		}
-	}()
-	if p.reader, err = x.Reader(); err != nil {
-		return nil, err
+// newPart checks that the segment has n documents. On an error seg is closed.
+func newPart(seg segment.Segment, first, n int, file bool) (*part, error) {
+	if found := seg.Count(); found != uint64(n) {
+		return nil, errors.Join(fmt.Errorf("%d documents, want %d", found, n), seg.Close())
 	}
-	s, ok := p.reader.(*scorch.IndexSnapshot)
-	if !ok {
-		return nil, fmt.Errorf("a %T has no segments", p.reader)
-	}
-	found := 0
-	for _, seg := range s.Segments() {
-		v := view{seg.Segment(), make([]uint32, seg.Segment().Count())}
-		if err := v.readSlots(first, n); err != nil {
-			return nil, err
-		}
-		p.views = append(p.views, v)
-		found += len(v.slots)
-	}
-	if found != n {
-		return nil, fmt.Errorf("%d documents, want %d", found, n)
-	}
-	return p, nil
-}
-
-// readSlots reads the ids of the documents, which are their slots.
-func (v *view) readSlots(first, n int) error {
-	d, err := v.Dictionary("_id")
-	if err != nil {
-		return err
-	}
-	var list segment.PostingsList
-	var it segment.PostingsIterator
-	ids := d.AutomatonIterator(nil, nil, nil)
-	for {
-		id, err := ids.Next()
-		if err != nil || id == nil {
-			return err
-		}
-		slot := 0
-		for _, c := range []byte(id.Term) {
-			slot = slot*10 + int(c-'0')
-		}
-		if slot < first || slot >= first+n {
-			return fmt.Errorf("unknown document %q", id.Term)
-		}
-		if list, err = d.PostingsList([]byte(id.Term), nil, list); err != nil {
-			return err
-		}
-		it = list.Iterator(false, false, false, it)
-		doc, err := it.Next()
-		if err != nil || doc == nil {
-			return fmt.Errorf("document %q has no number: %w", id.Term, err)
-		}
-		v.slots[doc.Number()] = uint32(slot)
-	}
+	return &part{seg, first, file}, nil
 }
 
 // each calls f with the slot and the frequency of each document that has a
 // word in a field.
-func (v *view) each(field, word string, f func(slot uint32, freq uint64)) {
-	d, err := v.Dictionary(field)
+func (p *part) each(field, word string, f func(slot uint32, freq uint64)) {
+	d, err := p.Dictionary(field)
 	check(err)
 	list, err := d.PostingsList([]byte(word), nil, nil)
 	check(err)
@@ -101,76 +35,64 @@ func (v *view) each(field, word string, f func(slot uint32, freq uint64)) {
 	}
 	it := list.Iterator(true, false, false, nil)
 	for {
-		p, err := it.Next()
+		doc, err := it.Next()
 		check(err)
-		if p == nil {
+		if doc == nil {
 			return
 		}
-		f(v.slots[p.Number()], p.Frequency())
+		if doc.Number() >= p.Count() {
+			check(fmt.Errorf("%w: document %d of %d", errDamaged, doc.Number(), p.Count()))
+		}
+		f(uint32(p.first)+uint32(doc.Number()), doc.Frequency())
 	}
 }
 
 // append appends the documents of p that hold a stem to list, but not those
 // that are dead.
 func (p *part) append(list []packed, stem string, dead []bool) []packed {
-	for i := range p.views {
-		v := &p.views[i]
-		from := len(list)
-		v.each(weightField, stem, func(slot uint32, freq uint64) {
-			list = append(list, packed{slot, saturated(float32(freq) / quantum)})
-		})
-		if from == len(list) {
-			continue
-		}
-		at := from // the documents that have it in their name are some of them, in the same order
-		v.each(placeField, stem, func(slot uint32, freq uint64) {
-			for list[at].at != slot {
-				at++
-			}
-			list[at].at |= uint32(freq) << slotBits
-			at++
-		})
-		kept := list[:from]
-		for _, d := range list[from:] {
-			if !dead[d.slot()] {
-				kept = append(kept, d)
-			}
-		}
-		list = kept
+	from := len(list)
+	p.each(weightField, stem, func(slot uint32, freq uint64) {
+		list = append(list, packed{slot, saturated(float32(freq) / quantum)})
+	})
+	if from == len(list) {
+		return list
 	}
-	return list
+	at := from // the documents that have it in their name are some of them, in the same order
+	p.each(placeField, stem, func(slot uint32, freq uint64) {
+		for list[at].at != slot {
+			at++
+		}
+		list[at].at |= uint32(freq) << slotBits
+		at++
+	})
+	kept := list[:from]
+	for _, d := range list[from:] {
+		if !dead[d.slot()] {
+			kept = append(kept, d)
+		}
+	}
+	return kept
 }
 
 // spellings appends the words that begin with a letter.
 func (p *part) spellings(list []spelling, letter byte) []spelling {
-	for i := range p.views {
-		d, err := p.views[i].Dictionary(spellField)
+	d, err := p.Dictionary(spellField)
+	check(err)
+	it := d.AutomatonIterator(nil, []byte{letter}, []byte{letter + 1})
+	for {
+		e, err := it.Next()
 		check(err)
-		it := d.AutomatonIterator(nil, []byte{letter}, []byte{letter + 1})
-		for {
-			e, err := it.Next()
-			check(err)
-			if e == nil {
-				break
-			}
-			list = append(list, newSpelling(e.Term))
+		if e == nil {
+			return list
 		}
+		list = append(list, newSpelling(e.Term))
 	}
-	return list
-}
-
-func (p *part) close() error {
-	var err error
-	if p.reader != nil {
-		err = p.reader.Close()
-	}
-	return errors.Join(err, p.index.Close())
 }
 
 func closeParts(list []*part) error {
 	var all []error
 	for _, p := range list {
-		all = append(all, p.close())
+		all = append(all, p.Close())
 	}
 	return errors.Join(all...)
 }

@@ -16,12 +16,13 @@ import (
 	"strings"
 	"time"
 
-	bidx "github.com/blevesearch/bleve_index_api"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+	"github.com/blevesearch/zapx/v17"
 )
 
 // format is part of the names of directories. It changes with what is in them:
 // the fields of documents and how they are counted, the stemmer, bleve.
-const format = 3
+const format = 4
 
 // Folders that were not opened for unused are removed, and all but the latest of those
 // that were not opened for a day. Remains of an interrupted build are removed after an
@@ -39,6 +40,9 @@ const buildPrefix = ".building-"
 // manifestName is the file that says what the other files of a directory are.
 // It is written last, and its time is when the directory was last opened.
 const manifestName = "manifest.json"
+
+// segmentName is the file with bleve's segment.
+const segmentName = "index.zap"
 
 // A manifest has the SHA-256 of each file, by its path with slashes.
 type manifest struct {
@@ -60,26 +64,44 @@ func (s *store) path(list []record) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%x-%d", h.Sum(nil)[:16], format))
 }
 
-// open opens the index of list if it is there and whole.
-func (s *store) open(list []record) (*part, error) { return s.openAt(s.path(list), len(list)) }
-
-// openOrBuild opens the index of list, and builds it if it is not there or
-// damaged.
-func (s *store) openOrBuild(list []record, done <-chan struct{}) (*part, error) {
+// open opens the index of list if it is there and whole. It removes one that is damaged.
+func (s *store) open(list []record) (*part, error) {
 	path := s.path(list)
 	p, err := s.openAt(path, len(list))
-	if err == nil {
-		return p, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("a directory of the search index is built again", "dir", path, "err", err)
 		s.remove(path)
 	}
-	if err := s.build(path, list, done); err != nil {
-		return nil, err
+	return p, err
+}
+
+// save keeps the segment of list, and removes what was not used for long.
+func (s *store) save(list []record, seg segment.Segment) error {
+	path := s.path(list)
+	if err := s.write(path, seg); err != nil {
+		return err
 	}
 	s.clean(path)
-	return s.openAt(path, len(list))
+	return nil
+}
+
+// keep writes the index of list and opens it. It builds one unless now holds it.
+func (s *store) keep(list []record, now *snapshot, done <-chan struct{}) (*part, error) {
+	seg := segment.Segment(nil)
+	if now.holds(list) {
+		seg = now.parts[0].Segment
+	} else {
+		built, err := newSegment(list, 0, done)
+		if err != nil {
+			return nil, err
+		}
+		defer built.Close()
+		seg = built
+	}
+	if err := s.save(list, seg); err != nil {
+		return nil, err
+	}
+	return s.open(list)
 }
 
 // openAt opens the index of n documents in a directory.
@@ -88,9 +110,9 @@ func (s *store) openAt(path string, n int) (p *part, err error) {
 		return nil, err
 	}
 	damaged := guard(func() {
-		var x bidx.Index
-		if x, err = openBleve(map[string]any{"path": path, "read_only": true, "bolt_timeout": "2s"}, nil); err == nil {
-			p, err = newPart(x, 0, n, true)
+		var seg segment.Segment
+		if seg, err = new(zap.ZapPlugin).Open(filepath.Join(path, segmentName)); err == nil {
+			p, err = newPart(seg, 0, n, true)
 		}
 	})
 	if err = cmp.Or(damaged, err); err != nil {
@@ -142,9 +164,13 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// build makes the directory path, or leaves the one that somebody else has made
+// write makes the directory path, or leaves the one that somebody else has made
 // meanwhile.
-func (s *store) build(path string, list []record, done <-chan struct{}) error {
+func (s *store) write(path string, seg segment.Segment) error {
+	unsaved, ok := seg.(segment.UnpersistedSegment)
+	if !ok {
+		return fmt.Errorf("a %T cannot be written", seg)
+	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
@@ -154,11 +180,10 @@ func (s *store) build(path string, list []record, done <-chan struct{}) error {
 	}
 	defer os.RemoveAll(temp) // is gone when it has been renamed
 	at := filepath.Join(temp, "index")
-	x, err := buildBleve(at, list, 0, done)
-	if err != nil {
+	if err := os.Mkdir(at, 0o700); err != nil {
 		return err
 	}
-	if err := x.Close(); err != nil {
+	if err := unsaved.Persist(filepath.Join(at, segmentName)); err != nil {
 		return err
 	}
 	if err := writeManifest(at); err != nil {

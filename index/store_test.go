@@ -44,7 +44,7 @@ func anotherProcess(dir string) error {
 		if os.Getenv("INDEX_TEST_BUILD") == "" && n > len(issues) {
 			break
 		}
-		if err := x.Sync(many(n), nil); err != nil {
+		if err := errors.Join(x.Sync(many(n), nil), x.settle()); err != nil {
 			return err
 		}
 	}
@@ -67,12 +67,18 @@ func many(n int) *discovery.Catalog {
 	return catalog(list...)
 }
 
-// stored returns an index of the catalogue in dir, the directory that it made,
-// and what it logs.
+// stored returns an index of the catalogue that is in dir if it can be, and what it
+// logs.
 func stored(t *testing.T, dir string, c *discovery.Catalog) (*Index, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	return openIndex(t, &Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))}, c), &log
+	x := openIndex(t, &Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))}, c)
+	if !x.current.onDisk() {
+		if err := x.settle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x, &log
 }
 
 // kept are the directories of finished indexes in dir, and other are the rest.
@@ -127,6 +133,52 @@ func TestTheNextStartOpensWhatWasBuilt(t *testing.T) {
 	syncWith(t, y, catalog(issues[:1]...)) // much else has its own
 	if list, _ = kept(t, dir); len(list) != 1 {
 		t.Errorf("a small change made a directory at once: %v", list)
+	}
+}
+
+// The first search waits for no file, and a process that ends at once keeps its index.
+func TestProcessesThatEndSoonKeepTheirIndex(t *testing.T) {
+	entry := Entry{ID: "triage", Kind: "skill", Name: "triage", Description: "Sort what comes in by urgency."}
+	for name, c := range map[string]struct {
+		tools   *discovery.Catalog
+		entries []Entry
+		query   string
+	}{
+		"tools":   {catalog(issues...), nil, "list issues"},
+		"entries": {discovery.NewCatalog(nil), []Entry{entry}, "urgency"},
+		"both":    {catalog(issues...), []Entry{entry}, "triage"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "index")
+			for range 2 {
+				x := New(&Options{Dir: dir})
+				syncWith(t, x, c.tools, c.entries...)
+				if x.current.onDisk() {
+					t.Error("files were written before the first search")
+				}
+				if len(ids(t, x, Query{Text: c.query})) == 0 {
+					t.Errorf("nothing found for %q", c.query)
+				}
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+				list, other := kept(t, dir)
+				if len(list) != 1 || len(other) != 0 {
+					t.Fatalf("%v and %v were left, want one directory", list, other)
+				}
+				x = New(&Options{Dir: dir})
+				syncWith(t, x, c.tools, c.entries...)
+				if !x.current.onDisk() || len(ids(t, x, Query{Text: c.query})) == 0 {
+					t.Errorf("the next start does not search the directory for %q", c.query)
+				}
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(list[0], segmentName), nil, 0o600); err != nil { // and again with a damaged one
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
@@ -301,7 +353,7 @@ func TestProcessesShareADirectory(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			y, log := New(&Options{Dir: dir}), &bytes.Buffer{}
-			if err := errors.Join(y.Sync(many(200), nil), y.Close()); err != nil || log.Len() > 0 {
+			if err := errors.Join(y.Sync(many(200), nil), y.settle(), y.Close()); err != nil || log.Len() > 0 {
 				t.Error(err)
 			}
 		})
@@ -419,7 +471,7 @@ func TestFormatFollowsTheDocuments(t *testing.T) {
 			}
 		}
 	}
-	if got, want := fmt.Sprintf("%d %x", format, h.Sum(nil)[:8]), "3 374e3ccf974364c8"; got != want {
+	if got, want := fmt.Sprintf("%d %x", format, h.Sum(nil)[:8]), "4 374e3ccf974364c8"; got != want {
 		t.Errorf("documents are %s, not %s: add 1 to format if that is not done yet, and write the new sum here", got, want)
 	}
 }

@@ -65,15 +65,38 @@ func (x *Index) follow() error {
 }
 
 // whole is a snapshot of one index of everything: one that is in the directory,
-// else one that is built there, else one in memory.
+// else one in memory, so that nothing is written before the first search.
+// x.changing is held.
 func (x *Index) whole(list []record) (*snapshot, error) {
-	if x.store != nil {
-		p, err := x.store.openOrBuild(list, x.done)
+	if x.store != nil && len(list) > 0 {
+		if p, err := x.store.open(list); err == nil {
+			return newSnapshot(list, p), nil
+		}
+		x.settleSoon()
+	}
+	p, err := buildInMemory(list, 0, x.done)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return newSnapshot(list, p), nil
+}
+
+// stored is a snapshot of one index of everything in the directory, or in memory
+// if it cannot be there. now is what is searched, which may be that index.
+func (x *Index) stored(list []record, now *snapshot) (*snapshot, error) {
+	if x.store != nil && len(list) > 0 {
+		p, err := x.store.open(list)
+		if err != nil {
+			p, err = x.store.keep(list, now, x.done)
+		}
 		if err == nil {
 			return newSnapshot(list, p), nil
 		}
 		if !errors.Is(err, errClosed) {
 			x.log.Warn("the search index is kept in memory", "err", err)
+		}
+		if now.holds(list) {
+			return nil, nil
 		}
 	}
 	p, err := buildInMemory(list, 0, x.done)
@@ -81,6 +104,12 @@ func (x *Index) whole(list []record) (*snapshot, error) {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	return newSnapshot(list, p), nil
+}
+
+// holds reports whether s is one index in memory of exactly these records.
+func (s *snapshot) holds(list []record) bool {
+	return len(s.parts) == 1 && !s.parts[0].file && s.live == len(list) &&
+		slices.EqualFunc(s.records, list, func(a, b record) bool { return a.key() == b.key() && a.same(b) })
 }
 
 // settleSoon builds everything again in the background, when more changes that
@@ -105,11 +134,15 @@ func (x *Index) settleSoon() {
 // meanwhile is followed again.
 func (x *Index) settle() error {
 	x.changing.Lock()
-	list := x.wanted
+	list, now := x.wanted, x.current
+	for _, p := range now.parts { // they may be replaced meanwhile
+		p.AddRef()
+		defer p.DecRef()
+	}
 	x.settling = false
 	x.changing.Unlock()
-	whole, err := x.whole(list)
-	if err != nil {
+	whole, err := x.stored(list, now)
+	if err != nil || whole == nil {
 		return err
 	}
 	x.changing.Lock()
@@ -121,6 +154,16 @@ func (x *Index) settle() error {
 	}
 	x.use(whole)
 	return x.follow()
+}
+
+// save writes what was built in memory for the next start; x.changing is held.
+func (x *Index) save() {
+	if !x.settling || x.store == nil || !x.current.holds(x.wanted) {
+		return
+	}
+	if err := x.store.save(x.wanted, x.current.parts[0].Segment); err != nil {
+		x.log.Warn("the search index is not kept", "err", err)
+	}
 }
 
 // replaceDamaged replaces s, if it is still the current snapshot, by one that

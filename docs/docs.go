@@ -4,8 +4,9 @@ package docs
 
 import (
 	"embed"
-	"regexp"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 //go:embed *.md
@@ -23,8 +24,8 @@ type Topic struct {
 }
 
 var (
-	entry   = regexp.MustCompile(`^- \[(.+)\]\(([\w-]+)\.md\): (.+)$`)
-	heading = regexp.MustCompile(`^(#+) (.+)$`)
+	entry   = lazyregexp.New(`^- \[(.+)\]\(([\w-]+)\.md\): (.+)$`)
+	heading = lazyregexp.New(`^(#+) (.+)$`)
 )
 
 // Topics are the pages in the order of the index.

@@ -3,9 +3,10 @@ package docs
 import (
 	"fmt"
 	"html"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // HTML is Markdown as HTML, for what Plain knows. All text is escaped. Links to other
@@ -52,7 +53,7 @@ func (p *htmlPrinter) block(lines []string) int {
 	return n
 }
 
-var notOfAnchor = regexp.MustCompile(`[^\pL\pN _-]`)
+var notOfAnchor = lazyregexp.New(`[^\pL\pN _-]`)
 
 // id is the anchor of a heading, as GitHub makes it.
 func (p *htmlPrinter) id(title string) string {
@@ -125,11 +126,11 @@ func (p *htmlPrinter) table(lines []string) {
 }
 
 var (
-	picture = regexp.MustCompile(`!\[([^\]]*)\]\([^)]*\)`)
-	strong  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-	emph    = regexp.MustCompile(`\*([^*\s][^*]*)\*`)
-	span    = regexp.MustCompile("\x00(\\d+)\x00")
-	local   = regexp.MustCompile(`^(?:([\w-]+)\.md)?(#[\w-]+)?$`)
+	picture = lazyregexp.New(`!\[([^\]]*)\]\([^)]*\)`)
+	strong  = lazyregexp.New(`\*\*([^*]+)\*\*`)
+	emph    = lazyregexp.New(`\*([^*\s][^*]*)\*`)
+	span    = lazyregexp.New("\x00(\\d+)\x00")
+	local   = lazyregexp.New(`^(?:([\w-]+)\.md)?(#[\w-]+)?$`)
 )
 
 // inlineHTML is text with its code, emphasis and links.

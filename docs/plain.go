@@ -1,9 +1,10 @@
 package docs
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Plain is Markdown as text for a terminal: lines of at most width characters, code as
@@ -24,8 +25,8 @@ type printer struct {
 }
 
 var (
-	bullet = regexp.MustCompile(`^( *)([-*]|\d+\.) +`)
-	fence  = regexp.MustCompile("^ *```")
+	bullet = lazyregexp.New(`^( *)([-*]|\d+\.) +`)
+	fence  = lazyregexp.New("^ *```")
 )
 
 // block prints what lines begin with, and returns how many of them that are.
@@ -194,7 +195,7 @@ func rawCells(line string) []string {
 	return row
 }
 
-var link = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
+var link = lazyregexp.New(`\[([^\]]+)\]\(([^)]+)\)`)
 
 // inline is text without marks for emphasis, and with links as words. What stands
 // between backquotes stays.

@@ -19,7 +19,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
@@ -272,7 +272,7 @@ func (v *Vault) sources(principal, value string, look *int) (from []string) {
 }
 
 // tokens matches tokens in JSON, possibly with escaped letters.
-var tokens = regexp.MustCompile(`(?:«|\\u00ab)([a-z0-9_]{2,40}:[0-9]{1,9})(?:·|\\u00b7)([a-z2-7]{6})(?:»|\\u00bb)`)
+var tokens = lazyregexp.New(`(?:«|\\u00ab)([a-z0-9_]{2,40}:[0-9]{1,9})(?:·|\\u00b7)([a-z2-7]{6})(?:»|\\u00bb)`)
 
 // HasTokens reports whether there is a token in the arguments of a call.
 func HasTokens(args []byte) bool {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 func (a *app) installCommand() *cobra.Command {
@@ -309,7 +309,7 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 }
 
 // duringGoRun is what the path of a program looks like that go run has built.
-var duringGoRun = regexp.MustCompile(`/go-build[0-9]+/b[0-9]+/exe/`)
+var duringGoRun = lazyregexp.New(`/go-build[0-9]+/b[0-9]+/exe/`)
 
 // executable is the absolute path of this program, links resolved.
 func executable() (string, error) {

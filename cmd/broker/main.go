@@ -155,6 +155,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	defer stderr.flush()
 	defer stdout.flush()
 	a.stdout, a.stderr = stdout, stderr
+	if len(args) == 1 && (args[0] == "version" || args[0] == "--version") { // without the other commands
+		return a.end(nil, a.printVersion())
+	}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)

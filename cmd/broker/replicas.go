@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"regexp"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/replicas"
 )
 
@@ -14,7 +14,7 @@ type member struct{ name, address string }
 
 // replicaName is what a replica may be called: a part of the ids of sessions, which
 // proxies compare.
-var replicaName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+var replicaName = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 // join joins the replicas that share the state; nil if this broker has its own.
 func (s member) join(ctx context.Context, st *stores, requests *running) (*replicas.Fleet, error) {

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
@@ -174,7 +175,7 @@ var reviews = []reviewedServer{
 }
 
 // reviewed are the reviews by package or host, then by tool.
-var reviewed = func() map[string]map[string]*discovery.Review {
+var reviewed = sync.OnceValue(func() map[string]map[string]*discovery.Review {
 	byName := make(map[string]map[string]*discovery.Review)
 	for _, s := range reviews {
 		for name := range strings.FieldsSeq(s.names) {
@@ -188,12 +189,12 @@ var reviewed = func() map[string]map[string]*discovery.Review {
 		}
 	}
 	return byName
-}()
+})
 
 // Reviewed returns a copy of a listing with the reviews of its tools, if the command
 // line starts a published server, or mcp-remote for a server that its vendor runs.
 func Reviewed(command string, args []string, l discovery.Listing) discovery.Listing {
-	if tools, _, ok := lookup(reviewed, command, args); ok {
+	if tools, _, ok := lookup(reviewed(), command, args); ok {
 		return withReviews(l, tools)
 	}
 	if _, _, ok := lookup(bridges, command, args); ok {
@@ -216,7 +217,7 @@ func ReviewedAt(address string, l discovery.Listing) discovery.Listing {
 		return l
 	}
 	host := strings.ToLower(u.Hostname())
-	tools, ok := reviewed[host]
+	tools, ok := reviewed()[host]
 	if !ok || !strings.Contains(host, ".") {
 		return l
 	}

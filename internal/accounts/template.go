@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
+	"sync"
 )
 
 // A view is what a page shows.
@@ -26,7 +27,9 @@ type row struct {
 	Connected bool
 }
 
-var pages = template.Must(template.New("").Parse(`
+var pages = sync.OnceValue(func() *template.Template { return template.Must(template.New("").Parse(pageTexts)) })
+
+const pageTexts = `
 {{define "top"}}<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
 <style>body{font:16px/1.5 sans-serif;max-width:40em;margin:3em auto;padding:0 1em;color-scheme:light dark}input,button{font:inherit;padding:.3em .8em}label{display:block;margin:.6em 0}input{width:100%;box-sizing:border-box}td{padding:.3em 1em .3em 0}</style></head><body><h1>{{.Title}}</h1>{{end}}
 {{define "bottom"}}</body></html>
@@ -51,13 +54,13 @@ var pages = template.Must(template.New("").Parse(`
 <p>{{if .Connected}}The agents of <strong>{{.Person}}</strong> use your account of <strong>{{.Server}}</strong> from now on.{{else}}The agents of <strong>{{.Person}}</strong> can use <strong>{{.Server}}</strong> no more.{{end}} You can close this page.</p>
 <p><a href="{{.List}}">Your accounts</a></p>{{template "bottom"}}{{end}}
 {{define "failed"}}{{template "top" .}}<p>{{.Problem}}</p>{{if .Again}}<p><a href="{{.Again}}">Sign in again</a></p>{{end}}{{template "bottom"}}{{end}}
-`))
+`
 
 // writePage sends a page, which runs nothing and is shown in no other.
 func (a *Service) writePage(w http.ResponseWriter, status int, name string, v view) {
 	v.List = a.base().JoinPath("connect").String()
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name, v); err != nil {
+	if err := pages().ExecuteTemplate(&b, name, v); err != nil {
 		a.o.Logger.Error("show a page", "page", name, "err", err)
 		http.Error(w, "this page cannot be shown", http.StatusInternalServerError)
 		return

@@ -19,6 +19,7 @@ func New(text string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }
 
+func (r *Regexp) Match(b []byte) bool                  { return r.compiled().Match(b) }
 func (r *Regexp) MatchString(s string) bool            { return r.compiled().MatchString(s) }
 func (r *Regexp) FindString(s string) string           { return r.compiled().FindString(s) }
 func (r *Regexp) FindStringIndex(s string) []int       { return r.compiled().FindStringIndex(s) }
@@ -46,4 +47,8 @@ func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 
 func (r *Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
 	return r.compiled().ReplaceAllStringFunc(s, f)
+}
+
+func (r *Regexp) ReplaceAllFunc(b []byte, f func([]byte) []byte) []byte {
+	return r.compiled().ReplaceAllFunc(b, f)
 }

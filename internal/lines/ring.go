@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // A Ring keeps the last lines of a stream. It is safe for concurrent use.
@@ -70,7 +70,7 @@ func (r *Ring) Add(line []byte) {
 
 // escapes are terminal escape sequences: colours and the like, titles, and others
 // of two bytes.
-var escapes = regexp.MustCompile(`\x1b(\[[^\x40-\x7e]*[\x40-\x7e]?|\][^\x07\x1b]*(\x07|\x1b\\)?|.?)`)
+var escapes = lazyregexp.New(`\x1b(\[[^\x40-\x7e]*[\x40-\x7e]?|\][^\x07\x1b]*(\x07|\x1b\\)?|.?)`)
 
 // Lines returns a copy of the lines, oldest first.
 func (r *Ring) Lines() []string {

@@ -18,13 +18,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -116,7 +116,7 @@ type header struct {
 }
 
 var (
-	refPattern = regexp.MustCompile(`^r_[a-z2-7]{26}$`)
+	refPattern = lazyregexp.New(`^r_[a-z2-7]{26}$`)
 	refCoding  = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 

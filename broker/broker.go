@@ -50,6 +50,7 @@ type Broker struct {
 	viewing sync.Mutex
 	views   map[string]*Broker // by the keys of their narrowings
 	used    atomic.Bool        // somebody may search it
+	follows atomic.Bool        // changed is going to run
 
 	warning sync.Mutex
 	warned  map[string]bool // passed to Deps.Warn so far
@@ -154,7 +155,11 @@ func (b *Broker) inBackground(f func()) {
 
 // changed makes the search, the skills and the clients follow what servers list.
 func (b *Broker) changed() {
+	if b.follows.Swap(true) {
+		return // it begins after this change
+	}
 	b.inBackground(func() {
+		b.follows.Store(false)
 		if b.skill.Renew() {
 			b.surface.Refresh()
 		}

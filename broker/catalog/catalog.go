@@ -86,6 +86,7 @@ type Catalog struct {
 	learning   atomic.Bool // Learn was called
 	lazy       atomic.Bool // StartLazily was called, and all servers were not needed yet
 	cancelSoon context.CancelFunc
+	startNow   func() // ends the wait of StartSoon
 	starting   sync.WaitGroup // what goes on in the background
 	beginning  sync.Mutex
 	ended      bool // nothing begins any more; guarded by beginning
@@ -137,13 +138,14 @@ func (c *Catalog) Start(ctx context.Context) {
 
 // StartSoon does what Start does, and then calls started, a moment later: dozens
 // of starting servers take the processors that the first answers need. A server
-// that is named meanwhile is connected at once.
+// that is named meanwhile is connected at once. StartNow ends the wait.
 func (c *Catalog) StartSoon(ctx context.Context, started func()) {
 	c = c.root()
 	c.started.Store(true)
 	ctx, cancel := context.WithCancel(ctx)
+	now := make(chan struct{})
 	c.mu.Lock()
-	c.cancelSoon = cancel
+	c.cancelSoon, c.startNow = cancel, sync.OnceFunc(func() { close(now) })
 	c.mu.Unlock()
 	c.begin(func() {
 		defer cancel()
@@ -151,11 +153,24 @@ func (c *Catalog) StartSoon(ctx context.Context, started func()) {
 		defer delay.Stop()
 		select {
 		case <-delay.C:
-			c.Start(ctx)
-			started()
+		case <-now:
 		case <-ctx.Done():
+			return
 		}
+		c.Start(ctx)
+		started()
 	})
+}
+
+// StartNow ends the wait of StartSoon: something waits for servers.
+func (c *Catalog) StartNow() {
+	c = c.root()
+	c.mu.Lock()
+	now := c.startNow
+	c.mu.Unlock()
+	if now != nil {
+		now()
+	}
 }
 
 // StartLazily is Start for a program that ends after one execution: it connects to a

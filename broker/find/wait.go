@@ -31,6 +31,7 @@ func (f *Finder) awaitListings(ctx context.Context, server, query string, p pati
 	if p.limit <= 0 || len(f.catalog.Starting(server)) == 0 {
 		return
 	}
+	f.catalog.StartNow()
 	timer := time.NewTimer(p.limit)
 	defer timer.Stop()
 	likely := f.likely(ctx, query, f.catalog.Starting(server))

@@ -20,16 +20,45 @@ type item struct {
 
 type object map[string]any
 
-// items are what a listing has to be approved.
-func items(l *discovery.Listing) []item {
+// items are what a listing has to be approved. Digests that the store has of the same
+// listing are not computed again.
+func (s *Store) items(l *discovery.Listing) []item {
+	known := s.digests[l.Server]
+	if !same(&known.of, l) {
+		known.list = nil
+	}
+	list := items(l, known.list)
+	if known.list == nil {
+		known = digested{of: *l, list: make([]string, len(list))}
+		for i := range list {
+			known.list[i] = list[i].digest
+		}
+		s.digests[l.Server] = known
+	}
+	return list
+}
+
+// A digested is a listing and the digests of its items.
+type digested struct {
+	of   discovery.Listing
+	list []string
+}
+
+// items are what a listing has to be approved; digests are theirs if they are known.
+func items(l *discovery.Listing, digests []string) []item {
 	list := make([]item, 0, len(l.Tools)+len(l.Prompts)+len(l.Resources)+len(l.Skills)+2)
 	add := func(kind, name string, definition any) {
 		data, err := json.Marshal(definition)
 		if err != nil {
 			data = json.RawMessage("{}") // texts, booleans, and JSON that was read
 		}
-		digest, _ := pin.Digest(data)
-		list = append(list, item{name: state.PinName{Kind: kind, Name: name}, definition: data, digest: digest})
+		it := item{name: state.PinName{Kind: kind, Name: name}, definition: data}
+		if n := len(list); n < len(digests) {
+			it.digest = digests[n]
+		} else {
+			it.digest, _ = pin.Digest(data)
+		}
+		list = append(list, it)
 	}
 	if l.Origin != (discovery.Origin{}) {
 		add(state.PinServer, "", object{"annotations": l.Origin})
@@ -115,7 +144,7 @@ func (v *view) judge(l *discovery.Listing, pins map[state.PinName]state.Pin) []R
 	}
 	listed := map[state.PinName]bool{}
 	var rows []Row
-	for _, it := range items(l) {
+	for _, it := range v.store.items(l) {
 		if listed[it.name] {
 			continue
 		}

@@ -88,6 +88,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	seen     map[string]judged
+	digests  map[string]digested // by server
 	verdicts verdicts
 }
 
@@ -99,7 +100,7 @@ type judged struct {
 
 // Open returns a store on kept.
 func Open(kept state.Pins, o *Options) *Store {
-	s := &Store{pins: kept, seen: map[string]judged{}}
+	s := &Store{pins: kept, seen: map[string]judged{}, digests: map[string]digested{}}
 	if o != nil {
 		s.o = *o
 	}
@@ -203,7 +204,7 @@ func (s *Store) review(ctx context.Context, v *view, out []discovery.Listing) {
 			continue
 		}
 		var poison []state.PinName
-		for _, it := range items(l) {
+		for _, it := range s.items(l) {
 			p := pins[it.name]
 			if it.name.Kind == state.PinTool && p.Digest == it.digest && !p.ByPerson && !p.Blocked && v.scan(l.Server, &it).Verdict == scan.Block {
 				poison = append(poison, it.name)
@@ -257,7 +258,7 @@ func (s *Store) report(server string, what []string) {
 // holdAll holds everything back: pins that cannot be read approve nothing.
 func holdAll(l discovery.Listing) discovery.Listing {
 	var rows []Row
-	for _, it := range items(&l) {
+	for _, it := range items(&l, nil) {
 		rows = append(rows, Row{PinName: it.name, State: "unreadable", Held: true})
 	}
 	return without(l, rows)
@@ -276,7 +277,7 @@ func without(l discovery.Listing, rows []Row) discovery.Listing {
 		return l
 	}
 	if held[state.PinName{Kind: state.PinServer}] {
-		for _, it := range items(&l) {
+		for _, it := range items(&l, nil) {
 			if !held[it.name] {
 				l.Held = append(l.Held, discovery.Held{Kind: it.name.Kind, Name: it.name.Name, State: "changed"})
 			}

@@ -1,14 +1,13 @@
 package pin
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -22,6 +21,25 @@ type member struct {
 	value any
 }
 
+// compare orders members by the UTF-16 of their keys. Bytes of UTF-8 have the same
+// order unless one is of a code point from U+E000 on.
+func (m member) compare(o member) int {
+	if low(m.key) && low(o.key) {
+		return strings.Compare(m.key, o.key)
+	}
+	return slices.Compare(utf16.Encode([]rune(m.key)), utf16.Encode([]rune(o.key)))
+}
+
+// low reports whether all code points of s are below U+E000.
+func low(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0xee { // the first byte of U+E000
+			return false
+		}
+	}
+	return true
+}
+
 const maxDepth = 200
 
 // parse reads one JSON value: nil, bool, json.Number, string, []any or object.
@@ -29,55 +47,110 @@ func parse(raw json.RawMessage) (any, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("invalid UTF-8")
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	v, err := parseValue(d, 0)
-	if err != nil {
-		return nil, fmt.Errorf("invalid JSON: %w", err)
+	if !json.Valid(raw) {
+		return nil, fmt.Errorf("invalid JSON: %w", json.Unmarshal(raw, new(json.RawMessage)))
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("invalid JSON: more than one value")
-	}
-	return v, nil
+	r := reader{text: string(raw)}
+	return r.value(0)
 }
 
-func parseValue(d *json.Decoder, depth int) (any, error) {
+// A reader reads a text that is known to be one JSON value.
+type reader struct {
+	text string
+	at   int
+}
+
+// next skips white space and returns the byte after it.
+func (r *reader) next() byte {
+	for {
+		switch c := r.text[r.at]; c {
+		case ' ', '\t', '\n', '\r':
+			r.at++
+		default:
+			return c
+		}
+	}
+}
+
+func (r *reader) value(depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errors.New("nested too deep")
 	}
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t {
-	case json.Delim('['):
+	switch r.next() {
+	case '{':
+		return r.object(depth)
+	case '[':
 		list := []any{}
-		for d.More() {
-			v, err := parseValue(d, depth+1)
+		for r.at++; r.next() != ']'; {
+			if r.text[r.at] == ',' {
+				r.at++
+			}
+			v, err := r.value(depth + 1)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, v)
 		}
-		_, err := d.Token()
-		return list, err
-	case json.Delim('{'):
-		var o object
-		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			v, err := parseValue(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			o = append(o, member{key.(string), v})
-		}
-		_, err := d.Token()
-		return o, err
+		r.at++
+		return list, nil
+	case '"':
+		return r.string()
+	case 't':
+		r.at += len("true")
+		return true, nil
+	case 'f':
+		r.at += len("false")
+		return false, nil
+	case 'n':
+		r.at += len("null")
+		return nil, nil
 	}
-	return t, nil
+	begin := r.at
+	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
+		r.at++
+	}
+	return json.Number(r.text[begin:r.at]), nil
+}
+
+func (r *reader) object(depth int) (any, error) {
+	var o object
+	for r.at++; r.next() != '}'; {
+		if r.text[r.at] == ',' {
+			r.at++
+			r.next()
+		}
+		key, err := r.string()
+		if err != nil {
+			return nil, err
+		}
+		r.next()
+		r.at++ // the colon
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		o = append(o, member{key, v})
+	}
+	r.at++
+	return o, nil
+}
+
+// string reads a string, which most often is a part of the text as it is.
+func (r *reader) string() (string, error) {
+	begin, plain := r.at, true
+	for r.at++; r.text[r.at] != '"'; r.at++ {
+		if r.text[r.at] == '\\' {
+			plain = false
+			r.at++
+		}
+	}
+	r.at++
+	if plain {
+		return r.text[begin+1 : r.at-1], nil
+	}
+	var s string
+	err := json.Unmarshal([]byte(r.text[begin:r.at]), &s)
+	return s, err
 }
 
 func appendValue(b []byte, v any) ([]byte, error) {
@@ -103,8 +176,11 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		}
 		return append(b, ']'), nil
 	case object:
-		sorted := slices.Clone(v)
-		slices.SortStableFunc(sorted, func(x, y member) int { return slices.Compare(utf16.Encode([]rune(x.key)), utf16.Encode([]rune(y.key))) })
+		sorted := v
+		if !slices.IsSortedFunc(v, member.compare) {
+			sorted = slices.Clone(v)
+			slices.SortStableFunc(sorted, member.compare)
+		}
 		b = append(b, '{')
 		for i, m := range sorted {
 			if i > 0 {
@@ -152,8 +228,15 @@ func appendNumber(b []byte, n json.Number) ([]byte, error) {
 
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
+	written := 0
 	for i := range len(s) {
-		switch c := s[i]; {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[written:i]...)
+		written = i + 1
+		switch {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)
 		case c == '\b':
@@ -166,11 +249,9 @@ func appendString(b []byte, s string) []byte {
 			b = append(b, `\f`...)
 		case c == '\r':
 			b = append(b, `\r`...)
-		case c < ' ':
-			b = fmt.Appendf(b, `\u%04x`, c)
 		default:
-			b = append(b, c)
+			b = fmt.Appendf(b, `\u%04x`, c)
 		}
 	}
-	return append(b, '"')
+	return append(append(b, s[written:]...), '"')
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"testing"
 )
 
@@ -76,5 +77,24 @@ func TestRetiredWords(t *testing.T) {
 	})
 	if err != nil || seen < 500 {
 		t.Errorf("%d files were read: %v", seen, err)
+	}
+}
+
+var sourceFile = regexp.MustCompile("`([a-z0-9]+/[a-z0-9/]+\\.(?:go|ts|tsx))`")
+
+// The files that the architecture page names exist.
+func TestFilesOfTheArchitecture(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := sourceFile.FindAllStringSubmatch(string(page), -1)
+	if len(files) < 30 {
+		t.Errorf("the page names %d files", len(files))
+	}
+	for _, m := range files {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Error(err)
+		}
 	}
 }

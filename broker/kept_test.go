@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/results"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
@@ -52,6 +53,39 @@ func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
 		if got := execute(t, b, code); got.ExitCode != 1 || !strings.Contains(got.Stderr, want) {
 			t.Errorf("%s: exit %d, %s, want %q", code, got.ExitCode, got.Stderr, want)
 		}
+	}
+}
+
+// The bytes of an image, a file and a text are read as base64.
+func TestBytesAreReadAsBase64(t *testing.T) {
+	t.Parallel()
+	kept := files.Open(t.TempDir(), nil)
+	b := newBroker(t, broker.Options{Servers: cookbookServers(t), Results: kept, Values: kept})
+	a := execute(t, b, `
+		const image = (await browser.takeScreenshot({ url: 'https://example.com' })).find((part) => part.type === 'image');
+		const bytes = Buffer.from(await results.get(image.ref, { encoding: 'base64' }), 'base64');
+		return [bytes.length === image.size, bytes.subarray(1, 4).toString(), Object.keys(await results.get(image.ref)), image.ref]`)
+	var ref string
+	if err := json.Unmarshal(a.Result, &[]any{new(any), new(any), new(any), &ref}); err != nil || !strings.HasPrefix(string(a.Result), `[true,"PNG",["type","mimeType","size","ref"]`) {
+		t.Fatalf("%s %s", a.Result, a.Stderr)
+	}
+	long := execute(t, b, `return 'ü'.repeat(20000)`)
+	text := execute(t, b, fmt.Sprintf(`return Buffer.from(await results.get('%s', { encoding: 'base64' }), 'base64').toString() === JSON.stringify('ü'.repeat(20000))`, long.Ref))
+	if string(text.Result) != "true" {
+		t.Errorf("a text: %s %s", text.Result, text.Stderr)
+	}
+	for options, want := range map[string]string{
+		`{ encoding: 'hex' }`:               "encoding: it is 'base64'",
+		`{ encoding: 'base64', offset: 1 }`: "without path, offset and limit",
+		`{ encoding: 64 }`:                  "encoding: it is 'base64'",
+	} {
+		if got := execute(t, b, fmt.Sprintf(`return await results.get('%s', %s)`, ref, options)); got.ExitCode != 1 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("%s: exit %d, %s, want %q", options, got.ExitCode, got.Stderr, want)
+		}
+	}
+	small := newBroker(t, broker.Options{Servers: cookbookServers(t), Results: kept, Values: kept, Limits: sandbox.Limits{ResultBytes: 64}})
+	if got := execute(t, small, fmt.Sprintf(`return await results.get('%s', { encoding: 'base64' })`, ref)); !strings.Contains(got.Stderr, "67 bytes are too many for base64 in a script: at most 46 (config: sandbox.maxResult)") {
+		t.Errorf("over the limit: exit %d, %s", got.ExitCode, got.Stderr)
 	}
 }
 

@@ -22,6 +22,7 @@ type builder struct {
 	rootName string      // the name of references to the whole document
 	names    *tsname.Set // of types, shared by the documents of one file
 	docs     bool        // read descriptions too
+	declared bool        // of a declared result, as the server sends it
 	named    []*named    // in the order of their first reference
 	byTarget map[*object]*named
 	aliases  map[*object]*typ // of schemas that are nothing but a reference
@@ -40,7 +41,10 @@ func (b *builder) build(v value) *typ {
 		n := b.named[i]
 		n.typ = b.of(n.schema, 0)
 	}
-	return b.cutLoops(t)
+	if t = b.cutLoops(t); b.declared {
+		t = b.withReferences(t)
+	}
+	return t
 }
 
 // of returns the type of schema v at the given depth.

@@ -154,10 +154,12 @@ func (g *Generator) outputRoot(t *discovery.Tool, names *tsname.Set) (b *builder
 	if root.size() == 0 {
 		return nil, nil, ""
 	}
+	b, at = newBuilder(root, "Output", names), root
 	if props := root.object("properties"); props != nil && t.WrapsResult() {
-		return newBuilder(root, "", names), props.get("result"), ""
+		b, at = newBuilder(root, "", names), props.get("result")
 	}
-	return newBuilder(root, "Output", names), root, ""
+	b.declared = true
+	return b, at, ""
 }
 
 func rootObject(schema []byte) *object {

@@ -156,7 +156,7 @@ func (p *printer) vagueName() string {
 func (p *printer) reference(t *typ, inside kind) {
 	n := t.ref
 	switch {
-	case !primitive(n.typ) && p.named != nil && p.named(n):
+	case p.isNamed(t):
 		p.b.WriteString(n.name)
 	case slices.Contains(p.expanding, n) || p.b.Len() > expandMax || len(p.expanding) > maxDepth:
 		p.b.WriteString(p.vagueName())
@@ -165,6 +165,11 @@ func (p *printer) reference(t *typ, inside kind) {
 		p.typ(n.typ, inside)
 		p.expanding = p.expanding[:len(p.expanding)-1]
 	}
+}
+
+// isNamed reports whether t is written as a name.
+func (p *printer) isNamed(t *typ) bool {
+	return t.kind == kindRef && !primitive(t.ref.typ) && p.named != nil && p.named(t.ref)
 }
 
 func (p *printer) tuple(t *typ) {
@@ -194,7 +199,14 @@ func (p *printer) tuple(t *typ) {
 func (p *printer) union(t *typ) {
 	shown, left := 0, 0
 	written := false
+	var cuts []string
 	for _, item := range t.items {
+		if cut := p.cut(target(item)); cut != "" && !p.isNamed(item) {
+			if slices.Contains(cuts, cut) {
+				continue
+			}
+			cuts = append(cuts, cut)
+		}
 		if item.kind == kindLiteral {
 			if shown++; p.enumMax > 0 && shown > p.enumMax {
 				left++
@@ -239,8 +251,8 @@ func (p *printer) object(t *typ) {
 		p.record(t)
 		return
 	}
-	if p.depth > 0 && p.level >= p.depth {
-		p.b.WriteString("object")
+	if cut := p.cut(t); cut != "" {
+		p.b.WriteString(cut)
 		return
 	}
 	if p.lines {
@@ -292,6 +304,22 @@ func (p *printer) object(t *typ) {
 	}
 	p.commented = false
 	p.b.WriteByte('}')
+}
+
+// cut returns what an object is called that is not written, such as one that is nested
+// too deep; "" if it is written.
+func (p *printer) cut(t *typ) string {
+	tooDeep := p.depth > 0 && p.level >= p.depth
+	switch {
+	case t.kind != kindObject || len(t.fields) == 0 || !tooDeep && !p.tight:
+	case isReference(t) && p.tight:
+		return "{type;mimeType;size;ref}"
+	case isReference(t):
+		return "{ type; mimeType; size; ref }"
+	case tooDeep:
+		return "object"
+	}
+	return ""
 }
 
 // separate begins the nth member of an object.

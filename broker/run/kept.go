@@ -113,7 +113,7 @@ func readRest(ref, options string) string {
 
 var errNothingKept = errors.New("this broker keeps nothing between executions")
 
-// getResult is results.get(ref, {path, offset, limit}).
+// getResult is results.get(ref, {path, offset, limit}), or results.get(ref, {encoding}).
 func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 	if x.o.Results == nil {
 		return nil, errNothingKept
@@ -122,7 +122,7 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Only("ref", "path", "offset", "limit"); err != nil {
+	if err := a.Only("ref", "path", "offset", "limit", "encoding"); err != nil {
 		return nil, err
 	}
 	offset, err := a.Int("offset")
@@ -134,15 +134,24 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 		return nil, err
 	}
 	ref := strings.TrimSpace(a.Text("ref"))
-	item, part, err := results.GetPart(ctx, x.o.Results, x.owner(), ref, results.Part{Path: a.Text("path"), Offset: offset, Limit: limit},
-		x.o.Limits.WithDefaults().ResultBytes)
+	most := x.o.Limits.WithDefaults().ResultBytes
+	var item state.Result
+	var part json.RawMessage
+	if a.Has("encoding") {
+		if a.Text("encoding") != "base64" || a.Has("path") || a.Has("offset") || a.Has("limit") {
+			return nil, errors.New("encoding: it is 'base64', without path, offset and limit: results.get(ref, { encoding: 'base64' })")
+		}
+		part, err = results.GetBase64(ctx, x.o.Results, x.owner(), ref, most)
+	} else {
+		item, part, err = results.GetPart(ctx, x.o.Results, x.owner(), ref, results.Part{Path: a.Text("path"), Offset: offset, Limit: limit}, most)
+	}
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, fmt.Errorf("there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", gate.Cut(ref, 40))
 	}
 	if err == nil {
 		err = x.readOrigin(ctx, "results", ref, part)
 	}
-	if err == nil && item.MIME != state.JSON && item.MIME != state.Text {
+	if err == nil && part == nil {
 		return gate.Compact(describeBinary(item)), nil
 	}
 	return part, err

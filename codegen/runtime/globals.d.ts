@@ -46,8 +46,9 @@ declare const store: {
   delete(key: string): Promise<boolean>;
   keys(): Promise<string[]>;
 };
-/** Results of earlier scripts that were too long for the answer. */
+/** Results of earlier scripts that were too long for the answer, and the images, sounds and files of results. */
 declare const results: {
+  get(ref: string, options: { encoding: 'base64' }): Promise<string>;
   get<T = any>(ref: string, options?: { path?: string; offset?: number; limit?: number }): Promise<T>;
 };
 /** Skills: their files as text, and their tools. */

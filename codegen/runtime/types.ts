@@ -31,11 +31,15 @@ export type ToolErrorCode =
   | 'rate_limited' // the server, or the service behind it, wants fewer calls
   | 'needs_input'; // the server asked for something that nobody answered
 
-/** Stands for an image or a sound in a tool's answer. A script that returns it shows it to the model. */
+/**
+ * Stands for an image, a sound or a file in a tool's answer. A script that returns it shows an image or a sound to
+ * the model; results.get(ref, { encoding: 'base64' }) returns its bytes.
+ */
 export interface Media {
-  type: 'image' | 'audio' | 'resource';
-  mimeType?: string;
+  type: string;
+  mimeType: string;
+  uri?: string;
   /** Its length in bytes. */
   size: number;
-  ref?: string;
+  ref: string;
 }

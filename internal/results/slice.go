@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,27 @@ func Get(ctx context.Context, store state.Results, client, ref string) (state.Re
 		return state.Result{}, nil, fmt.Errorf("read result %s: %w", ref, err)
 	}
 	return r, data, nil
+}
+
+// GetBase64 returns the bytes of a result as a JSON string in base64, unless that has
+// more than most bytes.
+func GetBase64(ctx context.Context, store state.Results, client, ref string, most int) (json.RawMessage, error) {
+	r, from, err := store.Open(ctx, client, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	if r.Bytes > int64(most)/4*3-2 {
+		return nil, fmt.Errorf("%d bytes are too many for base64 in a script: at most %d (config: sandbox.maxResult)", r.Bytes, int64(most)/4*3-2)
+	}
+	data, err := readAll(from, r.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read result %s: %w", ref, err)
+	}
+	text := make(json.RawMessage, base64.StdEncoding.EncodedLen(len(data))+2)
+	text[0], text[len(text)-1] = '"', '"'
+	base64.StdEncoding.Encode(text[1:], data)
+	return text, nil
 }
 
 func readAll(r io.Reader, size int64) ([]byte, error) {

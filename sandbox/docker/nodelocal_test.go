@@ -1,10 +1,11 @@
 package docker
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -18,26 +19,41 @@ import (
 // container, and returns its final message: JSON with the error, and the result.
 func runLocally(t *testing.T, code string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	bundle, _, err := nodejs.Bundled(ctx, sandbox.Request{Code: code}, func(string) bool { return true })
+	return runNode(t, code, "null")
+}
+
+// runNode is runLocally for a program whose calls get that answer.
+func runNode(t *testing.T, code, answer string) string {
+	t.Helper()
+	bundle, _, err := nodejs.Bundled(t.Context(), sandbox.Request{Code: code}, func(string) bool { return true })
 	if err != nil {
 		t.Fatalf("%s: %v", code, err)
 	}
-	order, err := json.Marshal(map[string]any{"bundle": bundle, "timeout_ns": 10 * time.Second, "grace_ns": time.Second, "result_bytes": 1 << 20})
+	return converse(t, node{}.command(64<<20), map[string]any{"bundle": bundle}, answer)
+}
+
+// runPython is runNode for Python.
+func runPython(t *testing.T, code, answer string) string {
+	t.Helper()
+	return converse(t, python{}.command(0), map[string]any{"code": code}, answer)
+}
+
+// converse starts a runner with an order, answers its calls, and returns its final
+// message.
+func converse(t *testing.T, command []string, order map[string]any, answer string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	order["timeout_ns"], order["grace_ns"], order["result_bytes"] = 10*time.Second, time.Second, 1<<20
+	body, err := json.Marshal(order)
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := func(kind byte, body []byte) []byte {
-		header := make([]byte, 9)
-		header[0] = kind
-		binary.BigEndian.PutUint32(header[5:], uint32(len(body)))
-		return append(header, body...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	args := node{}.command(64 << 20)
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +61,32 @@ func runLocally(t *testing.T, code string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = in.Write(frame('H', []byte(`{"version":1}`))) // it may have ended
-	_, _ = in.Write(frame('E', order))
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%s: %v: %s", code, err, out.String())
+	defer func() { _ = cmd.Wait() }()
+	send := func(kind byte, id uint32, body []byte) {
+		header := make([]byte, 9)
+		header[0] = kind
+		binary.BigEndian.PutUint32(header[1:], id)
+		binary.BigEndian.PutUint32(header[5:], uint32(len(body)))
+		_, _ = in.Write(append(header, body...)) // it may have ended
 	}
-	return out.String()
+	send('H', 0, []byte(`{"version":1}`))
+	send('E', 0, body)
+	for r := bufio.NewReader(out); ; {
+		header := make([]byte, 9)
+		if _, err := io.ReadFull(r, header); err != nil {
+			t.Fatalf("the runner ended: %v", err)
+		}
+		payload := make([]byte, binary.BigEndian.Uint32(header[5:]))
+		if _, err := io.ReadFull(r, payload); err != nil {
+			t.Fatal(err)
+		}
+		switch header[0] {
+		case 'C':
+			send('R', binary.BigEndian.Uint32(header[1:]), []byte(answer))
+		case 'D':
+			return string(payload[4:])
+		}
+	}
 }
 
 func TestNodeGivesWhatValuesHoldAndHints(t *testing.T) {
@@ -68,6 +104,45 @@ func TestNodeGivesWhatValuesHoldAndHints(t *testing.T) {
 		"export async function handler(event) { return 1 }": `"exit_code":0`,
 	} {
 		if got := runLocally(t, code); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s in it", code, got, want)
+		}
+	}
+}
+
+const mediaAnswer = `{"content":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","size":70,"ref":"r_aaaaaaaaaaaaaaaaaaaaaaaaaa"}]}`
+
+// A read of the bytes of an image says what there is, and how to get them.
+func TestBytesOfAnImageInNodeAndPython(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("no node here")
+	}
+	const get = "const r = await callMCPTool('a__b');\nconst img = r.content[1];\n"
+	for code, want := range map[string]string{
+		"return r.content[1].data.length":                        `"exit_code":1,"error":"TypeError: data is undefined: an image, a sound or a file is { type, mimeType, size, ref } in a script\n  at agent.ts:3:`,
+		"return atob(img.data)":                                  `hint: await results.get(ref, { encoding: 'base64' })`,
+		"return Buffer.from(img.blob, 'base64')":                 `TypeError: blob is undefined`,
+		"return img.data ? 1 : 2":                                `"reads":["line 3: data is undefined: an image, a sound or a file is {`,
+		"return r.content.map((c) => c.text)":                    `"reads":[]}["hi",null]`,
+		"return [img.size, { ...img }.ref.length]":               `"reads":[]}[70,28]`,
+		"return Object.getPrototypeOf(img) === Object.prototype": `"reads":[]}true`,
+	} {
+		if got := runNode(t, get+code, mediaAnswer); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s in it", code, got, want)
+		}
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 here")
+	}
+	const hint = `hint: an image, a sound or a file is a dict with type, mimeType, size and ref: await results.get(x['ref'], encoding='base64')`
+	for code, want := range map[string]string{
+		"return len(img['data'])":                          `KeyError: 'data'\n    at agent.py:3\n` + hint,
+		"return img.data":                                  hint,
+		"import base64\nbase64.b64decode(img.get('blob'))": hint,
+		"return img['nothing']":                            `"error": "KeyError: 'nothing'\n    at agent.py:3"`,
+		"return [c.get('text') for c in r['content']]":     `["hi",null]`,
+		"import copy\nreturn [copy.deepcopy(img), isinstance(img, dict), json.loads(json.dumps(img)) == img]": `true,true]`,
+	} {
+		if got := runPython(t, "r = await call_mcp_tool('a__b')\nimg = r['content'][1]\n"+code, mediaAnswer); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s in it", code, got, want)
 		}
 	}

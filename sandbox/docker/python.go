@@ -18,8 +18,8 @@ func (python) name() string                  { return KindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command(int64) []string {
 	args := runnerArgs("python", ".py", "wire", "values", "source", "host", "skills", "report", "waits", "program")
-	// The table goes behind boot, as a module of its own.
-	functions := []string{"functions", "import json\nFUNCTIONS = json.loads(r'''" + script.FunctionsJSON() + "''')"}
+	// The tables go behind boot, as a module of their own.
+	functions := []string{"functions", "import json\nFUNCTIONS = json.loads(r'''" + script.FunctionsJSON() + "''')\nMEDIA = json.loads(r'''" + script.PythonMediaJSON() + "''')"}
 	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"}, slices.Insert(args, 1, functions...)...)
 }
 func (python) env() []string            { return []string{"HOME=/tmp", "TMPDIR=/tmp", "TZ=UTC"} }

@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,8 @@ type miss struct {
 	property, target string
 	receiver         *goja.Object
 	at               script.Spot
-	plain            bool // the program does not check the value
+	plain            bool   // the program does not check the value
+	advice           string // instead of what the keys of the receiver say
 }
 
 // glimpse watches an answer without a known shape for reads of missing properties: the
@@ -95,7 +97,7 @@ func (r *runtime) miss(property, target string, receiver goja.Value, at script.S
 	if !ok || len(property) > 200 {
 		return
 	}
-	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain}
+	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain, ""}
 }
 
 // atHand returns the advice for an error that a read of a missing property caused, from
@@ -106,7 +108,7 @@ func (r *runtime) atHand(class, message, stack string) string {
 		!strings.Contains(message, "undefined") && !strings.Contains(message, "not a function") && !strings.Contains(message, "iterable") {
 		return ""
 	}
-	return m.property + " is undefined: " + r.instead(m)
+	return cmp.Or(m.advice, m.property+" is undefined: "+r.instead(m))
 }
 
 // instead returns what to read in place of a missing property. A method of strings or

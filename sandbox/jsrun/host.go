@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,6 +196,9 @@ func (r *runtime) deliver(a answer) error {
 		r.watch(v, shape, a.call.call.Target)
 	} else if a.call.call.Func == "call" {
 		r.glimpse(v, a.call.call.Target, len(a.value))
+	}
+	if len(a.value) <= maxShaped && bytes.Contains(a.value, []byte(mediaMark)) {
+		r.watchMedia(v, a.call.call.Target)
 	}
 	return a.call.resolve(v)
 }

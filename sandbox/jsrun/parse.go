@@ -35,10 +35,7 @@ func (r *runtime) parseArgument(v goja.Value) goja.Value {
 	}
 	if o, ok := v.(*goja.Object); ok && (o.ClassName() == "Array" || o.ClassName() == "Object") && text != "[object Object]" {
 		failure := r.failure("SyntaxError", err.Error())
-		if r.advice == nil {
-			r.advice = make(map[*goja.Object]string)
-		}
-		r.advice[failure.(*goja.Object)] = script.ParsedAlready
+		r.advise(failure, script.ParsedAlready)
 		panic(failure)
 	}
 	return r.parse(text)

@@ -36,6 +36,7 @@ type reads struct {
 	seen   map[string]bool
 	notes  []string
 	open   map[string]*goja.Object // prototypes of answers without a shape, by target
+	media  map[string]*sandbox.Shape // of images, sounds and files, by target
 	last   *miss
 }
 
@@ -169,6 +170,9 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	at, agent := r.reader()
 	if !agent {
 		return goja.Undefined()
+	}
+	if s == r.reads.media[target] && script.MediaTexts.IsBytes(property) {
+		return r.missedBytes(property, receiver, at)
 	}
 	r.miss(property, sandbox.ShownTarget(target), receiver, at)
 	site := r.reads.sites[at]

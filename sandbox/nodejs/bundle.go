@@ -48,10 +48,13 @@ type Bundle struct {
 	Hints    map[string]string `json:"hints,omitempty"`
 	Messages map[string]string `json:"messages"`
 	Withheld map[string]string `json:"withheld"`
-	// Shapes are those of the verdict. If there are any, Plain are the places in Code,
+	// Shapes are those of the verdict. If there are any, or the program may read the
+	// bytes of an image, Plain are the places in Code,
 	// "line:column" from 1, of reads whose value is used unchecked.
 	Shapes map[string]*sandbox.Shape `json:"shapes,omitempty"`
 	Plain  []string                  `json:"plain,omitempty"`
+	// Media says how programs get the bytes of images, sounds and files.
+	Media *script.Media `json:"media"`
 }
 
 // Bundled reads and checks p, and makes it ready for an engine that knows the
@@ -106,7 +109,7 @@ type edit struct {
 }
 
 func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
-	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Messages: script.MessageHints(), Getters: f.HasGetters(), Hints: make(map[string]string)}
+	f.bundle = &Bundle{File: f.File, Shapes: verdict.Shapes, Withheld: script.Withheld, Messages: script.MessageHints(), Media: &script.MediaTexts, Getters: f.HasGetters(), Hints: make(map[string]string)}
 	if f.Main != nil && !f.Asked() {
 		f.finish()
 	}
@@ -118,7 +121,7 @@ func (f *foreign) bundled(verdict sandbox.Verdict) *Bundle {
 		f.bundle.Edits = append(f.bundle.Edits, [3]int{line, column, len(e.text) - (e.end - e.start)})
 	}
 	f.bundle.Code = f.edited()
-	if f.bundle.Shapes != nil {
+	if f.bundle.Shapes != nil || f.ReadsBytes() {
 		f.reads()
 	}
 	for _, n := range f.Unknown() {

@@ -110,7 +110,7 @@ function answer(type, id, payload) {
   calls.delete(id);
   if (type === 'R') {
     try {
-      call.resolve(payload.length === 0 ? undefined : watch(parse(payload.toString('utf8')), call.target, payload.length));
+      call.resolve(payload.length === 0 ? undefined : watch(parse(payload.toString('utf8')), call.target, payload));
     } catch (error) { // an answer that cannot be read fails its own call only
       call.reject(newError({ name: 'ToolError', message: 'the answer of ' + nameOf(call) + ' cannot be read: ' + error.message, fields: {} }, call.trace));
     }

@@ -3,26 +3,55 @@
 // it, which is asked only for properties that the object itself does not have.
 'use strict';
 const { nearest } = require('nearest');
-const { caller, place } = require('trace');
+const { advise, caller, place } = require('trace');
 
 const MAX_READS = 10;
 const MAX_SHAPED = 256 << 10; // bytes of an answer whose reads are watched
 const SHOWN_FIELDS = 8;
 const { getPrototypeOf, setPrototypeOf } = Object;
 const ordinary = main.Object.prototype;
+const MEDIA_MARK = '"ref":"r_'; // in every answer with an image, a sound or a file
+const MAX_MEDIA_DEPTH = 8;
 
 let shapes = {};
 let plain = new Set(); // places of reads whose value is used as it comes
+let media = null; // what package script says of images, sounds and files
+const mediaShapes = new Map(); // by target
 const prototypes = new Map(); // by shape
 const listed = new Set(); // shapes of elements of lists, and of what is in them
 const ours = new Set();
 const seen = new Set();
 const notes = [];
 
-function watch(value, target, bytes) {
-  const shape = bytes > MAX_SHAPED ? undefined : shapes[target];
-  if (shape) mark(value, shape, target);
+function watch(value, target, payload) {
+  if (payload.length > MAX_SHAPED) return value;
+  if (shapes[target]) mark(value, shapes[target], target);
+  if (media && payload.includes(MEDIA_MARK)) markMedia(value, target, 0);
   return value;
+}
+
+// markMedia makes reads of the bytes of images, sounds and files noticed.
+function markMedia(value, target, depth) {
+  if (typeof value !== 'object' || value === null || depth > MAX_MEDIA_DEPTH) return;
+  if (Array.isArray(value)) {
+    for (const item of value) markMedia(item, target, depth + 1);
+    return;
+  }
+  const keys = Object.keys(value);
+  if (keys.includes('size') && keys.includes('ref') && keys.every((k) => media.fields.includes(k))) {
+    if (typeof value.ref === 'string' && value.ref.startsWith('r_')) setPrototypeOf(value, prototypeFor(mediaShape(target), target));
+    return;
+  }
+  for (const key of keys) markMedia(value[key], target, depth + 1);
+}
+
+function mediaShape(target) {
+  let shape = mediaShapes.get(target);
+  if (!shape) {
+    shape = { c: true, p: Object.fromEntries([...media.fields, ...media.other].map((name) => [name, {}])) };
+    mediaShapes.set(target, shape);
+  }
+  return shape;
 }
 
 const hasMore = (shape) => shape && (Object.keys(shape.p ?? {}).length > 0 || shape.e);
@@ -75,6 +104,12 @@ function missed(shape, target, property, receiver, below) {
   if (!at) return undefined;
   // Engines differ in whether a read stands at its dot or at the name behind it.
   const used = plain.has(at[0] + ':' + at[1]) || plain.has(at[0] + ':' + (at[1] + 1));
+  if (shape === mediaShapes.get(target) && media.bytes.includes(property)) {
+    const message = property + media.message;
+    if (used) throw advise(new main.TypeError(message), media.hint);
+    note(at, property, message.slice((property + ' is undefined').length) + '; ' + media.hint);
+    return undefined;
+  }
   const names = Object.keys(shape.p).sort();
   const near = nearest(property, names, 2);
   // It asked, and was answered; records often have fields that others lack.
@@ -82,12 +117,15 @@ function missed(shape, target, property, receiver, below) {
   if (shape.c && used && near.length > 0) {
     throw new main.TypeError(property + ' is no field of what ' + target.replace('\x1f', '.') + ' answers' + wayOut(names, near));
   }
-  const shown = property.length > 60 ? property.slice(0, 60) + '…' : property;
-  if (!seen.has(shown) && notes.length < MAX_READS) {
-    seen.add(shown);
-    notes.push('line ' + (place(...at)?.[0] ?? '?') + ': ' + shown + ' is undefined' + wayOut(names, near));
-  }
+  note(at, property, wayOut(names, near));
   return undefined;
+}
+
+function note(at, property, rest) {
+  const shown = property.length > 60 ? property.slice(0, 60) + '…' : property;
+  if (seen.has(shown) || notes.length === MAX_READS) return;
+  seen.add(shown);
+  notes.push('line ' + (place(...at)?.[0] ?? '?') + ': ' + shown + ' is undefined' + rest);
 }
 
 function wayOut(names, near) {
@@ -99,6 +137,7 @@ function wayOut(names, near) {
 function install(bundle) {
   shapes = bundle.shapes ?? {};
   plain = new Set(bundle.plain ?? []);
+  media = bundle.media;
 }
 
 module.exports = { install, watch, notes };

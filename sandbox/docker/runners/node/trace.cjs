@@ -144,6 +144,14 @@ function stopped(below) {
   return '';
 }
 
+const advice = new WeakMap(); // hints of errors, by error
+
+// advise sets the hint of an error, and returns the error.
+function advise(error, hint) {
+  advice.set(error, hint);
+  return error;
+}
+
 const FRAME = /^\s+at (.*)$/;
 
 function describeValue(value, depth) {
@@ -160,7 +168,7 @@ function describeValue(value, depth) {
     for (const l of shown) text += '\n  at ' + FRAME.exec(l)[1];
   }
   const own = name === 'ToolError' ? get(value, 'hint') : undefined; // of a call that failed
-  const hint = hintFor('' + name, '' + message) ?? (typeof own === 'string' ? own : undefined);
+  const hint = advice.get(value) ?? hintFor('' + name, '' + message) ?? (typeof own === 'string' ? own : undefined);
   if (hint) text += '\nhint: ' + hint;
   if (depth >= 3) return text;
   const cause = get(value, 'cause');
@@ -199,4 +207,4 @@ function install(program) {
   main.Error.prepareStackTrace = prepare;
 }
 
-module.exports = { install, describe, place, here, caller, stopped };
+module.exports = { install, advise, describe, place, here, caller, stopped };

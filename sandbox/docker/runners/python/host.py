@@ -12,7 +12,7 @@ import types
 
 from broker_functions import FUNCTIONS
 from broker_source import nearest
-from broker_values import encode, size
+from broker_values import MAX_MEDIA_BYTES, MEDIA_MARK, encode, size, with_media
 
 
 class ToolError(Exception):
@@ -75,6 +75,8 @@ class Host:
         value = error = None
         try:
             told = json.loads(payload) if payload else None
+            if MEDIA_MARK in payload and len(payload) <= MAX_MEDIA_BYTES:
+                told = with_media(told)
             value, error = (told, None) if kind == b"R" else (None, self.error(told))
         except Exception as e:  # an answer that cannot be read fails its own call only
             error = ToolError("the answer of %s cannot be read: %s" % (name, e))

@@ -3,8 +3,10 @@ import errno
 import sys
 import traceback
 
+from broker_functions import MEDIA
 from broker_host import functions
 from broker_source import AGENT, nearest
+from broker_values import Media
 
 MAX_FRAMES = 12
 NETWORK = "there is no network here: the outside is reached through tools, as in await call_mcp_tool('github__list_issues', {...})"
@@ -27,6 +29,8 @@ def hint(error):
         return NETWORK
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return "files can be written below /tmp only, and are gone after the run; keep values with store.set"
+    if Media.missed and "NoneType" in text:
+        return MEDIA["hint"]
     if "coroutine' object" in text or "asyncio.run() cannot be called" in text:
         return "calls and async functions need await in front; await works at the top level, without asyncio.run"
     return ""

@@ -1,6 +1,47 @@
 """Values as JSON."""
 import json
 
+from broker_functions import MEDIA
+
+MEDIA_MARK = b'"ref":"r_'  # in every answer with an image, a sound or a file
+MAX_MEDIA_BYTES, MAX_MEDIA_DEPTH = 256 << 10, 8  # of an answer
+
+
+class Media(dict):
+    """What is in an answer in place of an image, a sound or a file."""
+
+    missed = False  # whether a program looked for the bytes and went on
+
+    def __missing__(self, key):
+        error = KeyError(key)
+        if key in MEDIA["bytes"]:
+            error.hint = MEDIA["hint"]
+        raise error
+
+    def __getattr__(self, name):
+        error = AttributeError("a dict has no attribute %r: write x[%r]" % (name, name))
+        if name in MEDIA["bytes"]:
+            error.hint = MEDIA["hint"]
+        raise error
+
+    def get(self, key, default=None):
+        if key in MEDIA["bytes"]:
+            Media.missed = True
+        return super().get(key, default)
+
+
+def with_media(value, depth=0):
+    """Makes Media of the dicts in an answer that represent images, sounds and files."""
+    if depth > MAX_MEDIA_DEPTH:
+        return value
+    if isinstance(value, list):
+        return [with_media(v, depth + 1) for v in value]
+    if isinstance(value, dict):
+        if "size" in value and str(value.get("ref")).startswith("r_") and all(k in MEDIA["fields"] for k in value):
+            return Media(value)
+        return {k: with_media(v, depth + 1) for k, v in value.items()}
+    return value
+
 
 def size(n):
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):

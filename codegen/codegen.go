@@ -79,6 +79,17 @@ type model struct {
 	// noInput is whether the tool takes no argument worth mentioning.
 	noInput bool
 	note    string
+	// untyped is whether nothing is known of the results, which are texts then.
+	untyped bool
+}
+
+// UntypedNote says what a call gives if nothing is known of the tool's results.
+const UntypedNote = "text, parsed if it is JSON"
+
+// Untyped reports whether nothing is known of the results of t.
+func (g *Generator) Untyped(t *discovery.Tool) bool {
+	b, _, _ := g.outputRoot(t, &tsname.Set{})
+	return b == nil
 }
 
 // model builds the model of t, with the comments of its fields if docs is true.
@@ -96,7 +107,7 @@ func (g *Generator) model(t *discovery.Tool, docs bool) *model {
 
 	m.output = unknown
 	out, at, note := g.outputRoot(t, names)
-	if out != nil {
+	if m.untyped = out == nil; !m.untyped {
 		out.docs = docs
 		m.output = out.build(at)
 		m.named = append(m.named, out.named...)

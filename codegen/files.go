@@ -117,8 +117,11 @@ func (g *Generator) Wrapper(t *discovery.Tool) string {
 		optional = "?"
 	}
 	fmt.Fprintf(&b, "export type Input = %s;\n\nexport type Output = %s;", st.print(m.input), out.print(m.output))
-	if m.note != "" {
+	switch {
+	case m.note != "":
 		b.WriteString(" // " + m.note)
+	case m.untyped:
+		b.WriteString(" // " + UntypedNote)
 	}
 	b.WriteString("\n\n")
 	if d := toolDoc(t); d != nil {

@@ -224,6 +224,10 @@ func (c *Catalog) describe(t *discovery.Tool) Description {
 		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Text: TextOf(types, t),
 	}
+	if types.Untyped(t) {
+		d.Signature += " // " + codegen.UntypedNote
+		d.Declaration += " // " + codegen.UntypedNote
+	}
 	if t.Func == "" { // tools that read prompts and resources have no wrapper
 		for _, text := range []*string{&d.Signature, &d.Declaration} {
 			*text = strings.Replace(*text, s.Namespace+".(", "callMCPTool('"+t.ID+"', ", 1)

@@ -89,6 +89,40 @@ func required(t *testing.T, tool *discovery.Tool) []string {
 	return all
 }
 
+// The first hit without a result type says what a script gets; the others do not repeat
+// it.
+func TestHitsSayWhatAnUntypedToolGives(t *testing.T) {
+	typed := discovery.ListedTool{Name: "typed", OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`)}
+	object := discovery.ListedTool{Name: "object", OutputSchema: json.RawMessage(`{"type":"object"}`)}
+	empty := discovery.ListedTool{Name: "empty", OutputSchema: json.RawMessage(`{}`)}
+	learned := discovery.ListedTool{Name: "learned"}
+	plain := discovery.ListedTool{Name: "plain"}
+	c := discovery.NewCatalog([]discovery.Listing{{Server: "s", Tools: []discovery.ListedTool{typed, object, empty, learned, plain}}})
+	types := &codegen.Generator{Output: func(tool *discovery.Tool) *codegen.Output {
+		if tool.Name != "learned" {
+			return nil
+		}
+		return &codegen.Output{Schema: json.RawMessage(`{"type":"integer"}`), Note: "learned from 2 calls"}
+	}}
+	const says = "text, parsed if it is JSON"
+	for _, tt := range []struct {
+		tool string
+		want bool
+	}{{"typed", false}, {"object", false}, {"empty", true}, {"learned", false}, {"plain", true}} {
+		tool, _ := c.Tool("s__" + tt.tool)
+		s, _ := c.Server("s")
+		for _, callsOnly := range []bool{false, true} {
+			w := renderer{types: types, callsOnly: callsOnly}
+			for name, h := range map[string]SearchHit{"a signature": {Signature: w.signature(s, tool)}, "a declaration": {Declaration: types.Declaration(s, tool)}, "a name": {}} {
+				want := tt.want && !callsOnly && name != "a name"
+				if got := w.explainResult(&h, tool); got != want || strings.Contains(h.Signature+h.Declaration, says) != want {
+					t.Errorf("%s, %s, calls only %t: %v %+v, want %v", tt.tool, name, callsOnly, got, h, want)
+				}
+			}
+		}
+	}
+}
+
 func TestClause(t *testing.T) {
 	for _, c := range []struct{ description, want string }{
 		{"Read a file. Then more.", "Read a file"},

@@ -282,7 +282,7 @@ func (s *search) find(ctx context.Context) error {
 // show renders what was found, until ctx is done.
 func (s *search) show(ctx context.Context, results []result) {
 	s.answer.Showing = len(results)
-	said := false // give the advice once
+	said, explained := false, false // give each advice once
 	for _, r := range results {
 		if ctx.Err() != nil {
 			return
@@ -292,6 +292,9 @@ func (s *search) show(ctx context.Context, results []result) {
 			before := h.Signature
 			h.Signature = withMore(before)
 			said = h.Signature != before
+		}
+		if !explained && r.tool != nil {
+			explained = s.renderer.explainResult(&h, r.tool)
 		}
 		s.answer.Tools = append(s.answer.Tools, h)
 	}

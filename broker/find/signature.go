@@ -3,6 +3,7 @@ package find
 import (
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
@@ -15,6 +16,21 @@ func withMore(signature string) string {
 	}
 	end := at + strings.Index(signature[at:], "*/")
 	return signature[:end] + ": detail full" + signature[end:]
+}
+
+// explainResult adds what a script gets from a tool of which nothing is known, and
+// reports whether it did.
+func (w renderer) explainResult(h *SearchHit, t *discovery.Tool) bool {
+	if w.callsOnly || !w.types.Untyped(t) {
+		return false
+	}
+	switch {
+	case h.Declaration != "":
+		h.Declaration += " // " + codegen.UntypedNote
+	case h.Signature != "":
+		h.Signature += " // no result type: " + codegen.UntypedNote
+	}
+	return h.Declaration != "" || h.Signature != ""
 }
 
 // signature returns the call of the tool, on one line:

@@ -48,7 +48,7 @@ func (m merger) merge(n *node, s *sample) {
 }
 
 func (m merger) object(o *object, s *sampleObject) {
-	if o.Values == nil && m.varies(o, s) {
+	if o.Values == nil && !isBlock(s) && m.varies(o, s) {
 		if o.Varied++; o.Varied >= maxVaried || m.query && m.inner {
 			o.toMap()
 		}
@@ -59,6 +59,7 @@ func (m merger) object(o *object, s *sampleObject) {
 	if o.Values == nil && isMap(s) {
 		o.toMap()
 	}
+	block := isBlock(s)
 	for i, name := range s.keys {
 		member := s.members[name]
 		if o.Values != nil {
@@ -67,6 +68,12 @@ func (m merger) object(o *object, s *sampleObject) {
 		}
 		if f := o.field(name); f != nil {
 			f.N += member.n
+			m.merge(&f.node, &member.sample)
+			continue
+		}
+		if block {
+			f := &field{Name: name, N: member.n}
+			o.Fields = append(o.Fields, f)
 			m.merge(&f.node, &member.sample)
 			continue
 		}
@@ -135,6 +142,17 @@ func (m merger) pending(o *object, name string, order int, member *sampleMember)
 // isMap reports whether the keys of an object are data.
 func isMap(s *sampleObject) bool {
 	return s.more || len(s.keys) > maxKeys || slices.ContainsFunc(s.keys, func(k string) bool { return !isFieldName(k) })
+}
+
+// blockKeys are the keys of the texts, images and files in a list that a tool gives.
+var blockKeys = []string{"type", "text", "mimeType", "uri", "size", "ref", "resource", "name", "title", "description", "annotations", "_meta"}
+
+// isBlock reports whether every object is such a part of a result: its keys are no data,
+// whatever the arguments.
+func isBlock(s *sampleObject) bool {
+	kind := s.members["type"]
+	return kind != nil && kind.n == s.n && (s.members["text"] != nil || s.members["mimeType"] != nil || s.members["uri"] != nil) &&
+		!slices.ContainsFunc(s.keys, func(k string) bool { return !slices.Contains(blockKeys, k) })
 }
 
 // toMap forgets the keys and keeps what their values have in common.

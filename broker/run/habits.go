@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -23,7 +24,7 @@ var (
 )
 
 const (
-	unwrapsHint = "a call returns the tool's parsed result, not { content: [{ text }] }: use r instead of r.content[0].text or r.structuredContent"
+	unwrapsHint = "a call gives the tool's parsed result itself, not { content: [{ text }] }: use r in place of r.content[0].text or r.structuredContent"
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
 
@@ -49,30 +50,100 @@ func (x *Execution) pythonHint(exit int) []string {
 	return []string{`this looks like Python: send it with "language": "python", or write it in TypeScript`}
 }
 
-// habits records what the results of an execution contained. The zero value is ready to
-// use; it is safe for concurrent use.
+// habits keeps some results of an execution, to say what they were. The zero value is
+// ready to use; it is safe for concurrent use.
 type habits struct {
-	values, content atomic.Bool
+	mu      sync.Mutex
+	seen    []seenValue
+	content bool // a result that was not kept may have content
 }
 
-// see records the value of a call.
-func (h *habits) see(value json.RawMessage) {
+// A seenValue is the last result of a tool.
+type seenValue struct {
+	tool  string
+	value json.RawMessage
+}
+
+const (
+	// maxSeen bounds the tools with a kept result, and maxSeenBytes each result.
+	maxSeen      = 4
+	maxSeenBytes = 64 << 10
+	// maxGave bounds the description of a result, in characters.
+	maxGave = 120
+)
+
+// see keeps the result of a call of a tool.
+func (h *habits) see(tool string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
-	h.values.Store(true)
-	if !h.content.Load() && (bytes.Contains(value, []byte(`"content"`)) || bytes.Contains(value, []byte(`"structuredContent"`))) {
-		h.content.Store(true)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.seen, func(s seenValue) bool { return s.tool == tool })
+	switch {
+	case len(value) > maxSeenBytes || i < 0 && len(h.seen) == maxSeen:
+		h.content = h.content || bytes.Contains(value, []byte(`"content"`)) || bytes.Contains(value, []byte(`"structuredContent"`))
+	case i < 0:
+		h.seen = append(h.seen, seenValue{tool, value})
+	default:
+		h.seen[i].value = value
 	}
 }
 
 // hints returns hints for code that exited with the given code.
 func (h *habits) hints(code string, exit int) (hints []string) {
-	if h.values.Load() && !h.content.Load() && unwraps.MatchString(code) {
-		hints = append(hints, unwrapsHint)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.seen) > 0 && !h.content && unwraps.MatchString(code) && !slices.ContainsFunc(h.seen, func(s seenValue) bool { return hasContent(s.value) }) {
+		var gave []string
+		for _, s := range h.seen {
+			gave = append(gave, s.tool+" gave "+whatItIs(s.value))
+		}
+		hints = append(hints, unwrapsHint+"; "+strings.Join(gave, ", "))
 	}
 	if exit == sandbox.ExitThrew && calls.MatchString(code) {
 		hints = append(hints, callsHint)
 	}
 	return hints
+}
+
+// hasContent reports whether code may read the content of a value as that of a
+// CallToolResult: a list, or what code names in the value.
+func hasContent(value json.RawMessage) bool {
+	var o struct {
+		Content           json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage `json:"structuredContent"`
+	}
+	if json.Unmarshal(value, &o) != nil { // it is no object, or another has the content
+		return bytes.Contains(value, []byte(`"content"`)) || bytes.Contains(value, []byte(`"structuredContent"`))
+	}
+	return len(o.StructuredContent) > 0 || len(o.Content) > 0 && o.Content[0] != '"'
+}
+
+// whatItIs says what a result is: a text, a list of texts and images, or the keys of an
+// object.
+func whatItIs(value json.RawMessage) string {
+	var blocks []struct {
+		Type string `json:"type"`
+	}
+	if value[0] == '[' && json.Unmarshal(value, &blocks) == nil && len(blocks) > 0 && len(blocks) <= 20 &&
+		!slices.ContainsFunc(blocks, func(b struct {
+			Type string `json:"type"`
+		}) bool {
+			return !slices.Contains([]string{"text", "image", "audio", "resource", "resource_link"}, b.Type)
+		}) {
+		var kinds []string
+		for _, b := range blocks {
+			kinds = append(kinds, b.Type)
+		}
+		return "a list of " + strings.Join(kinds, ", ")
+	}
+	switch s := shape(value); s {
+	case "string":
+		return "a text"
+	case "number", "boolean":
+		return "a " + s
+	default:
+		return gate.Cut(s, maxGave)
+	}
 }

@@ -2,6 +2,8 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -52,7 +54,7 @@ func TestHabitsOfMCPClients(t *testing.T) {
 		"const { content } = page; return content":           0,
 	} {
 		var h habits
-		h.see(json.RawMessage(`{"items":[1]}`))
+		h.see("s__a", json.RawMessage(`{"items":[1]}`))
 		if got := h.hints(code, sandbox.ExitThrew); len(got) != want {
 			t.Errorf("%s: hints %q, want %d", code, got, want)
 		}
@@ -62,9 +64,49 @@ func TestHabitsOfMCPClients(t *testing.T) {
 	if got := none.hints(code, sandbox.ExitThrew); len(got) > 0 {
 		t.Errorf("without a call: %q", got)
 	}
-	has.see(json.RawMessage(`{"items":[1]}`))
-	has.see(json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
+	has.see("s__a", json.RawMessage(`{"items":[1]}`))
+	has.see("s__b", json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
 	if got := has.hints(code, sandbox.ExitOK); len(got) > 0 {
 		t.Errorf("of a value that has content: %q", got)
+	}
+}
+
+// The hint says what the results were.
+func TestHabitsSayWhatResultsWere(t *testing.T) {
+	const code = "return r.content[0].text"
+	for value, want := range map[string]string{
+		`"hi"`: "s__a gave a text",
+		`7`:    "s__a gave a number",
+		`{"entities":[{"name":"x"}],"relations":[]}`:                          "s__a gave {entities: 1 × {name: string}, relations: []}",
+		`[{"type":"text","text":"hi"},{"type":"image","size":1,"ref":"r_1"}]`: "s__a gave a list of text, image",
+		`[{"type":"bug","id":1}]`:                                             "s__a gave 1 × {type: string, id: number}",
+		`{"content":"hi"}`:                                                    "s__a gave {content: string}",
+		`{"content":[{"type":"text"}]}`:                                       "",
+		`{"structuredContent":{}}`:                                            "",
+		`[{"content":[1]}]`:                                                   "",
+		`{"long":"` + strings.Repeat("x", maxSeenBytes) + `","content":1}`:    "",
+	} {
+		var h habits
+		h.see("s__a", json.RawMessage(value))
+		got := strings.Join(h.hints(code, sandbox.ExitThrew), "; ")
+		if !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%.60s: hint %q, want %q", value, got, want)
+		}
+	}
+	var h habits
+	for i := range 10 {
+		h.see(fmt.Sprintf("s__%d", i), json.RawMessage(`"old"`))
+		h.see(fmt.Sprintf("s__%d", i), json.RawMessage(`{"`+strings.Repeat("k", 5000)+`":1}`))
+	}
+	if got := h.hints(code, sandbox.ExitThrew); len(got) != 1 || len(got[0]) > 1000 || strings.Contains(got[0], "a text") {
+		t.Errorf("hints %q", got)
+	}
+}
+
+func BenchmarkHabits(b *testing.B) {
+	value := json.RawMessage(`{"items":["` + strings.Repeat("x", 4<<10) + `"]}`)
+	var h habits
+	for b.Loop() {
+		h.see("s__a", value)
 	}
 }

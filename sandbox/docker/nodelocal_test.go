@@ -126,9 +126,12 @@ func TestBytesOfAnImageInNodeAndPython(t *testing.T) {
 		"return [img.size, { ...img }.ref.length]":               `"reads":[]}[70,28]`,
 		"return Object.getPrototypeOf(img) === Object.prototype": `"reads":[]}true`,
 	} {
-		if got := runNode(t, get+code, mediaAnswer); !strings.Contains(got, want) {
-			t.Errorf("%s: %s, want %s in it", code, got, want)
-		}
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			if got := runNode(t, get+code, mediaAnswer); !strings.Contains(got, want) {
+				t.Errorf("%s, want %s in it", got, want)
+			}
+		})
 	}
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3 here")
@@ -142,8 +145,36 @@ func TestBytesOfAnImageInNodeAndPython(t *testing.T) {
 		"return [c.get('text') for c in r['content']]":     `["hi",null]`,
 		"import copy\nreturn [copy.deepcopy(img), isinstance(img, dict), json.loads(json.dumps(img)) == img]": `true,true]`,
 	} {
-		if got := runPython(t, "r = await call_mcp_tool('a__b')\nimg = r['content'][1]\n"+code, mediaAnswer); !strings.Contains(got, want) {
-			t.Errorf("%s: %s, want %s in it", code, got, want)
-		}
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			if got := runPython(t, "r = await call_mcp_tool('a__b')\nimg = r['content'][1]\n"+code, mediaAnswer); !strings.Contains(got, want) {
+				t.Errorf("%s, want %s in it", got, want)
+			}
+		})
+	}
+}
+
+// An error of Python says what a value is in which something was looked for.
+func TestPythonSaysWhatTheAnswerIs(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 here")
+	}
+	for _, tt := range []struct{ code, answer, want string }{
+		{"return r['contents'][0]", `{"entities":[],"relations":[]}`, "hint: r is a dict with entities, relations"},
+		{"return r['page']['items']", `{"page":{"next":2}}`, "hint: r['page'] is a dict with next"},
+		{"return r['content'][0]['text']", `"hi"`, "hint: r is a text: use it as it is"},
+		{"return r['content']", `[{"type":"text","text":"hi"},{"type":"image"}]`, "hint: r is a list of 2 (image, text): take one, as in r[0]"},
+		{"return r.total", `{"total":1}`, "hint: it is a dict with total: write x['total']"},
+		{"return r.get('x')", `"hi"`, "hint: it is a text: use it as it is"},
+		{"return [x['id'] for x in r]", `[{"name":1}]`, "hint: x is a dict with name"},
+		{"return {}['x']", `1`, "KeyError: 'x'\\n    at agent.py:2\""},
+		{"class A:\n  pass\nreturn A().x", `1`, "has no attribute 'x'\\n    at agent.py:4\""},
+	} {
+		t.Run(tt.code, func(t *testing.T) {
+			t.Parallel()
+			if got := runPython(t, "r = await call_mcp_tool('a__b')\n"+tt.code, tt.answer); !strings.Contains(got, tt.want) {
+				t.Errorf("%s, want %s in it", got, tt.want)
+			}
+		})
 	}
 }

@@ -1,7 +1,6 @@
 package jsrun
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -108,7 +107,10 @@ func (r *runtime) atHand(class, message, stack string) string {
 		!strings.Contains(message, "undefined") && !strings.Contains(message, "not a function") && !strings.Contains(message, "iterable") {
 		return ""
 	}
-	return cmp.Or(m.advice, m.property+" is undefined: "+r.instead(m))
+	if m.advice != "" {
+		return m.advice
+	}
+	return m.property + " is undefined: " + r.instead(m)
 }
 
 // instead returns what to read in place of a missing property. A method of strings or
@@ -166,7 +168,13 @@ func (r *runtime) isMethod(class, name string) bool {
 // noteUndefined adds a note if the program returned undefined because of a read of a
 // missing property of an answer.
 func (r *runtime) noteUndefined() {
-	if m := r.reads.last; m != nil && m.plain && len(r.reads.notes) == 0 && m.receiver != nil {
-		r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned undefined: line %d: %s is undefined: %s", m.at.Line, gate.Name(m.property), r.instead(m)))
+	m := r.reads.last
+	if m == nil || !m.plain || len(r.reads.notes) > 0 {
+		return
 	}
+	advice := m.advice
+	if advice == "" {
+		advice = gate.Name(m.property) + " is undefined: " + r.instead(m)
+	}
+	r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned undefined: line %d: %s", m.at.Line, advice))
 }

@@ -197,6 +197,9 @@ func (r *runtime) deliver(a answer) error {
 	} else if a.call.call.Func == "call" {
 		r.glimpse(v, a.call.call.Target, len(a.value))
 	}
+	if a.call.call.Func == "call" {
+		r.watchWhole(v, a.call.call.Target, len(a.value))
+	}
 	if len(a.value) <= maxShaped && bytes.Contains(a.value, []byte(mediaMark)) {
 		r.watchMedia(v, a.call.call.Target)
 	}

@@ -35,8 +35,11 @@ type reads struct {
 	plain  *goja.Object // Object.prototype
 	seen   map[string]bool
 	notes  []string
-	open   map[string]*goja.Object // prototypes of answers without a shape, by target
+	open   map[string]*goja.Object   // prototypes of answers without a shape, by target
 	media  map[string]*sandbox.Shape // of images, sounds and files, by target
+	lists  map[string]*goja.Object   // prototypes of answers that are lists, by target
+	texts  []textAnswer
+	usual  map[*goja.Object]*goja.Object // what our other prototypes are shown as
 	last   *miss
 }
 
@@ -108,6 +111,7 @@ func (r *runtime) prepareReads() {
 	}
 	r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
 	r.reads.open = make(map[string]*goja.Object)
+	r.reads.usual = make(map[*goja.Object]*goja.Object)
 	r.reads.seen = make(map[string]bool)
 	r.reads.listed = make(map[*sandbox.Shape]bool)
 	r.reads.plain = r.vm.NewObject().Prototype()
@@ -126,6 +130,8 @@ func (r *runtime) hidePrototypes() {
 			v := r.called(original, c.Arguments...)
 			if o, ok := v.(*goja.Object); ok && r.isShaped(o) {
 				return r.reads.plain
+			} else if ok && r.reads.usual[o] != nil {
+				return r.reads.usual[o]
 			}
 			return v
 		}))

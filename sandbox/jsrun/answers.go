@@ -1,0 +1,161 @@
+package jsrun
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
+)
+
+const (
+	// maxTexts bounds the texts that tools answered with and that are remembered.
+	maxTexts = 8
+	// maxParts bounds the parts of a list that are named.
+	maxParts = 6
+)
+
+// A textAnswer is a text that a tool answered with.
+type textAnswer struct {
+	text   goja.Value
+	target string
+}
+
+// watchWhole makes reads of properties noticed that an answer lacks because it is a text
+// or a list.
+func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
+	if bytes > maxShaped {
+		return
+	}
+	if o, ok := v.(*goja.Object); ok {
+		if o.ClassName() == "Array" {
+			_ = o.SetPrototype(r.listPrototype(target)) // a new array takes any
+		}
+		return
+	}
+	if !goja.IsString(v) || len(r.reads.texts) == maxTexts {
+		return
+	}
+	if r.reads.texts == nil {
+		r.prepareReads()
+		r.watchTexts()
+	}
+	r.reads.texts = append(r.reads.texts, textAnswer{v, target})
+}
+
+// watchTexts puts an object between String.prototype and Object.prototype. It is asked
+// only for properties that no text has.
+func (r *runtime) watchTexts() {
+	prototype := r.vm.ToValue("").ToObject(r.vm).Prototype()
+	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
+		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
+			if property == "__proto__" {
+				return r.reads.plain
+			}
+			if v := r.reads.plain.Get(property); v != nil {
+				return v
+			}
+			if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
+				r.missWhole(property, r.reads.texts[i].target, r.textAdvice(property))
+			}
+			return goja.Undefined()
+		},
+		GetIdx: func(*goja.Object, int, goja.Value) goja.Value { return goja.Undefined() },
+	})
+	p := r.vm.ToValue(proxy).(*goja.Object)
+	_ = prototype.SetPrototype(p)
+	r.reads.usual[p] = r.reads.plain
+}
+
+// textAdvice returns what to do with a text in place of reading a property.
+func (r *runtime) textAdvice(property string) string {
+	if r.isMethod("Array", property) {
+		return "a text: make a list of it first, as in .split('\\n')." + property
+	}
+	return "a text, without fields: use it as it is"
+}
+
+// listPrototype returns the prototype for lists that answer calls to target: it has what
+// Array.prototype has.
+func (r *runtime) listPrototype(target string) *goja.Object {
+	if p := r.reads.lists[target]; p != nil {
+		return p
+	}
+	r.prepareReads()
+	lists := r.vm.NewArray().Prototype()
+	below := r.vm.NewObject()
+	_ = below.SetPrototype(lists)
+	proxy := r.vm.NewProxy(below, &goja.ProxyTrapConfig{
+		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
+			if property == "__proto__" {
+				return lists
+			}
+			if v := lists.Get(property); v != nil {
+				return v
+			}
+			if o, ok := receiver.(*goja.Object); ok && property != "then" && property != "toJSON" && o.ClassName() == "Array" {
+				r.missWhole(property, target, listAdvice(o))
+			}
+			return goja.Undefined()
+		},
+		GetIdx: func(*goja.Object, int, goja.Value) goja.Value { return goja.Undefined() },
+	})
+	p := r.vm.ToValue(proxy).(*goja.Object)
+	if r.reads.lists == nil {
+		r.reads.lists = make(map[string]*goja.Object)
+	}
+	r.reads.lists[target], r.reads.usual[p] = p, lists
+	return p
+}
+
+// listAdvice says what a list contains, and to take an element of it.
+func listAdvice(list *goja.Object) string {
+	n := list.Get("length").ToInteger()
+	if n == 0 {
+		return "an empty list"
+	}
+	var kinds []string
+	for i := range min(n, maxParts) {
+		part, ok := list.Get(strconv.FormatInt(i, 10)).(*goja.Object)
+		if !ok || part.ClassName() == "Array" {
+			break
+		}
+		kind := stringOr(part.Get("type"), "")
+		if !slices.Contains([]string{"text", "image", "audio", "resource", "resource_link"}, kind) {
+			break
+		}
+		kinds = append(kinds, kind)
+	}
+	if n <= maxParts && len(kinds) == int(n) {
+		return fmt.Sprintf("a list of %s: take a part, as in r.find((p) => p.type === '%s')", strings.Join(kinds, ", "), kinds[0])
+	}
+	of := ""
+	if first, ok := list.Get("0").(*goja.Object); ok && first.ClassName() != "Array" {
+		keys := gate.Names(first.Keys())
+		if len(keys) > shownFields {
+			keys = append(keys[:shownFields:shownFields], fmt.Sprintf("%d more", len(keys)-shownFields))
+		}
+		if len(keys) > 0 {
+			of = ", each with " + strings.Join(keys, ", ")
+		}
+	}
+	return fmt.Sprintf("a list of %d%s: take one, as in r[0], or all with r.map", n, of)
+}
+
+// missWhole remembers a read of a property that an answer does not have because it is
+// something else.
+func (r *runtime) missWhole(property, target, is string) {
+	at, agent := r.reader()
+	if !agent || len(property) > 200 {
+		return
+	}
+	r.reads.last = &miss{
+		property: property, at: at, plain: r.reads.sites[at] == script.ReadPlain,
+		advice: gate.Name(property) + " is undefined: what " + sandbox.ShownTarget(target) + " answered is " + is,
+	}
+}

@@ -1,0 +1,86 @@
+package jsrun
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// answered runs a program whose calls get that answer; those of echo__text get a text.
+func answered(t *testing.T, code, answer string) Outcome {
+	t.Helper()
+	h := &memHost{answer: func(c sandbox.Call) (json.RawMessage, error) {
+		if c.Target == "echo__text" {
+			return json.RawMessage(`"text"`), nil
+		}
+		return json.RawMessage(answer), nil
+	}}
+	check := func(context.Context, sandbox.Parsed) sandbox.Verdict { return sandbox.Verdict{} }
+	return Run(t.Context(), Program{Language: sandbox.TypeScript, Code: code, Check: check}, h)
+}
+
+// An error says that an answer is a text or a list if a property of something else was
+// read of it.
+func TestHintsSayWhatTheAnswerIs(t *testing.T) {
+	for _, tt := range []struct{ answer, code, want string }{
+		{`"a\nb"`, "return r.content[0].text", "content is undefined: what echo__echo answered is a text, without fields: use it as it is"},
+		{`"a\nb"`, "return r.contents[0].text", "contents is undefined: what echo__echo answered is a text"},
+		{`"a\nb"`, "return r.map((l) => l)", "map is undefined: what echo__echo answered is a text: make a list of it first, as in .split('\\n').map"},
+		{`"a\nb"`, "for (const x of r.items) x()", "items is undefined: what echo__echo answered is a text"},
+		{`[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","size":1,"ref":"r_x"}]`, "return r.content[0].text",
+			"content is undefined: what echo__echo answered is a list of text, image: take a part, as in r.find((p) => p.type === 'text')"},
+		{`[{"id":1,"name":"x"},{"id":2}]`, "return r.items.map((x) => x)", "items is undefined: what echo__echo answered is a list of 2, each with id, name: take one, as in r[0], or all with r.map"},
+		{`[1,2]`, "return r.data.length", "data is undefined: what echo__echo answered is a list of 2: take one"},
+		{`[]`, "return r.split('x')", "split is undefined: what echo__echo answered is an empty list"},
+	} {
+		out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+tt.code, tt.answer)
+		if _, hint, _ := strings.Cut(out.Error, "\nhint: "); out.ExitCode != sandbox.ExitThrew || !strings.Contains(hint, tt.want) {
+			t.Errorf("%s of %s: exit %d, %q, want %q", tt.code, tt.answer, out.ExitCode, out.Error, tt.want)
+		}
+	}
+	out := answered(t, "const r = await callMCPTool('echo__echo', {});\nreturn r.text", `"hi"`)
+	if want := "the script returned undefined: line 2: text is undefined: what echo__echo answered is a text"; len(out.Reads) != 1 || !strings.HasPrefix(out.Reads[0], want) {
+		t.Errorf("reads %q, want %q", out.Reads, want)
+	}
+	for _, code := range []string{"const o = {}; return o.x.y", "return 'other'.content[0]", "r.content;\nreturn [].x.y"} {
+		if out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+code, `"hi"`); strings.Contains(out.Error, "hint:") {
+			t.Errorf("%s: %q", code, out.Error)
+		}
+	}
+}
+
+// Texts and lists that answer calls are ordinary.
+func TestWatchedTextsAndListsAreOrdinary(t *testing.T) {
+	const code = `const r = await callMCPTool('echo__echo', {});
+const keys = []; for (const k in r) keys.push(k);
+const s = 'abc';
+return [Array.isArray(r), r instanceof Array, r.constructor === Array, Object.getPrototypeOf(r) === Array.prototype, r.__proto__ === Array.prototype, keys.join(), r[7] === undefined,
+  [...r].length, r.map((x) => x).concat(r).length, JSON.stringify(r), String(r), 'content' in r, Object.getPrototypeOf(String.prototype) === Object.prototype,
+  s.content === undefined, s.hasOwnProperty('length'), new String('x') instanceof Object, structuredClone(r).length, r.slice(1) instanceof Array, (await r) === r, r.length = 1]`
+	out := answered(t, "await callMCPTool('echo__text', {});\n"+code, `[1,"x"]`)
+	if want := `[true,true,true,true,true,"0,1",true,2,4,"[1,\"x\"]","1,x",false,true,true,true,true,2,true,true,1]`; string(out.Value) != want {
+		t.Errorf("%+v, want %s", out, want)
+	}
+}
+
+// What a text and a list cost to deliver.
+func BenchmarkWatchWhole(b *testing.B) {
+	for name, answer := range map[string]json.RawMessage{"text": json.RawMessage(`"hello"`), "list": json.RawMessage(`[1,2,3]`)} {
+		b.Run(name, func(b *testing.B) {
+			r := newRuntime()
+			if err := r.setUp(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				v, err := fromJSON(r.vm, string(answer))
+				if err != nil {
+					b.Fatal(err)
+				}
+				r.watchWhole(v, "echo__echo", len(answer))
+			}
+		})
+	}
+}

@@ -400,7 +400,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 	case d.Effect == policy.Allow:
 		return nil
 	case d.Code == policy.CodeProfile: // the tool does not exist for this caller
-		return &Error{Code: CodeUnknownTool, Tool: call.Tool.ID, Message: fmt.Sprintf("unknown tool %q", call.Tool.ID), Hint: "search_tools finds tools by what they do"}
+		return &Error{Code: CodeUnknownTool, Tool: call.Tool.ID, Message: fmt.Sprintf("unknown tool %q", call.Tool.ID), Hint: HintSearch}
 	}
 	return Refused(call.Tool, d)
 }

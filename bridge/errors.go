@@ -107,6 +107,28 @@ func CheckName(name string) error {
 	return &Error{Code: CodeUnknownTool, Message: fmt.Sprintf("unknown tool: its name has %d bytes; at most %d, which is fixed", len(name), maxName)}
 }
 
+// Hints that name a tool of the broker. ForShell has the commands for them.
+const (
+	HintSearch  = "search_tools finds tools by what they do"
+	HintServers = "list_servers says how the server is"
+)
+
+// ForShell returns e for a person who types commands.
+func (e *Error) ForShell() *Error {
+	hint := ""
+	switch e.Hint {
+	case HintSearch:
+		hint = "broker search WORDS finds tools by what they do"
+	case HintServers:
+		hint = "broker servers test " + gate.Name(e.Server)
+	default:
+		return e
+	}
+	told := *e
+	told.Hint = hint
+	return &told
+}
+
 // Refused is the error of a call of t that the policy does not allow.
 func Refused(t *discovery.Tool, d policy.Decision) *Error {
 	e := &Error{Server: t.Server, Tool: t.Name, Code: CodeDenied, Message: t.ID + " " + d.Reason, Hint: d.Hint}

@@ -87,6 +87,11 @@ const (
 	DetailDesc = find.DetailDesc
 	DetailFull = find.DetailFull
 
+	// Kinds of hits that are not tools.
+	KindSkill     = find.KindSkill
+	KindSkillTool = find.KindSkillTool
+	KindScript    = find.KindScript
+
 	ScriptsOff     = skill.ScriptsOff
 	ScriptsSandbox = skill.ScriptsSandbox
 	ScriptsHost    = skill.ScriptsHost

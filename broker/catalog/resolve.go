@@ -127,7 +127,7 @@ func unknownTool(scope *discovery.Catalog, name string) *bridge.Error {
 		near = near[:min(3, len(near))]
 		e.Message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
-	e.Hint = "search_tools finds tools by what they do"
+	e.Hint = bridge.HintSearch
 	return e
 }
 

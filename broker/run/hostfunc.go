@@ -75,6 +75,9 @@ func (x *Execution) answerCall(ctx context.Context, c sandbox.Call) (json.RawMes
 	if err == nil {
 		return value, nil
 	}
+	if e, ok := errors.AsType[*bridge.Error](err); ok && x.Request.Shell {
+		err = e.ForShell()
+	}
 	return nil, thrown(c, err)
 }
 

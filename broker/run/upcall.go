@@ -97,7 +97,7 @@ func failure(err error) *bridge.Error {
 			return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), MayHaveRun: true}
 		}
 		return &bridge.Error{Code: bridge.CodeUnavailable, Message: conn.Error(), Retryable: true,
-			Hint: "list_servers says how the server is"}
+			Hint: bridge.HintServers}
 	}
 	if _, ok := errors.AsType[*upstream.TimeoutError](err); ok {
 		return &bridge.Error{Code: bridge.CodeTimeout, Message: err.Error(), MayHaveRun: true}

@@ -124,6 +124,7 @@ func callError(err error) error {
 	if !ok {
 		return err
 	}
+	e = e.ForShell()
 	code, hint, tool := exitFailed, e.Hint, e.Server+"."+e.Tool
 	switch e.Code {
 	case bridge.CodeUnknownTool:
@@ -132,7 +133,7 @@ func callError(err error) error {
 		code, hint = exitUsage, "broker tools show "+tool
 	case bridge.CodeUnavailable:
 		code = exitServers
-		if hint == "" || strings.Contains(hint, "list_servers") {
+		if hint == "" {
 			hint = "broker servers test " + e.Server
 		}
 	case bridge.CodeDenied:

@@ -79,8 +79,8 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 		return err
 	}
 	s.broker.StartLazily(ctx)
-	if !a.json {
-		req.Stdout, req.Stderr, req.Whole, req.Shell = exact(a.stdout), exact(a.stderr), true, true
+	if req.Shell = true; !a.json {
+		req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
 	}
 	b := s.broker
 	if req.Resume != "" { // the profiles of the run apply, and not those of this folder

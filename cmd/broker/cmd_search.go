@@ -137,22 +137,42 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		if h.Passage != nil {
 			said = h.File + ": " + h.Fragment
 		}
-		for _, line := range []string{h.Declaration, h.Description, said, h.Use, string(h.Parameters)} {
+		for _, line := range []string{inShell(h.Declaration), h.Description, said, useInShell(h), string(h.Parameters)} {
 			if line != "" {
 				sayln(w, indented("    ", line))
 			}
 		}
 		if h.Declaration == "" && h.Signature != "" {
-			sayln(w, "   ", h.Signature)
+			sayln(w, "   ", inShell(h.Signature))
 		}
 	}
 	if found.MatchCount > found.Showing {
 		say(w, "%d of %d shown\n", found.Showing, found.MatchCount)
 	}
 	if found.Note != "" {
-		sayln(w, strings.ReplaceAll(found.Note, "list_servers", "broker servers list"))
+		sayln(w, inShell(found.Note))
 	}
 	if len(found.Suggestions) > 0 {
 		sayln(w, "near:", strings.Join(found.Suggestions, ", "))
 	}
+}
+
+// inShell returns a text of an answer to a model with the commands in place of the tools
+// and options that it names.
+func inShell(text string) string {
+	return strings.NewReplacer("list_servers", "broker servers list", ": detail full*/", ": --detail full*/", "// detail full ", "// --detail full ").Replace(text)
+}
+
+// useInShell says how to use a hit that is not a tool.
+func useInShell(h broker.SearchHit) string {
+	skill, tool, _ := strings.Cut(h.Name, "/")
+	switch h.Kind {
+	case broker.KindSkill:
+		return "broker skills show " + h.Name
+	case broker.KindSkillTool:
+		return "broker skills call " + skill + " " + tool
+	case broker.KindScript:
+		return "broker run " + h.Name
+	}
+	return h.Use
 }

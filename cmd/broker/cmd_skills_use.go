@@ -33,7 +33,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 				return err
 			}
 			s.broker.StartLazily(cmd.Context())
-			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: state.Local})
+			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: state.Local, Shell: true})
 			closed := s.close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {
 				hint := "broker skills show " + args[0]

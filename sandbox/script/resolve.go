@@ -185,29 +185,57 @@ func (v *resolver) unknownModule(name string) string {
 	if slices.Contains(v.names, key) {
 		return fmt.Sprintf("module %q is not available at the moment", name)
 	}
-	if near := nearest.Names(key, v.names, 3); len(near) > 0 {
+	if near := nearestModules(key, v.names); len(near) > 0 {
 		return fmt.Sprintf("there is no module %q; did you mean %s?", name, quoteAll(near))
 	}
 	if strings.HasPrefix(name, "node:") || !strings.HasPrefix(name, ".") && !strings.Contains(name, "servers") {
 		return fmt.Sprintf("there is no module %q: %s", name, noPackages)
 	}
-	return fmt.Sprintf("there is no module %q%s", name, v.list())
+	kind, _, _ := strings.Cut(key, "/")
+	return fmt.Sprintf("there is no module %q%s", name, v.list(kind+"/"))
 }
 
-// list names some modules.
-func (v *resolver) list() string {
+// nearestModules are the names of modules that are near. What all modules of a kind
+// begin with makes no two names alike.
+func nearestModules(name string, names []string) []string {
+	kind, rest, ok := strings.Cut(name, "/")
+	if !ok || !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, kind+"/") }) {
+		return nearest.Names(name, names, 3)
+	}
+	var known []string
+	for _, n := range names {
+		if inner, ok := strings.CutPrefix(n, kind+"/"); ok {
+			known = append(known, inner)
+		}
+	}
+	near := nearest.Names(rest, known, 3)
+	for i := range near {
+		near[i] = kind + "/" + near[i]
+	}
+	return near
+}
+
+// maxListed is how many modules are named if none is near.
+const maxListed = 8
+
+// list names some modules, those that begin with kind if there are any.
+func (v *resolver) list(kind string) string {
 	var servers []string
 	for _, n := range v.names {
 		if n != bridgePath {
 			servers = append(servers, n)
 		}
 	}
+	ofKind := func(n string) bool { return strings.HasPrefix(n, kind) }
+	if slices.ContainsFunc(servers, ofKind) {
+		servers = slices.DeleteFunc(servers, func(n string) bool { return !ofKind(n) })
+	}
 	if len(servers) == 0 {
 		return "; no server has tools here"
 	}
 	more := ""
-	if len(servers) > 8 {
-		servers, more = servers[:8], ", …"
+	if n := len(servers) - maxListed; n > 0 {
+		servers, more = servers[:maxListed], fmt.Sprintf(" and %d more", n)
 	}
 	return "; there are " + quoteAll(servers) + more
 }

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,4 +82,36 @@ func FuzzReadSource(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Names of modules are near if what is behind "servers/" is; else the message lists the
+// modules that there are.
+func TestUnknownModulesAreNotGuessed(t *testing.T) {
+	few := []string{"helpers/callMCPTool", "servers/files", "servers/github", "skills/notes"}
+	many := []string{"skills/notes"}
+	for i := range 12 {
+		many = append(many, fmt.Sprintf("servers/s%02d", i))
+	}
+	for _, tt := range []struct {
+		path  string
+		names []string
+		want  string
+	}{
+		{"./servers/mail", few, `there is no module "./servers/mail"; there are ./servers/files, ./servers/github`},
+		{"./servers/jira", few, `; there are ./servers/files, ./servers/github`},
+		{"@/servers/slack/postMessage", few, `; there are ./servers/files, ./servers/github`},
+		{"./skills/charts", few, `; there are ./skills/notes`},
+		{"./servers/gitub", few, `; did you mean ./servers/github?`},
+		{"github", few, `; did you mean ./servers/github?`},
+		{"./servers/mail", many, `./servers/s06, ./servers/s07 and 4 more`},
+		{"./servers/mail", []string{"helpers/callMCPTool"}, `; no server has tools here`},
+	} {
+		src, err := Read(Program{Code: "import x from '" + tt.path + "';\nreturn x", ModuleNames: tt.names})
+		if err == nil {
+			_, err = src.Build(0)
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.path, err, tt.want)
+		}
+	}
 }

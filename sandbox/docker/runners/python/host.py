@@ -158,5 +158,5 @@ def absent(module, name):
     """Raises what reading a name raises that a server's module does not have."""
     text = "module %r has no function %r" % (module.__name__, name)
     if not name.startswith("__") and functions(module):
-        text += "; did you mean: " + nearest(name, functions(module))
+        text += "; " + nearest(name, functions(module))
     raise AttributeError(text)

@@ -76,7 +76,7 @@ def hint(error):
         return "the standard library is here, other packages only if the image has them; " + NETWORK
     if isinstance(error, ImportError) and text.startswith("cannot import name '") and str(error.name).startswith("servers."):
         names = functions(sys.modules[error.name])
-        return "did you mean: " + nearest(text.split("'")[1], names) if names else ""
+        return nearest(text.split("'")[1], names) if names else ""
     if "takes from 0 to 1 positional arguments" in text:
         return "functions of servers take their arguments by name, as in owner='o', or as one dict"
     if isinstance(error, OSError) and (type(error).__name__ == "gaierror" or error.errno in (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ECONNREFUSED)):

@@ -28,8 +28,11 @@ def unfenced(code):
 
 def nearest(name, names):
     import difflib
-    close = difflib.get_close_matches(name, names, 3, 0.5) or sorted(names)[:10]
-    return ", ".join(close)
+    close = difflib.get_close_matches(name, names, 3, 0.6)
+    if close:
+        return "did you mean: " + ", ".join(close)
+    more = " and %d more" % (len(names) - 10) if len(names) > 10 else ""
+    return "there are: " + ", ".join(sorted(names)[:10]) + more
 
 
 def check_imports(tree, names):
@@ -41,7 +44,7 @@ def check_imports(tree, names):
     def check(node, package, name):
         if name in known[package] or name == "*" or package == "skills" and name in ("read", "call"):
             return
-        have = "did you mean: " + nearest(name, known[package]) if known[package] else none[package]
+        have = nearest(name, known[package]) if known[package] else none[package]
         raise Refusal("%s:%d:%d: there is no %s module %r; %s" % (AGENT, node.lineno, node.col_offset + 1, package[:-1], name, have))
 
     for node in ast.walk(tree):

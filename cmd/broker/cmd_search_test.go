@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/broker"
+)
+
+// Hits say in a terminal what to type, and not which tool a model calls.
+func TestHitsNameCommands(t *testing.T) {
+	for _, tt := range []struct {
+		hit  broker.SearchHit
+		want string
+	}{
+		{broker.SearchHit{Kind: broker.KindSkill, Name: "triage", Use: `activate_skill {"name":"triage"}`}, "broker skills show triage"},
+		{broker.SearchHit{Kind: broker.KindSkillTool, Name: "triage/start", Use: `call_skill_tool {"skill":"triage","tool":"start"}`}, "broker skills call triage start"},
+		{broker.SearchHit{Kind: broker.KindScript, Name: "report", Use: "await it in execute_code"}, "broker run report"},
+		{broker.SearchHit{Name: "a__b", Signature: "({/*+5: detail full*/})"}, "({/*+5: --detail full*/})"},
+	} {
+		var b strings.Builder
+		printHits(&b, broker.SearchAnswer{Tools: []broker.SearchHit{tt.hit}, Note: "no tools are known yet; list_servers says how the servers are"})
+		if got := b.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "activate_skill") || strings.Contains(got, "call_skill_tool") || strings.Contains(got, "execute_code") ||
+			strings.Contains(got, ": detail") || !strings.Contains(got, "broker servers list says how") {
+			t.Errorf("%+v is printed as\n%s", tt.hit, got)
+		}
+	}
+}

@@ -28,8 +28,8 @@ func (a *app) execCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exec FILE|-",
 		Short: "Run a script that calls tools",
-		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result as JSON;\n" +
-			"with --json, exactly what a model would get. The exit code is the script's.\n" +
+		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result:\n" +
+			"a text as it is, everything else as JSON, and nothing if it returns undefined. With --json, exactly what a model would get. The exit code is the script's.\n" +
 			"On a terminal, simple forms that servers ask for are filled in there.\n\nExit codes:\n" + execCodesHelp,
 		Args: oneArg("one script file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -147,9 +147,9 @@ func (a *app) printAnswer(ans broker.ExecuteAnswer) error {
 		return a.printJSON(ans)
 	}
 	if len(ans.Result) > 0 {
-		var text string
-		if json.Unmarshal(ans.Result, &text) == nil {
-			fmt.Fprintln(exact(a.stdout), text)
+		var text *string
+		if json.Unmarshal(ans.Result, &text) == nil && text != nil {
+			fmt.Fprintln(exact(a.stdout), *text)
 		} else {
 			fmt.Fprintln(exact(a.stdout), string(ans.Result))
 		}

@@ -1,11 +1,25 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 )
+
+// The result of a script is printed as it is: a text without quotes, and else JSON.
+func TestResultsArePrinted(t *testing.T) {
+	for result, want := range map[string]string{
+		`null`: "null\n", `"a\"b"`: "a\"b\n", `""`: "\n", `"null"`: "null\n", `7`: "7\n", `[null,"x"]`: "[null,\"x\"]\n", ``: "",
+	} {
+		var b strings.Builder
+		a := &app{stdout: &b, stderr: &b}
+		if err := a.printAnswer(broker.ExecuteAnswer{Result: json.RawMessage(result)}); err != nil || b.String() != want {
+			t.Errorf("%s is printed as %q, %v, want %q", result, b.String(), err, want)
+		}
+	}
+}
 
 // Hits say in a terminal what to type, and not which tool a model calls.
 func TestHitsNameCommands(t *testing.T) {

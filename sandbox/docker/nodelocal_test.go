@@ -99,8 +99,12 @@ func TestNodeGivesWhatValuesHoldAndHints(t *testing.T) {
 		"const m = new Map(); m.set('m', m); return m":                                                                                              "circular",
 		"let n = 0; return retry(async () => { if (n++ < 1) throw Object.assign(new Error('x'), { retryable: true, retryAfterMs: 1 }); return n })": `[]}2`,
 		"return JSON.parse('9007199254740993') + 1":                                                                                                 `hint: integers beyond 2^53 are bigints in results`,
-		"return JSON.parse({})":                             `hint: this is an object or an array already`,
-		"module.exports = async () => 5":                    `[]}5`,
+		"return JSON.parse({})":          `hint: this is an object or an array already`,
+		"return NaN":                     `"notes":["NaN was returned, which is null in JSON"]`,
+		"return [new Date(NaN)][0]":      `an invalid date was returned, which is null in JSON"],"reads":[]}null`,
+		"return Symbol('x')":             `a symbol was returned, which JSON does not have`,
+		"return null":                    `"notes":[],"reads":[]}null`,
+		"module.exports = async () => 5": `[]}5`,
 		"export async function handler(event) { return 1 }": `"exit_code":0`,
 	} {
 		if got := runLocally(t, code); !strings.Contains(got, want) {
@@ -165,6 +169,7 @@ func TestPythonSaysWhatTheAnswerIs(t *testing.T) {
 		{"return r['content'][0]['text']", `"hi"`, "hint: r is a text: use it as it is"},
 		{"return r['content']", `[{"type":"text","text":"hi"},{"type":"image"}]`, "hint: r is a list of 2 (image, text): take one, as in r[0]"},
 		{"return r.total", `{"total":1}`, "hint: it is a dict with total: write x['total']"},
+		{"return 1e999", `1`, `"notes": ["inf was returned, which is null in JSON"]}null`},
 		{"return r.get('x')", `"hi"`, "hint: it is a text: use it as it is"},
 		{"return [x['id'] for x in r]", `[{"name":1}]`, "hint: x is a dict with name"},
 		{"return {}['x']", `1`, "KeyError: 'x'\\n    at agent.py:2\""},

@@ -48,8 +48,8 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 					return r.aborted(ctx, err)
 				}
 			}
-			if _, isFunction := goja.AssertFunction(r.main.Result()); isFunction && value == nil && !(r.script.implicit && r.printed) {
-				out.Notes = append(out.Notes, "a function was returned: call it")
+			if note := returned(r.main.Result()); note != "" && !(r.script.implicit && r.printed) {
+				out.Notes = append(out.Notes, note)
 			}
 		case !r.script.implicit: // a last expression without a JSON form is not a result
 			out.ExitCode = sandbox.ExitThrew
@@ -65,6 +65,26 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 		out.Value = nil
 	}
 	return r.withRejections(ctx, out)
+}
+
+// returned says what became of a result that JSON does not have; "" if it has it.
+func returned(v goja.Value) string {
+	switch v := v.(type) {
+	case *goja.Symbol:
+		return "a symbol was returned, which JSON does not have: return text"
+	case *goja.Object:
+		if _, ok := goja.AssertFunction(v); ok {
+			return "a function was returned: call it"
+		}
+		if v.ClassName() == "Date" && v.Export() == nil {
+			return "an invalid date was returned, which is null in JSON"
+		}
+		return ""
+	}
+	if v != nil && (goja.IsNaN(v) || goja.IsInfinity(v)) {
+		return v.String() + " was returned, which is null in JSON"
+	}
+	return ""
 }
 
 // drain waits for what the program has started with statements of its own, and, at

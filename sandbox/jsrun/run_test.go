@@ -274,3 +274,35 @@ func TestReplayOfTwoNames(t *testing.T) {
 		}
 	}
 }
+
+// What JSON does not have is null or nothing, and a note says so.
+func TestResultsThatJSONDoesNotHave(t *testing.T) {
+	for code, want := range map[string][2]string{
+		"return null":                           {"null", ""},
+		"return undefined":                      {"", ""},
+		"return":                                {"", ""},
+		"return NaN":                            {"null", "NaN was returned, which is null in JSON"},
+		"return -1 / 0":                         {"null", "-Infinity was returned, which is null in JSON"},
+		"return Promise.resolve(1e999)":         {"null", "Infinity was returned, which is null in JSON"},
+		"0 / 0":                                 {"null", "NaN was returned, which is null in JSON"},
+		"console.log(1); 0 / 0":                 {"", ""},
+		"return new Date(NaN)":                  {"null", "an invalid date was returned, which is null in JSON"},
+		"return new Date(0)":                    {`"1970-01-01T00:00:00.000Z"`, ""},
+		"return Symbol('x')":                    {"", "a symbol was returned, which JSON does not have: return text"},
+		"return () => 1":                        {"", "a function was returned: call it"},
+		"return new Map([['a', new Set([1])]])": {`{"a":[1]}`, ""},
+		"return 2n ** 64n":                      {"18446744073709551616", ""},
+		"return 'NaN'":                          {`"NaN"`, ""},
+		"return ''":                             {`""`, ""},
+	} {
+		out := Run(t.Context(), Program{Code: code}, &memHost{})
+		if got := strings.Join(out.Notes, "; "); string(out.Value) != want[0] || got != want[1] || out.ExitCode != 0 {
+			t.Errorf("%s: value %s, notes %q, code %d %s; want %q", code, out.Value, got, out.ExitCode, out.Error, want)
+		}
+	}
+	for _, code := range []string{"const a = {}; a.a = a; return a", "const m = new Map(); m.set(1, m); return m", "const l = []; l.push([l]); return l"} {
+		if out := Run(t.Context(), Program{Code: code}, &memHost{}); out.ExitCode != sandbox.ExitThrew || !strings.Contains(out.Error, "the returned value cannot be written as JSON") {
+			t.Errorf("%s: %+v", code, out)
+		}
+	}
+}

@@ -26,7 +26,7 @@ const STUCK = 13;
 const TIMEOUT = 124;
 
 const { apply } = Reflect;
-const { inspect, types: { isPromise } } = require('node:util');
+const { inspect, types: { isDate, isPromise } } = require('node:util');
 const { then } = main.Promise.prototype;
 const { now } = Date;
 const exit = process.reallyExit.bind(process);
@@ -123,9 +123,17 @@ function take(value) {
     outcome.code = THREW;
     outcome.value = undefined;
   }
-  if (typeof value === 'function' && !(bundle.implicit && hasPrinted())) {
-    outcome.notes.push('a function was returned: call it');
-  }
+  const note = returned(value);
+  if (note && !(bundle.implicit && hasPrinted())) outcome.notes.push(note);
+}
+
+// returned says what became of a result that JSON does not have; '' if it has it.
+function returned(value) {
+  if (typeof value === 'function') return 'a function was returned: call it';
+  if (typeof value === 'symbol') return 'a symbol was returned, which JSON does not have: return text';
+  if (isDate(value) && outcome.value?.toString() === 'null') return 'an invalid date was returned, which is null in JSON';
+  if (typeof value === 'number' && !(value - value === 0)) return value + ' was returned, which is null in JSON';
+  return '';
 }
 
 // changed is called whenever a call has begun or ended, or a timer was due.

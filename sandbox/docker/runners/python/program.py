@@ -64,6 +64,8 @@ class Program:
         if value is None:
             return b""
         text = encode(value)
+        if isinstance(value, float) and value - value != 0:
+            self.notes.append("%s was returned, which is null in JSON" % value)
         if len(text) > self.order["result_bytes"]:
             raise ValueError("result of %s is over the limit of %s (config: sandbox.maxResult): return less, or print a part of it"
                              % (size(len(text)), size(self.order["result_bytes"])))

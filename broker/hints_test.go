@@ -6,6 +6,8 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // Messages use the names in the script: the name of its file, and names of servers that
@@ -37,5 +39,35 @@ func TestMistakesHaveTheNamesOfTheScript(t *testing.T) {
 	}
 	if a := b.Execute(t.Context(), broker.ExecuteRequest{Code: "throw new Error('x')"}); !strings.Contains(a.Diagnostics, "agent.ts:1:") {
 		t.Errorf("a script without a file: %s", a.Diagnostics)
+	}
+}
+
+// Traces, also those that a script prints, errors and the record have the name of the
+// script's file.
+func TestTheRecordHasTheNameOfTheFile(t *testing.T) {
+	log, err := sqlite.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	b := newBroker(t, broker.Options{Audit: log})
+	for _, tt := range []struct{ file, code, recorded, printed string }{
+		{"report.ts", "console.log(new Error('x').stack); return null.x", "", "at report.ts:1:"},
+		{"dir/a-b_c.mts", "let x = ;", "dir/a-b_c.mts:1:9: ", ""},
+		{"C:\\work\\report.js", "import x from './nope'", "C:\\work\\report.js:1:15: there is no module", ""},
+		{"my report (1).ts", "throw 1;;let x = ;", "my report (1).ts:1:18: ", ""},
+		{"broker-script.js", "let x = ;", "broker-script.js:1:9: ", ""},
+	} {
+		a := b.Execute(t.Context(), broker.ExecuteRequest{Code: tt.code, File: tt.file})
+		list, err := log.List(t.Context(), state.Filter{})
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		if e := list[0]; !strings.Contains(e.Error, tt.recorded) || strings.Contains(e.Error, "agent.") || !strings.Contains(a.Stdout, tt.printed) {
+			t.Errorf("%s: recorded %q, printed %q, want %q", tt.file, e.Error, a.Stdout, tt.recorded+tt.printed)
+		}
+		if want := strings.TrimPrefix(tt.file, "C:\\work\\"); !strings.Contains(a.Diagnostics, want+":") || strings.Contains(a.Diagnostics, "agent.") {
+			t.Errorf("%s: %s", tt.file, a.Diagnostics)
+		}
 	}
 }

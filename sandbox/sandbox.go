@@ -61,8 +61,9 @@ type Request struct {
 	// Isolation is where it is to run; empty means where the runner is set up to
 	// run it. Only Places looks at it.
 	Isolation Isolation
-	// Code is the program's text.
-	Code string
+	// Code is the program's text, and File its name in messages, as FileName returns
+	// it; empty means agent.ts or the like.
+	Code, File string
 	// Modules are the modules that the program may import, and the
 	// namespaces that are in scope without import. Only those that the
 	// program may use need to be here; ModuleNames completes suggestions.
@@ -167,6 +168,19 @@ const (
 	MaxNameBytes  = 512
 	MaxQueryBytes = 4 << 10
 )
+
+// FileName returns the name of a program in messages for the path of its file, or "" if
+// a position in a trace could not be told with it.
+func FileName(path string) string {
+	name := path[strings.LastIndexAny(path, "/\\")+1:]
+	plain := func(r rune) bool {
+		return r == '.' || r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z' && r < 0x80
+	}
+	if len(name) > 80 || strings.Trim(name, ".") == "" || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return ""
+	}
+	return name
+}
 
 // A CallFunc performs one host call. The answer is raw JSON, handed to the
 // program as a value with key order and big integers kept; nil is undefined. An

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -126,13 +126,19 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	return a
 }
 
-// scriptPlace matches a position in a script in the sandboxes' format.
-var scriptPlace = lazyregexp.New(`\bagent\.[jt]s(:\d)`)
-
-// located replaces the default file name in positions in a text by the name of the script.
+// located replaces the file name in positions in a text by the path of the script. In the
+// sandbox it is the name of the file, or a default.
 func (x *Execution) located(text string) string {
-	if x.Request.File == "" {
+	if x.Request.File == "" || text == "" {
 		return text
+	}
+	names := `agent\.(?:[jt]s|py)`
+	if name := sandbox.FileName(x.Request.File); name != "" {
+		names += "|" + regexp.QuoteMeta(name)
+	}
+	scriptPlace, err := regexp.Compile(`(?m)(?:^|\b)(?:` + names + `)(:\d)`)
+	if err != nil {
+		return text // the name is quoted
 	}
 	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(x.Request.File), "$", "$$")+"$1")
 }

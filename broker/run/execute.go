@@ -171,6 +171,7 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 		Language:    lang,
 		Isolation:   isolation,
 		Code:        x.Request.Code,
+		File:        sandbox.FileName(x.Request.File),
 		Modules:     modules,
 		ModuleNames: append(names, others...),
 		Scope:       x.e.catalog.ScopeNote(),

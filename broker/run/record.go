@@ -58,7 +58,7 @@ func (x *Execution) record(r bridge.Record) {
 func (x *Execution) entry(res sandbox.Result, answer json.RawMessage) state.Execution {
 	e := state.Execution{
 		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),
-		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: x.queued, Opened: x.opened, BytesOut: int64(len(answer)), Error: firstLine(res.Error), Answer: answer,
+		Duration: time.Since(x.started), CPU: res.CPU, Prepared: x.prepared, Queued: x.queued, Opened: x.opened, BytesOut: int64(len(answer)), Error: x.located(firstLine(res.Error)), Answer: answer,
 	}
 	if x.bridge != nil {
 		e.BytesIn = x.bridge.Bytes()

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -51,7 +52,7 @@ func (a *app) execCommand() *cobra.Command {
 			}
 			req := broker.ExecuteRequest{Code: code, Plan: plan, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if args[0] != "-" {
-				req.File = args[0]
+				req.File, req.ClientInfo = args[0], gate.Line(filepath.Base(args[0]))
 			}
 			// A file on stdin may be data, and a log on stderr has no reader now.
 			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {

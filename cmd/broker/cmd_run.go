@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/script"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
 
@@ -39,7 +40,7 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run",
+			req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
 				Timeout: time.Duration(timeout * float64(time.Second))}
 			if in, ok := a.stdin.(*os.File); ok && !slices.Contains(args, "-") && onTerminal(in) && onTerminal(a.stderr) {
 				req.Talker = newTerminal(in, a.stderr)

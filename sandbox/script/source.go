@@ -57,6 +57,9 @@ func Read(p Program, parameters ...string) (*Source, error) {
 	default:
 		return nil, fmt.Errorf("language %q does not run here; use typescript or javascript\n0 tools called", p.Language)
 	}
+	if name := sandbox.FileName(p.File); name != "" && name != builtFile {
+		src.File = name
+	}
 	src.head = "(function(" + strings.Join(append([]string{"$keep", "$call", "$error", AbsentName, FloatName}, parameters...), ",") + `){"use strict";`
 	text, err := programOf(p.Code)
 	if err != nil {

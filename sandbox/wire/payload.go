@@ -93,6 +93,7 @@ func DecodeReady(p []byte) (Ready, error) {
 type Exec struct {
 	Language    sandbox.Language `json:"language"`
 	Code        string           `json:"code"`
+	File        string           `json:"file,omitempty"`
 	Modules     []sandbox.Module `json:"modules,omitempty"`
 	ModuleNames []string         `json:"module_names,omitempty"`
 	Scope       string           `json:"scope,omitempty"`

@@ -195,6 +195,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	program := sandbox.Request{
 		Language:    c.exec.Language,
 		Code:        c.exec.Code,
+		File:        c.exec.File,
 		Modules:     c.exec.Modules,
 		ModuleNames: c.exec.ModuleNames,
 		Scope:       c.exec.Scope,

@@ -85,6 +85,7 @@ func (t *Talk) Run(ctx context.Context) (wire.Done, error) {
 	program := wire.Exec{
 		Language:    language,
 		Code:        t.Request.Code,
+		File:        t.Request.File,
 		Modules:     t.Request.Modules,
 		ModuleNames: t.Request.ModuleNames,
 		Scope:       t.Request.Scope,

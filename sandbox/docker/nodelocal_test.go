@@ -169,6 +169,7 @@ func TestPythonSaysWhatTheAnswerIs(t *testing.T) {
 		{"return r['content'][0]['text']", `"hi"`, "hint: r is a text: use it as it is"},
 		{"return r['content']", `[{"type":"text","text":"hi"},{"type":"image"}]`, "hint: r is a list of 2 (image, text): take one, as in r[0]"},
 		{"return r.total", `{"total":1}`, "hint: it is a dict with total: write x['total']"},
+		{"import servers.a\nfrom servers import b\nfrom skills import c", `1`, "agent.py:2:1: there is no server module 'a'; no server is connected\\nagent.py:3:1: there is no server module 'b'; no server is connected\\nagent.py:4:1: there is no skill module 'c'"},
 		{"return 1e999", `1`, `"notes": ["inf was returned, which is null in JSON"]}null`},
 		{"return r.get('x')", `"hi"`, "hint: it is a text: use it as it is"},
 		{"return [x['id'] for x in r]", `[{"name":1}]`, "hint: x is a dict with name"},

@@ -15,7 +15,6 @@ package jsrun
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -119,26 +118,13 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 
 // withRest adds the other mistakes of a program to the error that refuses its imports.
 func (r *runtime) withRest(ctx context.Context, p Program, err error) error {
-	refusal, ok := errors.AsType[*script.Refusal](err)
-	if !ok || p.Check == nil {
+	return script.WithRest(p, err, func(rest Program) error {
+		ready, err := prepare(rest)
+		if err == nil {
+			_, err = ready.Ask(ctx, r.knows)
+		}
 		return err
-	}
-	all := &script.Refusal{Problems: refusal.Problems}
-	for range 3 { // of modules, of their exports, and of the program
-		rest, ok := refusal.Rest(p)
-		if !ok {
-			break
-		}
-		ready, wrong := prepare(rest)
-		if wrong == nil {
-			_, wrong = ready.Ask(ctx, r.knows)
-		}
-		if refusal, ok = errors.AsType[*script.Refusal](wrong); !ok {
-			break
-		}
-		p, all.Problems = rest, append(all.Problems, refusal.Problems...)
-	}
-	return all
+	})
 }
 
 // Warm makes the first Run fast: esbuild and goja build tables when they are

@@ -69,16 +69,13 @@ func Bundled(ctx context.Context, p script.Program, knows func(name string) bool
 	if p.Check == nil { // the names that nothing declares are asked for all the same
 		p.Check = func(context.Context, sandbox.Parsed) sandbox.Verdict { return sandbox.Verdict{} }
 	}
-	src, err := script.Read(p)
+	f, verdict, err := checked(ctx, p, knows)
 	if err != nil {
-		return nil, nil, err
+		err = script.WithRest(p, err, func(rest script.Program) error {
+			_, _, err := checked(ctx, rest, knows)
+			return err
+		})
 	}
-	tree, err := src.Build(parser.IgnoreRegExpErrors)
-	if err != nil {
-		return nil, nil, err
-	}
-	f := &foreign{Tree: tree, text: tree.Text}
-	verdict, err := f.Ask(ctx, knows)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -90,6 +87,21 @@ func Bundled(ctx context.Context, p script.Program, knows func(name string) bool
 		notes = append(notes, idle)
 	}
 	return f.bundled(verdict), notes, nil
+}
+
+// checked reads a program and asks its check.
+func checked(ctx context.Context, p script.Program, knows func(name string) bool) (*foreign, sandbox.Verdict, error) {
+	src, err := script.Read(p)
+	if err != nil {
+		return nil, sandbox.Verdict{}, err
+	}
+	tree, err := src.Build(parser.IgnoreRegExpErrors)
+	if err != nil {
+		return nil, sandbox.Verdict{}, err
+	}
+	f := &foreign{Tree: tree, text: tree.Text}
+	verdict, err := f.Ask(ctx, knows)
+	return f, verdict, err
 }
 
 // A foreign program is one that another engine will run.

@@ -130,3 +130,27 @@ func TestABundleIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A refusal lists all mistakes of a program: failed imports, missing names of modules,
+// and those that the check finds.
+func TestAllMistakesAtOnce(t *testing.T) {
+	modules := []sandbox.Module{{Path: "servers/github", Source: "export const listIssues = (input) => callMCPTool('github__list_issues', input);", Exports: []string{"listIssues"}, Global: "github"}}
+	for _, lang := range []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript} {
+		for code, want := range map[string][]string{
+			"import { x } from './servers/nope';\nimport { y } from './servers/github';\nreturn github.listIssues({}) + x(y)": {":1:19: there is no module", ":2:10: servers/github has no export \"y\"", ":3:1: checked"},
+			"import a from 'left-pad';\nimport b from 'right-pad';\nreturn github.listIssues(a(b))":                           {":1:15: there is no module", ":2:15: there is no module", ":3:1: checked"},
+			"const z = github.nothing({}); return github.listIssues({})":                                                      {`:1:18: servers/github has no export "nothing"`, ":1:1: checked"},
+			"return github.listIssues({})": {":1:1: checked"},
+		} {
+			check := func(context.Context, sandbox.Parsed) sandbox.Verdict {
+				return sandbox.Verdict{Problems: []sandbox.Problem{{Offset: strings.LastIndex(code, "\n") + 1, Message: "checked"}}}
+			}
+			_, _, err := Bundled(t.Context(), script.Program{Language: lang, Code: code, Modules: modules, Check: check}, func(string) bool { return true })
+			for _, w := range want {
+				if err == nil || !strings.Contains(err.Error(), w) || strings.Count(err.Error(), "0 tools called") != 1 {
+					t.Errorf("%s: %s\n%v\nwant %s", lang, code, err, w)
+				}
+			}
+		}
+	}
+}

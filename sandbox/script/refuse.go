@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -34,6 +35,27 @@ func (e *Refusal) Rest(p Program) (Program, bool) {
 	})
 	p.Modules, p.CheckSource = append(p.Modules, e.stubs...), false
 	return p, true
+}
+
+// WithRest adds the other mistakes of a program to the error that refuses its imports.
+// find looks for the mistakes of a program that replaces them.
+func WithRest(p Program, err error, find func(Program) error) error {
+	refusal, ok := errors.AsType[*Refusal](err)
+	if !ok || p.Check == nil {
+		return err
+	}
+	all := &Refusal{Problems: refusal.Problems}
+	for range 3 { // of modules, of their exports, and of the program
+		rest, ok := refusal.Rest(p)
+		if !ok {
+			break
+		}
+		if refusal, ok = errors.AsType[*Refusal](find(rest)); !ok {
+			break
+		}
+		p, all.Problems = rest, append(all.Problems, refusal.Problems...)
+	}
+	return all
 }
 
 func (e *Refusal) Error() string {

@@ -4,6 +4,7 @@ import ast
 from broker_values import identifier
 
 AGENT = "agent.py"
+MAX_PROBLEMS = 5
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -36,7 +37,8 @@ def nearest(name, names):
 
 
 def check_imports(tree, names):
-    """Refuses imports of servers and skills that are not there."""
+    """Refuses imports of servers and skills that are not there, all at once."""
+    problems = []
     known = {"servers": {n.split("/", 1)[1] for n in names if n.startswith("servers/")},
              "skills": {identifier(n.split("/", 1)[1]) for n in names if n.startswith("skills/")}}
     none = {"servers": "no server is connected", "skills": "no skill is enabled"}
@@ -45,7 +47,7 @@ def check_imports(tree, names):
         if name in known[package] or name == "*" or package == "skills" and name in ("read", "call"):
             return
         have = nearest(name, known[package]) if known[package] else none[package]
-        raise Refusal("%s:%d:%d: there is no %s module %r; %s" % (AGENT, node.lineno, node.col_offset + 1, package[:-1], name, have))
+        problems.append("%s:%d:%d: there is no %s module %r; %s" % (AGENT, node.lineno, node.col_offset + 1, package[:-1], name, have))
 
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -58,6 +60,9 @@ def check_imports(tree, names):
                 package, *inner = alias.name.split(".")
                 if package in known and inner:
                     check(node, package, inner[0])
+    if problems:
+        more = ["and %d more" % (len(problems) - MAX_PROBLEMS)] if len(problems) > MAX_PROBLEMS else []
+        raise Refusal("\n".join(problems[:MAX_PROBLEMS] + more))
 
 
 def wrap(tree):

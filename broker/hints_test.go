@@ -50,7 +50,7 @@ func TestTheRecordHasTheNameOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	b := newBroker(t, broker.Options{Audit: log})
+	b := newBroker(t, broker.Deps{Audit: log}, broker.Settings{})
 	for _, tt := range []struct{ file, code, recorded, printed string }{
 		{"report.ts", "console.log(new Error('x').stack); return null.x", "", "at report.ts:1:"},
 		{"dir/a-b_c.mts", "let x = ;", "dir/a-b_c.mts:1:9: ", ""},

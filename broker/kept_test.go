@@ -60,7 +60,7 @@ func TestWhatIsCutIsReadInTheNextScript(t *testing.T) {
 func TestBytesAreReadAsBase64(t *testing.T) {
 	t.Parallel()
 	kept := files.Open(t.TempDir(), nil)
-	b := newBroker(t, broker.Options{Servers: cookbookServers(t), Results: kept, Values: kept})
+	b := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{Servers: cookbookServers(t)})
 	a := execute(t, b, `
 		const image = (await browser.takeScreenshot({ url: 'https://example.com' })).find((part) => part.type === 'image');
 		const bytes = Buffer.from(await results.get(image.ref, { encoding: 'base64' }), 'base64');
@@ -83,7 +83,7 @@ func TestBytesAreReadAsBase64(t *testing.T) {
 			t.Errorf("%s: exit %d, %s, want %q", options, got.ExitCode, got.Stderr, want)
 		}
 	}
-	small := newBroker(t, broker.Options{Servers: cookbookServers(t), Results: kept, Values: kept, Limits: sandbox.Limits{ResultBytes: 64}})
+	small := newBroker(t, broker.Deps{Results: kept, Values: kept}, broker.Settings{Servers: cookbookServers(t), Limits: sandbox.Limits{ResultBytes: 64}})
 	if got := execute(t, small, fmt.Sprintf(`return await results.get('%s', { encoding: 'base64' })`, ref)); !strings.Contains(got.Stderr, "67 bytes are too many for base64 in a script: at most 46 (config: sandbox.maxResult)") {
 		t.Errorf("over the limit: exit %d, %s", got.ExitCode, got.Stderr)
 	}

@@ -12,7 +12,7 @@ import (
 // A person who types commands gets commands as hints, and a model gets tools.
 func TestHintsAreForTheReader(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, broker.Options{Servers: cookbookServers(t)})
+	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: cookbookServers(t)})
 	for _, tt := range []struct{ code, model, person string }{
 		{`await callMCPTool('mail__send_email', {})`, "search_tools finds tools by what they do", "broker search WORDS finds tools by what they do"},
 		{`await callMCPTool('crm', 'nothing_like_it', {})`, "search_tools finds tools by what they do", "broker search WORDS finds tools by what they do"},

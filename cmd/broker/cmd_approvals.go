@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +13,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/tables"
 )
@@ -95,7 +89,7 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve calls that wait for a decision",
 		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where it shows them in full and you\n" +
 			"type a code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
-			"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
+			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
@@ -173,15 +167,12 @@ func allowAlways(path string, tools []string) error {
 	return config.Edit(path, func(data []byte) ([]byte, error) { return config.AllowTools(data, tools) })
 }
 
-// approverSecret is the name of the secret that stands for a person.
-const approverSecret = "broker-approver"
-
 // mayApprove returns nil if it can tell that a person approves the calls. On a terminal
 // it shows them in full; otherwise seen must contain the digest of each call that a
 // list cuts.
 func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
 	shown := false
-	err := a.askPerson(ctx, "approve", "broker approvals approve "+run.ID, func() error {
+	err := a.askPerson(ctx, approveQuestion(run.ID), func() error {
 		shown = true
 		return a.printPending(run, calls, true)
 	})
@@ -191,67 +182,4 @@ func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCa
 		}
 	}
 	return err
-}
-
-// askPerson returns nil if a person agrees to what show prints, as far as can be
-// told. command is what the person runs, and does so with a verb.
-func (a *app) askPerson(ctx context.Context, verb, command string, show func() error) error {
-	if token := os.Getenv("BROKER_APPROVER_TOKEN"); token != "" {
-		want, err := oauth.Secret(keyring(), approverSecret)
-		if err != nil {
-			return err
-		}
-		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) != 1 {
-			return errors.New("BROKER_APPROVER_TOKEN is not the secret " + approverSecret + " of the keyring")
-		}
-		return nil
-	}
-	if name := clientAbove(ancestors()); name != "" {
-		return hinted("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", verb, name)
-	}
-	person := a.person()
-	if person == nil {
-		return hinted("to %s needs a terminal\nhint: run: %s", verb, command)
-	}
-	if err := show(); err != nil {
-		return err
-	}
-	code := strings.ToLower(rand.Text()[:4])
-	say(a.stderr, "Type %s to %s: ", code, verb)
-	answer, err := person.line(ctx)
-	if err != nil || strings.ToLower(answer) != code {
-		return errors.New("not done: nothing was changed")
-	}
-	return nil
-}
-
-// maxAncestors is how many processes above this one are looked at.
-const maxAncestors = 32
-
-// clientPrograms are the names of programs with models that use a broker.
-var clientPrograms = map[string]bool{
-	"claude": true, "claude-code": true, "codex": true, "gemini": true, "cursor": true, "cursor-agent": true, "windsurf": true,
-	"opencode": true, "zed": true, "zed-editor": true, "code": true, "code-insiders": true, "goose": true, "amp": true,
-}
-
-// clientAbove names the first of these command lines that is a client of a broker, or
-// a broker that serves one.
-func clientAbove(ancestors [][]string) string {
-	for _, line := range ancestors {
-		for i, word := range line[:min(len(line), 2)] { // an interpreter, and its program
-			name := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(word), ".exe"), ".js"))
-			if clientPrograms[name] {
-				return name
-			}
-			if name != "broker" {
-				continue
-			}
-			for _, w := range line[i+1:] {
-				if w == "serve" || w == "daemon" || w == "exec" {
-					return "broker " + w
-				}
-			}
-		}
-	}
-	return ""
 }

@@ -95,7 +95,7 @@ func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*
 		rows, err := s.pins.Rows(listings)
 		if err == nil && len(args) > 0 {
 			if name != "" && slices.Contains(s.broker.Unlisted(), name) {
-				return s.notListed(name, "pins list "+gate.Name(name))
+				return s.notListed(name, "pins list "+gate.Name(name), *refresh)
 			}
 			rows, err = only(listings, rows, args[0])
 		}

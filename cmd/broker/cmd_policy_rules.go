@@ -196,7 +196,7 @@ func (a *app) mayLoosen(ctx context.Context) error {
 	if os.Getenv("BROKER_APPROVER_TOKEN") == "" && clientAbove(ancestors()) == "" {
 		return nil
 	}
-	return a.askPerson(ctx, "loosen the policy", "broker policy", func() error { return nil })
+	return a.askPerson(ctx, loosenQuestion(), func() error { return nil })
 }
 
 // effects finds the decisions of the changed policy about the tools that the rule

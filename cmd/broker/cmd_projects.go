@@ -203,7 +203,7 @@ func (a *app) trustProject(ctx context.Context, p *project, state string) error 
 		return usage("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
 	if !p.trusted {
-		err := a.askPerson(ctx, "trust", "broker projects trust "+shellWord(p.Path), func() error {
+		err := a.askPerson(ctx, trustQuestion(), func() error {
 			_, err := say(a.stderr, "%s: %s that broker would use, %s:\n%s%s", p.Path, counted(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
 			return err
 		})

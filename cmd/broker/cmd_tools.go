@@ -132,7 +132,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			a.readKnown(cmd, s, refresh, s.serverOf(args[0]))
 			d, err := s.broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]))
+				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]), refresh)
 				_ = s.close() // no server was started
 				return err
 			}

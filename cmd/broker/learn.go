@@ -200,11 +200,15 @@ func spell(d time.Duration) string {
 }
 
 // notListed returns the error for a server with unknown tools. again is the command
-// that connects to it with --refresh.
-func (s *session) notListed(server, again string) error {
+// that connects to it with --refresh; refreshed is set if it did.
+func (s *session) notListed(server, again string, refreshed bool) error {
+	hint := again + " --refresh"
+	if refreshed {
+		hint = "servers test " + gate.Name(server)
+	}
 	for _, st := range s.broker.Status() {
 		if st.Name == server {
-			return &codeError{exitServers, hinted("the tools of %s are not known: %s\nhint: broker %s --refresh", server, standing(st, time.Now()), again)}
+			return &codeError{exitServers, hinted("the tools of %s are not known: %s\nhint: broker %s", server, standing(st, time.Now()), hint)}
 		}
 	}
 	return usage("no server is called %q", server)

@@ -346,13 +346,27 @@ func followLink(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no link with the scheme %s", args[0])
 }
 
+// repeats reports whether a hint in the output of a command is the command itself.
+func repeats(output, command string) bool {
+	for line := range strings.Lines(output) {
+		if before, ok := strings.CutSuffix(strings.TrimSpace(line), command); ok && (before == "hint: " || before == "hint: run: " || before == "run: ") {
+			return true
+		}
+	}
+	return false
+}
+
 // exitCode is the script command "exitcode N COMMAND...".
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N COMMAND...")
 	}
 	code := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
+	err := ts.Exec(args[1], args[2:]...)
+	if hint := "broker " + strings.Join(args[2:], " "); args[1] == "broker" && repeats(ts.ReadFile("stderr"), hint) {
+		ts.Fatalf("%s failed, and its hint is to run it again", hint)
+	}
+	if err != nil {
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok {
 			ts.Fatalf("%v", err)

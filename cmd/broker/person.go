@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
+)
+
+// approverSecret is the name of the secret that stands for a person.
+const approverSecret = "broker-approver"
+
+// A question is what only a person may decide.
+type question struct {
+	// verb names the decision.
+	verb string
+	// elsewhere says how a person decides without a terminal.
+	elsewhere string
+	// undone says what has not happened without an answer.
+	undone string
+}
+
+func approveQuestion(run string) question {
+	return question{"approve", "broker console shows the calls, with buttons; then: broker runs resume " + run, "nothing was approved, the calls still wait"}
+}
+
+func trustQuestion() question {
+	return question{"trust", "copy the servers that you want into your own config: broker import FILE", "the project is not trusted"}
+}
+
+func loosenQuestion() question {
+	return question{"loosen the policy", `edit "policy" of the config yourself`, "the policy is as it was"}
+}
+
+// byToken says how a decision is made without a terminal and without the console.
+const byToken = "BROKER_APPROVER_TOKEN=SECRET before the command, with the secret " + approverSecret + " (broker auth set-secret " + approverSecret + ")"
+
+// askPerson returns nil if a person agrees to what show prints, as far as can be
+// told.
+func (a *app) askPerson(ctx context.Context, q question, show func() error) error {
+	if token := os.Getenv("BROKER_APPROVER_TOKEN"); token != "" {
+		want, err := oauth.Secret(keyring(), approverSecret)
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) != 1 {
+			return errors.New("BROKER_APPROVER_TOKEN is not the secret " + approverSecret + " of the keyring")
+		}
+		return nil
+	}
+	if name := clientAbove(ancestors()); name != "" {
+		return hinted("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", q.verb, name)
+	}
+	person := a.person()
+	if person == nil {
+		return q.nobody(a.json, a.stdin, a.stderr)
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	return person.types(ctx, q)
+}
+
+// nobody returns the error for a command that has no terminal to ask at, and what
+// works instead.
+func (q question) nobody(json bool, stdin io.Reader, stderr io.Writer) error {
+	in, ok := stdin.(*os.File)
+	switch ok = ok && onTerminal(in); {
+	case ok && json:
+		return hinted("to %s needs a terminal, and --json asks nobody: %s\nhint: leave --json out", q.verb, q.undone)
+	case ok && !onTerminal(stderr):
+		return hinted("to %s needs a terminal, and stderr is not one: %s\nhint: do not redirect stderr, the question is printed there", q.verb, q.undone)
+	}
+	return hinted("to %s needs a terminal, and stdin is not one: %s\nhint: without a terminal: %s\nor: %s", q.verb, q.undone, q.elsewhere, byToken)
+}
+
+// codeTries is how many codes a person may type wrong.
+const codeTries = 3
+
+// types returns nil if the person types a code that is shown, a new one for each try.
+func (t *terminal) types(ctx context.Context, q question) error {
+	for try := 1; ; try++ {
+		code := strings.ToLower(rand.Text()[:4])
+		say(t.out, "Type %s to %s: ", code, q.verb)
+		answer, err := t.line(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			sayln(t.out)
+			return fmt.Errorf("no code was typed: %s", q.undone)
+		case err != nil:
+			return err
+		case strings.ToLower(answer) == code:
+			return nil
+		case answer == "":
+			return fmt.Errorf("no code was typed: %s", q.undone)
+		case try == codeTries:
+			return hinted("the code was wrong %d times: %s\nhint: the code is the four characters between \"Type\" and \"to %s\", a new one each time", codeTries, q.undone, q.verb)
+		}
+		left := "one try is left"
+		if n := codeTries - try; n > 1 {
+			left = fmt.Sprintf("%d tries are left", n)
+		}
+		say(t.out, "that is not the code, %s; Enter alone leaves it\n", left)
+	}
+}
+
+// maxAncestors is how many processes above this one are looked at.
+const maxAncestors = 32
+
+// clientPrograms are the names of programs with models that use a broker.
+var clientPrograms = map[string]bool{
+	"claude": true, "claude-code": true, "codex": true, "gemini": true, "cursor": true, "cursor-agent": true, "windsurf": true,
+	"opencode": true, "zed": true, "zed-editor": true, "code": true, "code-insiders": true, "goose": true, "amp": true,
+}
+
+// clientAbove names the first of these command lines that is a client of a broker, or
+// a broker that serves one.
+func clientAbove(ancestors [][]string) string {
+	for _, line := range ancestors {
+		for i, word := range line[:min(len(line), 2)] { // an interpreter, and its program
+			name := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(word), ".exe"), ".js"))
+			if clientPrograms[name] {
+				return name
+			}
+			if name != "broker" {
+				continue
+			}
+			for _, w := range line[i+1:] {
+				if w == "serve" || w == "daemon" || w == "exec" {
+					return "broker " + w
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -150,6 +150,9 @@ type Settings struct {
 	// Disabled are the names of configured servers that are not used. They still count
 	// when ids, folders and namespaces are made distinct.
 	Disabled []string
+	// DisabledServers are the configurations of servers in Disabled: a search says which
+	// of them has a tool that matches. None of them is started.
+	DisabledServers []upstream.Config
 	// SkipLearning are the servers that are excluded from learning.
 	SkipLearning map[string]bool
 	// DisableReadHints turns off the notes about reads of properties that a result does
@@ -285,7 +288,7 @@ func (o *options) surface() surface.Options {
 }
 
 func (o *options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
+	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, DisabledServers: o.DisabledServers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}

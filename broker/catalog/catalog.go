@@ -30,6 +30,9 @@ type Options struct {
 	// Disabled are the names of configured servers that are not used. They still count
 	// when names of servers are made distinct.
 	Disabled []string
+	// DisabledServers are the configurations of those in Disabled that a search may name
+	// because of their tools; none of them is started.
+	DisabledServers []upstream.Config
 	// Fixed are tools without a server: they can be searched but not called.
 	Fixed []discovery.Listing
 	// Tools allow and deny tools: what they deny is not there.

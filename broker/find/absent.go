@@ -1,11 +1,14 @@
 package find
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -15,12 +18,78 @@ const (
 	maxAbsent = 3
 	// maxFailure bounds the cause of a server's failure, in characters.
 	maxFailure = 150
+	// maxReason bounds a reason of a rule, in characters.
+	maxReason = 80
 )
 
-// explainAbsent adds notes about tools that are held back, disabled servers, and hits
-// of failed servers. It reads only the name of a tool that is held back, since the rest
-// is not approved.
-func (s *search) explainAbsent(hits []result) {
+// fitsWell is the share of a query's words that a hit has if it fits well.
+const fitsWell = 0.5
+
+// explainFit adds a note if no hit has much of the query.
+func (s *search) explainFit(found index.Hits, shown int) {
+	if shown > 0 && !found.Exact && bestHeld(found) < fitsWell {
+		s.note("nothing fits well: these are the nearest, and none has half of these words")
+	}
+}
+
+// bestHeld returns the largest share of the query's words that one of the first hits has.
+func bestHeld(found index.Hits) (best float64) {
+	for _, h := range found.Hits[:min(len(found.Hits), defaultHits)] {
+		best = max(best, h.Held)
+	}
+	return best
+}
+
+// omitted begins to search what the answer omits; see aside.begin.
+func (s *search) omitted(ctx context.Context) func(least float64) (omission, error) {
+	of, some := s.f.catalog.Absences(s.full, s.scope)
+	if !some {
+		return func(float64) (omission, error) { return omission{}, nil }
+	}
+	return s.f.aside.begin(ctx, s.f.catalog, of, index.Query{Text: s.text, Server: s.server})
+}
+
+// explainAbsent adds notes about what the answer omits although it matches as well as the
+// hits: denied tools, tools that are held back, disabled servers; and about hits of failed
+// servers. It reads only the name of a tool that is held back, since the rest is not
+// approved.
+func (s *search) explainAbsent(hits []result, omitted []catalog.Absent) {
+	if !s.explained {
+		s.explainDenied(omitted)
+	}
+	s.explainHeld()
+	s.explainDisabled(omitted)
+	s.explainFailed(hits)
+}
+
+// explainDenied names the omitted tools that the policy denies, with the reasons.
+func (s *search) explainDenied(omitted []catalog.Absent) {
+	var names, reasons []string
+	for _, t := range omitted {
+		if t.Denied == "" {
+			continue
+		}
+		names = append(names, gate.Name(t.ID))
+		if why := gate.Cut(gate.Line(t.Denied), maxReason); !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	s.explained = true
+	match := "1 tool that matches is"
+	if len(names) > 1 {
+		match = fmt.Sprintf("%d tools that match are", len(names))
+		if len(omitted) == asideHits {
+			match = "many tools that match are"
+		}
+	}
+	s.note("%s denied by the policy (%s): %s", match, few(reasons), few(names))
+}
+
+// explainHeld names the matching tools that are held back.
+func (s *search) explainHeld() {
 	var held []string
 	for _, server := range s.scope.Servers() {
 		if s.server != "" && server.Listing.Server != s.server {
@@ -35,16 +104,36 @@ func (s *search) explainAbsent(hits []result) {
 	if len(held) > 0 {
 		s.note("held back until a person approves: %s", few(held))
 	}
+}
+
+// explainDisabled names the disabled servers that the query names, and those of omitted
+// tools.
+func (s *search) explainDisabled(omitted []catalog.Absent) {
 	var off []string
 	for _, name := range s.f.catalog.Disabled() {
-		if s.server == "" && named(s.text, name) {
-			off = append(off, fmt.Sprintf("%s (broker servers enable %s)", gate.Name(name), gate.Name(name)))
+		var has []string
+		found := false
+		for _, t := range omitted {
+			if t.Denied == "" && t.Server == name {
+				found = true
+				if t.Name != "" {
+					has = append(has, gate.Name(t.Name))
+				}
+			}
 		}
+		if !found && !(s.server == "" && named(s.text, name)) {
+			continue
+		}
+		what := gate.Name(name) + " ("
+		if len(has) > 0 {
+			what += "has " + few(has) + "; "
+		}
+		off = append(off, what+"broker servers enable "+gate.Name(name)+")")
 	}
+	s.explained = s.explained || len(off) > 0
 	if len(off) > 0 {
 		s.note("disabled, so its tools are not searched: %s", few(off))
 	}
-	s.explainFailed(hits)
 }
 
 // explainFailed names the failed servers of hits, with the cause. Their tools are known

@@ -104,7 +104,7 @@ func (s *search) explainNothing(ctx context.Context) error {
 		s.note("%s has no tools%s", s.server, s.f.inThisMode())
 	case s.server != "":
 		s.note("nothing on %s matches; try other words, or all servers", s.server)
-	case s.hidden: // reported above
+	case s.explained: // reported above
 	case len(s.answer.Unsearched) > 0:
 		s.note("no tool of the servers that are listed has any of these words; others are not listed yet")
 	default:

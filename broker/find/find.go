@@ -7,6 +7,7 @@ package find
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,8 +43,9 @@ type Finder struct {
 	catalog *catalog.Catalog
 	index   *index.Index
 	library Library
-	lines   lineCache              // lines of tools in recent answers
-	entries entries                // beside tools
+	lines   lineCache // lines of tools in recent answers
+	entries entries   // beside tools
+	aside   aside
 	notice  atomic.Pointer[string] // for list_servers; see SetNotice
 
 	syncing sync.Mutex
@@ -72,7 +74,7 @@ func (f *Finder) Set(source string, list []Entry) { f.entries.set(source, list) 
 func (f *Finder) SetNotice(text string) { f.notice.Store(&text) }
 
 // Close closes the index.
-func (f *Finder) Close() error { return f.index.Close() }
+func (f *Finder) Close() error { return errors.Join(f.aside.close(), f.index.Close()) }
 
 // Sync brings the index up to the catalogue. Concurrent calls wait for each
 // other, so when it returns, what was listed before the call is searchable.

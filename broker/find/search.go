@@ -122,8 +122,8 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 	if err := f.Sync(); err != nil {
 		return SearchAnswer{}, err
 	}
-	scope := f.catalog.Scope()
-	s := &search{f: f, scope: scope, req: req, renderer: renderer{types: f.catalog.Types(), lines: &f.lines, scope: scope, marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
+	full, scope := f.catalog.Both()
+	s := &search{f: f, full: full, scope: scope, req: req, renderer: renderer{types: f.catalog.Types(), lines: &f.lines, scope: scope, marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
 	s.answer.Tools = []SearchHit{}
 	if req.Limit > maxHits {
 		s.req.Limit = maxHits
@@ -157,14 +157,16 @@ func (r SearchRequest) check() error {
 // A search is one call of Search under way.
 type search struct {
 	f        *Finder
+	full     *discovery.Catalog // with what is denied
 	scope    *discovery.Catalog
 	req      SearchRequest
 	renderer renderer
 	text     string // what is searched for; empty to browse
 	server   string // config key, or empty for all
-	hidden   bool   // the text names a tool that the policy hides
-	status   []upstream.Status
-	answer   SearchAnswer
+	// explained is set if the note names what the answer omits although it matches.
+	explained bool
+	status    []upstream.Status
+	answer    SearchAnswer
 }
 
 func (s *search) note(format string, args ...any) {
@@ -239,8 +241,10 @@ func (s *search) find(ctx context.Context) error {
 		limit = defaultHits
 	}
 	q := index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth}
+	omitted := s.omitted(ctx)
 	found, err := s.f.index.Search(ctx, q)
-	if err != nil {
+	absent, failed := omitted(max(fitsWell, bestHeld(found)))
+	if err := cmp.Or(err, failed); err != nil {
 		return err
 	}
 	if s.req.Limit == 0 && found.Named > limit { // a list of names returns all of them
@@ -263,12 +267,13 @@ func (s *search) find(ctx context.Context) error {
 	s.answer.Unsearched = s.unsearched(len(results) == 0)
 	s.show(ctx, results)
 	if t, ok := s.f.catalog.Hidden(s.text); ok {
-		s.hidden = true
+		s.explained = true
 		s.note("a tool has this name, but it cannot be called: %s", s.f.catalog.Denied(t).Message)
 	} else {
-		s.explainWords(found)
+		s.explainWords(absent.explain(found))
 	}
-	s.explainAbsent(results)
+	s.explainFit(found, len(results))
+	s.explainAbsent(results, absent.tools)
 	switch {
 	case len(results) > 0:
 	case s.answer.MatchCount > 0:

@@ -316,6 +316,7 @@ func (a *app) brokerSettings(cfg *config.Config) broker.Settings {
 		DisableForms:        set.Skills.Forms != nil && !*set.Skills.Forms,
 		Servers:             upstreams(cfg),
 		Disabled:            disabled(cfg),
+		DisabledServers:     upstreamsWhere(cfg, true),
 		SkipLearning:        unlearned(cfg),
 		DisableReadHints:    !*set.NotedReads,
 		Mode:                broker.Mode(cmp.Or(a.mode, set.Mode)),
@@ -382,10 +383,13 @@ func limits(s config.Sandbox) sandbox.Limits {
 
 // upstreams are the enabled servers of a config as the upstream layer knows
 // them.
-func upstreams(cfg *config.Config) []upstream.Config {
+func upstreams(cfg *config.Config) []upstream.Config { return upstreamsWhere(cfg, false) }
+
+// upstreamsWhere returns the enabled servers, or the disabled ones.
+func upstreamsWhere(cfg *config.Config, disabled bool) []upstream.Config {
 	var list []upstream.Config
 	for _, s := range cfg.Servers {
-		if s.Disabled {
+		if s.Disabled != disabled {
 			continue
 		}
 		list = append(list, upstream.Config{

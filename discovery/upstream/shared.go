@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
 const (
@@ -43,6 +45,16 @@ func (p *Pool) sharedListings(ctx context.Context, keys []string) map[string][]b
 		p.opts.Logger.Warn("cannot read shared listings", "err", err)
 	}
 	return all
+}
+
+// Stored returns what a server that is not in use has listed before, from the CacheDir or
+// the shared listings. It starts nothing.
+func (p *Pool) Stored(cfg Config) (discovery.Listing, bool) {
+	e, ok := p.cache.load(cfg)
+	if shared := p.sharedListings(p.ctx, []string{cfg.fingerprint()})[cfg.fingerprint()]; !ok && shared != nil {
+		e, ok = decodeEntry(shared, cfg)
+	}
+	return e.Listing, ok
 }
 
 // follow makes this pool know what others list.

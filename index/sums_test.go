@@ -6,7 +6,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// Who asks to add numbers finds the tool that sums, and who asks to add a thing the tool
+// A query to add numbers finds the tool that sums, and one to add a thing the tool
 // that adds it.
 func TestAddingNumbersIsASum(t *testing.T) {
 	x := newIndex(t, catalog(

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,7 @@ type published struct {
 
 const (
 	publishedFile = "testdata/tools/published.json"
+	othersFile    = "testdata/tools/others.json" // with the other tools of the same servers
 	asksBegin     = "<!-- go test ./policy -run DefaultAsks -update writes this table -->\n"
 )
 
@@ -38,20 +40,13 @@ func TestWhatTheDefaultAsksAbout(t *testing.T) {
 	if *update {
 		recordPublished(t)
 	}
-	data, err := os.ReadFile(publishedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var servers []published
-	if err := json.Unmarshal(data, &servers); err != nil {
-		t.Fatal(err)
-	}
+	servers, others := readPublished(t, publishedFile), readPublished(t, othersFile)
 	var table strings.Builder
 	table.WriteString("| server | tools | before | now | what is asked about |\n|---|--:|--:|--:|---|\n")
 	rules := rules(t, `{}`)
 	var all, before, now int
-	for _, s := range servers {
-		l := sharing.Reviewed("npx", []string{"-y", s.Package}, discovery.Listing{Server: s.Server, Tools: s.Tools})
+	for i, s := range servers {
+		l := sharing.Reviewed("npx", []string{"-y", s.Package}, discovery.Listing{Server: s.Server, Tools: slices.Concat(s.Tools, others[i].Tools)})
 		var asked []string
 		for _, lt := range l.Tools {
 			tool := &discovery.Tool{ListedTool: lt, Server: s.Server}
@@ -85,6 +80,18 @@ func TestWhatTheDefaultAsksAbout(t *testing.T) {
 	}
 }
 
+func readPublished(t *testing.T, file string) (servers []published) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &servers); err != nil {
+		t.Fatal(err)
+	}
+	return servers
+}
+
 // recordPublished writes the part of the recorded catalogues that the test needs.
 func recordPublished(t *testing.T) {
 	dir := catalogues.Recorded("catalog")
@@ -92,7 +99,7 @@ func recordPublished(t *testing.T) {
 		t.Skip("BROKER_RECORDED names no folder with recorded catalogues")
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
-	var servers []published
+	var servers, others []published
 	for _, name := range files {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -104,12 +111,14 @@ func recordPublished(t *testing.T) {
 		}
 		s.All = len(s.Tools)
 		var kept []discovery.ListedTool
+		rest := published{Server: s.Server, Package: s.Package, All: s.All}
 		for _, lt := range sharing.Reviewed("npx", []string{s.Package}, discovery.Listing{Tools: s.Tools}).Tools {
 			if c := policy.ClassOf(&discovery.Tool{ListedTool: lt}); c == policy.Destructive && lt.Review != nil && (lt.Annotations.Destructive == nil || !*lt.Annotations.Destructive) {
 				t.Logf("%s %s: asked about since it was reviewed", s.Server, lt.Name)
 			}
 			class := policy.ClassOf(&discovery.Tool{ListedTool: discovery.ListedTool{Name: lt.Name}})
 			if class != policy.Destructive && (lt.Annotations.Destructive == nil || !*lt.Annotations.Destructive) {
+				rest.Tools = append(rest.Tools, discovery.ListedTool{Name: lt.Name, Annotations: discovery.Annotations{ReadOnly: lt.Annotations.ReadOnly, Destructive: lt.Annotations.Destructive}})
 				continue
 			}
 			bare := discovery.ListedTool{Name: lt.Name, Annotations: discovery.Annotations{ReadOnly: lt.Annotations.ReadOnly, Destructive: lt.Annotations.Destructive}}
@@ -119,8 +128,14 @@ func recordPublished(t *testing.T) {
 			kept = append(kept, bare)
 		}
 		s.Tools = kept
-		servers = append(servers, s)
+		servers, others = append(servers, s), append(others, rest)
 	}
+	writePublished(t, publishedFile, servers)
+	writePublished(t, othersFile, others)
+}
+
+func writePublished(t *testing.T, file string, servers []published) {
+	t.Helper()
 	var out bytes.Buffer
 	out.WriteString("[")
 	for i, s := range servers {
@@ -144,7 +159,7 @@ func recordPublished(t *testing.T) {
 	if err := os.MkdirAll("testdata/tools", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(publishedFile, out.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,7 +63,7 @@ func (r *Rules) DependsOnArguments(c Call) bool {
 	to := targetOf(c.Tool)
 	for _, l := range r.stack(c.Profile).layers {
 		for _, rule := range l.rules {
-			if len(rule.args) > 0 && rule.classes.has(c.Class) && (rule.tools == nil || means(rule.tools, &to)) && !means(rule.except, &to) {
+			if len(rule.args) > 0 && rule.classes.has(c.Class, c.Tool) && (rule.tools == nil || means(rule.tools, &to)) && !means(rule.except, &to) {
 				return true
 			}
 		}
@@ -78,7 +78,7 @@ func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 		return "no pattern of its tools matches"
 	case means(r.except, to):
 		return "the tool is excepted"
-	case !r.classes.has(c.Class):
+	case !r.classes.has(c.Class, c.Tool):
 		return "the class is " + c.Class.String() + ", not " + r.classes.String()
 	case c.Args == nil && len(r.args) > 0:
 		names := make([]string, len(r.args))
@@ -109,9 +109,12 @@ func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 func (s classSet) String() string {
 	var names []string
 	for c := Read; c <= Destructive; c++ {
-		if s != 0 && s.has(c) {
+		if s&(1<<c) != 0 {
 			names = append(names, c.String())
 		}
+	}
+	if s&deletes != 0 {
+		names = append(names, ClassDeletes)
 	}
 	return strings.Join(names, " or ")
 }
@@ -267,7 +270,7 @@ func (c *checker) decides(layers []*layer, l *layer) {
 				continue
 			}
 			about++
-			if rule.classes.has(t.class) && !covered(layers, rule, t) {
+			if rule.classes.has(t.class, t.tool) && !covered(layers, rule, t) {
 				free = true
 				break
 			}
@@ -289,7 +292,7 @@ func covered(layers []*layer, rule *Rule, t *checked) bool {
 				earlier = false
 				continue
 			}
-			if (other.Effect > rule.Effect || other.Effect == rule.Effect && earlier) && len(other.args) == 0 && other.classes.has(t.class) &&
+			if (other.Effect > rule.Effect || other.Effect == rule.Effect && earlier) && len(other.args) == 0 && other.classes.has(t.class, t.tool) &&
 				(other.tools == nil || means(other.tools, &t.target)) && !means(other.except, &t.target) {
 				return true
 			}

@@ -258,11 +258,11 @@ func hasKey(n node, key string) bool {
 	return slices.ContainsFunc(n.keys, func(k node) bool { return k.text == key })
 }
 
-var classes = map[string]Class{"read": Read, "unknown": Unknown, "write": Write, "destructive": Destructive}
+var classes = map[string]classSet{"read": 1 << Read, "unknown": 1 << Unknown, "write": 1 << Write, "destructive": 1 << Destructive, ClassDeletes: deletes}
 
 func (r *reader) classes(n node, where string) (set classSet) {
 	for _, v := range r.list(n, `"class" of `+where) {
-		set |= 1 << classes[r.choice(v, "class", "read", "unknown", "write", "destructive")]
+		set |= classes[r.choice(v, "class", "read", "unknown", "write", "destructive", ClassDeletes)]
 	}
 	return set
 }

@@ -64,10 +64,13 @@ type Rule struct {
 	decision      Decision // what it makes of a call that it matches
 }
 
-// A classSet has a bit for each class; 0 are all.
+// A classSet has a bit for each class, and one for deletes; 0 are all.
 type classSet uint8
 
-func (s classSet) has(c Class) bool { return s == 0 || s&(1<<c) != 0 }
+// has reports whether a set has a tool of class c.
+func (s classSet) has(c Class, t *discovery.Tool) bool {
+	return s == 0 || s&(1<<c) != 0 || s&deletes != 0 && c == Destructive && Deletes(t)
+}
 
 // A preset decides about calls that no rule matches, by class.
 type preset struct {
@@ -347,7 +350,7 @@ func (s *stack) rule(c *Call, to *target) (d Decision, ruled bool) {
 }
 
 func (r *Rule) matches(c *Call, to *target, args *members) bool {
-	if !r.classes.has(c.Class) || r.tools != nil && !means(r.tools, to) || means(r.except, to) {
+	if !r.classes.has(c.Class, c.Tool) || r.tools != nil && !means(r.tools, to) || means(r.except, to) {
 		return false
 	}
 	if c.Args == nil { // is it so for every call?

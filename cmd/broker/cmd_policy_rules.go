@@ -74,7 +74,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&o.class, "class", "", "only for tools of this class: read, unknown, write or destructive")
+	c.Flags().StringVar(&o.class, "class", "", "only for tools of this class: read, unknown, write, destructive or deletes (destructive by name)")
 	c.Flags().StringVar(&o.reason, "reason", "", "reason in one line, shown to people and models")
 	c.Flags().BoolVar(&o.remove, "remove", false, "remove the rule instead")
 	return c
@@ -84,9 +84,9 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 // is an error, unless the rule is to be removed.
 func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect, name string) (r config.ToolRule, err error) {
 	switch o.class {
-	case "", "read", "unknown", "write", "destructive":
+	case "", "read", "unknown", "write", "destructive", policy.ClassDeletes:
 	default:
-		return r, usage("unknown class %q\nhint: read, unknown, write or destructive", o.class)
+		return r, usage("unknown class %q\nhint: read, unknown, write, destructive or deletes", o.class)
 	}
 	if strings.ContainsAny(o.reason, "\r\n") {
 		return r, usage("the reason must be one line")
@@ -199,6 +199,14 @@ func (a *app) mayLoosen(ctx context.Context) error {
 	return a.askPerson(ctx, loosenQuestion(), func() error { return nil })
 }
 
+// inClass reports whether a call is of a class of rules; empty is any.
+func inClass(class string, c policy.Call) bool {
+	if class == policy.ClassDeletes {
+		return c.Class == policy.Destructive && policy.Deletes(c.Tool)
+	}
+	return class == "" || class == c.Class.String()
+}
+
 // effects finds the decisions of the changed policy about the tools that the rule
 // matches.
 func (a *app) effects(s *session, e *ruleEdit) error {
@@ -213,7 +221,7 @@ func (a *app) effects(s *session, e *ruleEdit) error {
 	}
 	for _, t := range s.broker.Catalog().Tools() {
 		call := policy.Call{Tool: t, Class: rules.ClassOf(t)}
-		if only.Decide(call).Effect != policy.Deny || e.Class != "" && e.Class != call.Class.String() {
+		if only.Decide(call).Effect != policy.Deny || !inClass(e.Class, call) {
 			continue
 		}
 		e.Matched++

@@ -149,7 +149,7 @@ var reviews = []reviewedServer{
 		{destructive, "it runs any command", "exec_in_pod kubectl_generic"},
 	}},
 	{"n8n-mcp", []judged{
-		{destructive, "its action may be to delete or to roll back", "n8n_executions n8n_workflow_versions n8n_manage_datatable n8n_manage_folders n8n_manage_agents"},
+		{destructive, "its action may be to delete or to roll back", "n8n_executions n8n_workflow_versions n8n_manage_credentials n8n_manage_datatable n8n_manage_folders n8n_manage_agents"},
 		{destructive, "it runs a workflow, which may do anything", "n8n_test_workflow n8n_evaluations"},
 	}},
 	{"@stripe/mcp mcp/stripe mcp.stripe.com", []judged{

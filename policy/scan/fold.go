@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ func fold(s string) string {
 	for _, r := range norm.NFKD.String(s) {
 		if plain, ok := signs[r]; ok {
 			b.WriteString(plain)
-		} else if (r < 0x300 || r > 0x36f) && !invisible(r) {
+		} else if (r < 0x300 || r > 0x36f) && !unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 			b.WriteRune(unicode.ToLower(r))
 		}
 	}
@@ -49,76 +50,33 @@ var lookalikes = map[rune]byte{
 	'τ': 't', 'υ': 'u', 'ε': 'e', 'η': 'n', 'ɑ': 'a', 'օ': 'o', 'ո': 'n', 'ս': 'u', 'հ': 'h', 'ց': 'g', 'ⅼ': 'l', 'ӏ': 'l', 'ү': 'y', 'ʀ': 'r', 'ɩ': 'i', 'ꜱ': 's', 'ᴏ': 'o', 'ᴄ': 'c', 'ᴇ': 'e',
 }
 
-// latin replaces lookalikes in words that have Latin letters too, and in words of
-// nothing else where most letters of the text are Latin.
+var letters = pattern(`\pL+`)
+
+// latin replaces lookalikes in words that have Latin letters too.
 func latin(s string) string {
-	ascii, other := 0, 0
-	for _, r := range s {
-		if r >= 'a' && r <= 'z' {
-			ascii++
-		} else if lookalikes[r] != 0 {
-			other++
-		}
-	}
-	if other == 0 || ascii == 0 {
+	if !strings.ContainsFunc(s, func(r rune) bool { return lookalikes[r] != 0 }) {
 		return s
 	}
-	var b strings.Builder
-	for word, k := range wordsOf(s) {
-		if k.like == 0 || k.plain == 0 && (k.rest > 0 || ascii < 3*other) {
-			b.WriteString(word)
-			continue
+	return letters().ReplaceAllStringFunc(s, func(word string) string {
+		if !strings.ContainsFunc(word, func(r rune) bool { return r < utf8.RuneSelf }) {
+			return word
 		}
-		for _, r := range word {
+		return strings.Map(func(r rune) rune {
 			if c := lookalikes[r]; c != 0 {
-				r = rune(c)
+				return rune(c)
 			}
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// counts is how many letters of a word are Latin, look Latin, and are others.
-type counts struct{ plain, like, rest int }
-
-// wordsOf yields the words of s, and what is between them.
-func wordsOf(s string) func(yield func(string, counts) bool) {
-	return func(yield func(string, counts) bool) {
-		start := 0
-		var k counts
-		for i, r := range s {
-			if !unicode.IsLetter(r) {
-				if start < i && !yield(s[start:i], k) || !yield(s[i:i+utf8.RuneLen(r)], counts{}) {
-					return
-				}
-				start, k = i+utf8.RuneLen(r), counts{}
-				continue
-			}
-			switch {
-			case r < utf8.RuneSelf:
-				k.plain++
-			case lookalikes[r] != 0:
-				k.like++
-			default:
-				k.rest++
-			}
-		}
-		if start < len(s) {
-			yield(s[start:], k)
-		}
-	}
+			return r
+		}, word)
+	})
 }
 
 // disguised reports whether s has a word of four letters or more that mixes
 // Latin letters with Cyrillic or Armenian ones that look like them.
 func disguised(s string) bool {
-	for word, k := range wordsOf(strings.ToLower(strings.ToValidUTF8(s, " "))) {
-		if k.plain > 0 && k.like > 0 && k.rest == 0 && k.plain+k.like >= 4 && strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Cyrillic, unicode.Armenian) }) {
-			return true
-		}
-	}
-	return false
+	return !isASCII(s) && slices.ContainsFunc(letters().FindAllString(strings.ToLower(s), -1), func(word string) bool {
+		plain := latin(word)
+		return plain != word && isASCII(plain) && len(plain) >= 4 && strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Cyrillic, unicode.Armenian) })
+	})
 }
 
 // unleet returns a word with digits and signs as the letters that they look like.

@@ -1,6 +1,12 @@
 package scan
 
-import "strings"
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
 
 // Others are the tools of all servers that are connected, as far as one needs
 // them to see that another tool speaks about them or looks like them. The nil
@@ -8,7 +14,38 @@ import "strings"
 type Others struct {
 	tools   map[string][]otherTool // by folded name
 	servers map[string]map[string]bool
-	byTips  map[[2]int][]otherTool // by the length and the first letter of folded names, or the last
+	byLen   map[int][]otherTool // by the length of folded names
+
+	// Tools of one server repeat each other: a harmless text is harmless the second time.
+	seed  maphash.Seed
+	quiet sync.Map // of hashes of texts: the classes in them
+	known atomic.Int32
+}
+
+// maxQuiet bounds what is remembered.
+const maxQuiet = 1 << 15
+
+// key is that of a text of a server at a place; ok is false if nothing is remembered.
+func (w *walker) key(s string, at place) (key uint64, ok bool) {
+	if w.others == nil || w.others.tools == nil {
+		return 0, false
+	}
+	return maphash.String(w.others.seed, w.server) + maphash.String(w.others.seed, s) + uint64(at), true
+}
+
+func (o *Others) remembered(key uint64, ok bool) (class, bool) {
+	if !ok {
+		return 0, false
+	}
+	all, known := o.quiet.Load(key)
+	c, _ := all.(class)
+	return c, known
+}
+
+func (o *Others) remember(key uint64, all class) {
+	if o.known.Add(1) <= maxQuiet {
+		o.quiet.Store(key, all)
+	}
 }
 
 type otherTool struct{ server, folded, name, description string }
@@ -16,16 +53,15 @@ type otherTool struct{ server, folded, name, description string }
 // Add adds a tool of a server.
 func (o *Others) Add(server, tool, description string) {
 	if o.tools == nil {
-		o.tools, o.servers, o.byTips = map[string][]otherTool{}, map[string]map[string]bool{}, map[[2]int][]otherTool{}
+		o.seed = maphash.MakeSeed()
+		o.tools, o.servers, o.byLen = map[string][]otherTool{}, map[string]map[string]bool{}, map[int][]otherTool{}
 	}
+	o.quiet.Clear()
+	o.known.Store(0)
 	name := fold(tool)
 	server = fold(server)
 	t := otherTool{server, name, tool, description}
-	if n := len(name); n >= 4 {
-		for _, k := range tips(name, n) {
-			o.byTips[k] = append(o.byTips[k], t)
-		}
-	}
+	o.byLen[len(name)] = append(o.byLen[len(name)], t)
 	o.tools[name] = append(o.tools[name], t)
 	if o.servers[server] == nil {
 		o.servers[server] = map[string]bool{}
@@ -35,18 +71,22 @@ func (o *Others) Add(server, tool, description string) {
 
 // named returns what the name or address means that begins with word i of a text.
 func (w *walker) named(t *text, i int, k token) (c class) {
-	s := t.folded
-	before, after := byte(' '), byte(' ')
+	s, before, after, prev, next := t.folded, byte(' '), byte(' '), "", ""
 	if k.start > 0 {
 		before = s[k.start-1]
 	}
 	if k.end < len(s) {
 		after = s[k.end]
 	}
-	called := i > 0 && (t.words[i-1] == "tool" || strings.HasPrefix(t.words[i-1], "call") || t.words[i-1] == "invoke") || i+1 < len(t.words) && (t.words[i+1] == "tool" || t.words[i+1] == "function") || strings.HasPrefix(s[k.end:], "()")
-	ticked := before == after && strings.IndexByte("`'\"", before) >= 0
-	into := i > 0 && (len(t.words[i-1]) == 2 && strings.Contains("in as to", t.words[i-1]) || t.words[i-1] == "into") || i+1 < len(t.words) && (t.words[i+1] == "parameter" || t.words[i+1] == "argument" || t.words[i+1] == "field")
-	if inName[before] && before != '+' || !called && !into && !ticked && strings.IndexByte("`'\"(_-@:/.", after) < 0 && before != '`' && before != '+' && !strings.ContainsAny(t.words[i], "0123456789") {
+	if i > 0 {
+		prev = t.words[i-1]
+	}
+	if i+1 < len(t.words) {
+		next = t.words[i+1]
+	}
+	called := prev == "tool" || prev == "invoke" || strings.HasPrefix(prev, "call") || next == "tool" || next == "function" || after == '('
+	into := prev == "in" || prev == "as" || prev == "to" || prev == "into" || next == "parameter" || next == "argument" || next == "field"
+	if inName[before] && before != '+' || !called && !into && before != '`' && before != '+' && strings.IndexByte("`'\"_-@:/.", after) < 0 && !strings.ContainsAny(t.words[i], "0123456789") {
 		return 0
 	}
 	end := k.start
@@ -54,23 +94,19 @@ func (w *walker) named(t *text, i int, k token) (c class) {
 		end++
 	}
 	name := strings.TrimRight(s[k.start:end], ".:?-")
-	ticked = ticked || end < len(s) && before == s[end] && strings.IndexByte("`'\"", before) >= 0
-	switch at := strings.IndexByte(name, '@'); {
-	case strings.Contains(name, "://") && !strings.HasPrefix(name, "file:"), at > 0 && strings.Contains(name[at:], "."):
+	ticked := end < len(s) && before == s[end] && strings.IndexByte("`'\"", before) >= 0
+	at := strings.IndexByte(name, '@')
+	if strings.Contains(name, "://") && !strings.HasPrefix(name, "file:") || at > 0 && strings.Contains(name[at:], ".") ||
+		len(name) >= 8 && strings.ContainsAny(name, "0123456789") && (account().MatchString(name) || before == '+' && account().MatchString("+"+name)) {
 		c = sink
-	case account(name, before == '+'):
-		return sink
 	}
 	if strings.Contains(name, ".") && containsAny(name, collectors...) {
 		c |= sink | sinkBad
 	}
-	if c != 0 || len(name) < 2 {
-		return c
-	}
-	if (ticked || into) && w.params[name] {
+	if c == 0 && (ticked || into) && w.params[name] {
 		c = param
 	}
-	if w.foreign(name, ticked, called) {
+	if c&sink == 0 && w.foreign(name, ticked, called) {
 		c |= other
 	}
 	return c
@@ -145,47 +181,29 @@ func (o *Others) imitated(w *walker) {
 			w.report.add("name", Review, "shadowing")
 		}
 	}
-	if len(o.tools) > 2000 || len(w.description) < 12 {
-		return
-	}
-	// A name one letter off, with the same text.
-	for n := max(4, len(name)-1); n <= len(name)+1; n++ {
-		for _, k := range tips(name, n) {
-			for _, t := range o.byTips[k] {
-				if t.server != me && typo(name, t.folded) && !sibling(me, t.server) && similar(t.description, w.description) {
-					w.report.add("name", Review, "shadowing")
-				}
+	for n := max(4, len(name)-1); n <= len(name)+1 && len(o.tools) <= 2000; n++ { // a name one letter off, with the same text
+		for _, t := range o.byLen[n] {
+			if t.server != me && typo(name, t.folded) && !sibling(me, t.server) && similar(t.description, w.description) {
+				w.report.add("name", Review, "shadowing")
 			}
 		}
 	}
 }
 
-// tips are the keys of a name among those of n letters.
-func tips(name string, n int) [2][2]int {
-	return [2][2]int{{n, int(name[0])}, {n, -int(name[len(name)-1])}}
-}
-
-// typo reports whether two names differ by a slip: one letter more, less or
-// other, two swapped, or digits that look like letters.
+// typo reports whether two names differ by a slip: one letter more, less or other, two
+// swapped, or digits that look like letters; but not by a number at the end.
 func typo(a, b string) bool {
-	if a == b || len(a) < 4 || len(b) < 4 || len(a)-len(b) > 1 || len(b)-len(a) > 1 {
+	if a == b || min(len(a), len(b)) < 4 || strings.TrimRight(a, "0123456789") == strings.TrimRight(b, "0123456789") {
 		return false
 	}
-	longest := max(len(a), len(b))
-	p, q := 0, 0
-	for p < min(len(a), len(b)) && a[p] == b[p] {
-		p++
+	x, y := a, b
+	for x != "" && y != "" && x[0] == y[0] {
+		x, y = x[1:], y[1:]
 	}
-	for q < min(len(a), len(b))-p && a[len(a)-1-q] == b[len(b)-1-q] {
-		q++
+	for x != "" && y != "" && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
 	}
-	if p+q < longest-2 {
-		return len(a) == len(b) && strings.ContainsAny(a+b, "0134578@$") && unleet(a) == unleet(b)
-	}
-	if strings.TrimRight(a, "0123456789") == strings.TrimRight(b, "0123456789") {
-		return false // shop1, shop2
-	}
-	return p+q >= longest-1 || a[p] == b[p+1] && a[p+1] == b[p] // one letter, or two swapped
+	return max(len(x), len(y)) == 1 || len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0] || len(a) == len(b) && unleet(a) == unleet(b)
 }
 
 // sibling reports whether two servers are two of one kind by their names, such
@@ -195,85 +213,47 @@ func sibling(a, b string) bool {
 	return a == b && a != ""
 }
 
-var dashed = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace
+// apartWords tell two servers of a kind apart, such as those of two clients.
+var apartWords = strings.Fields(`prod production dev development staging stage test testing qa work home personal private company eu us local remote primary secondary backup
+	old new legacy main live sandbox demo internal external read readonly ro rw north south east west a b 1 2 3`)
 
-// clientSuffixes are the ends of names that a server gets when two clients have one of
-// this name, such as filesystem-cursor.
-var clientSuffixes = []string{"-claude-code", "-claude-desktop", "-cursor", "-vscode", "-codex", "-gemini", "-windsurf", "-zed", "-opencode"}
+var clientSuffixes = strings.Fields("-claude-code -claude-desktop -cursor -vscode -codex -gemini -windsurf -zed -opencode")
 
-// base is a server's name without a word that tells two of a kind apart.
+// base is a server's name without what tells two of a kind apart.
 func base(s string) string {
-	s = dashed(s)
+	s = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace(s)
 	for _, suffix := range clientSuffixes {
 		s = strings.TrimSuffix(s, suffix)
 	}
-	parts := strings.Split(s, "-")
-	kept := parts[:0]
-	for _, p := range parts {
-		switch p {
-		case "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "qa", "work", "home", "personal", "private", "company", "eu", "us", "local", "remote", "primary", "secondary", "backup", "old", "new", "legacy",
-			"main", "live", "sandbox", "demo", "internal", "external", "read", "readonly", "ro", "rw", "north", "south", "east", "west", "a", "b", "1", "2", "3":
-		default:
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, "-")
+	return strings.Join(slices.DeleteFunc(strings.Split(s, "-"), func(word string) bool { return slices.Contains(apartWords, word) }), "-")
 }
 
-// similar reports whether two descriptions are nearly the same.
+// similar reports whether two descriptions have nearly the same words.
 func similar(a, b string) bool {
-	a, b = fold(a), fold(b)
 	if len(a) < 12 || len(b) < 12 {
 		return false
 	}
-	if a == b {
-		return true
-	}
-	words := map[string]bool{}
-	for w := range strings.FieldsFuncSeq(a, notWord) {
-		words[w] = true
-	}
-	all, same := len(words), 0
-	seen := map[string]bool{}
-	for w := range strings.FieldsFuncSeq(b, notWord) {
-		if seen[w] {
-			continue
-		}
-		seen[w] = true
-		if words[w] {
+	x, y := wordSet(a), wordSet(b)
+	same := 0
+	for word := range y {
+		if x[word] {
 			same++
-		} else {
-			all++
 		}
 	}
-	return same >= 4 && same*10 >= all*8 || same >= 8 && same*10 >= len(words)*9
+	return same == len(x) && same == len(y) || same >= 4 && same*10 >= (len(x)+len(y)-same)*8 || same >= 8 && same*10 >= len(x)*9
 }
 
-func notWord(r rune) bool { return r < 0x80 && !isWord(byte(r)) }
-
-// account reports whether a name is a wallet, a bank account or, behind a plus
-// sign, a phone number.
-func account(name string, plus bool) bool {
-	digits, hex := 0, 0
-	for i := range len(name) {
-		if c := name[i]; c >= '0' && c <= '9' {
-			digits++
-		} else if c >= 'a' && c <= 'f' {
-			hex++
-		}
+func wordSet(s string) map[string]bool {
+	s = fold(s)
+	set := map[string]bool{}
+	for _, k := range tokens(s) {
+		set[s[k.start:k.end]] = true
 	}
-	switch {
-	case strings.HasPrefix(name, "0x") && len(name) >= 10 && digits+hex >= len(name)-1, strings.HasPrefix(name, "bc1") && len(name) >= 20:
-		return true
-	case plus && digits >= 8:
-		return true
-	case digits >= 10 && len(name) >= 15 && len(name) <= 34 && !isDigit(name[0]) && !isDigit(name[1]) && isDigit(name[2]) && isDigit(name[3]):
-		return true // IBAN
-	}
-	return false
+	return set
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+// account matches a wallet, a bank account, or a phone number.
+var account = pattern(`^(?:0x[0-9a-f]{8,}|bc1[0-9a-z]{17,}|[a-z]{2}[0-9]{2}[a-z]{0,4}[0-9][0-9a-z]{9,29}|\+[0-9]{8,})$`)
 
 // collectors are hosts that show everybody the data that was sent to them.
 var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", "oast.", "burpcollaborator", "pipedream.net", "pastebin.com", "transfer.sh", "file.io", "0x0.st",

@@ -116,13 +116,7 @@ var ruleTable = sync.OnceValue(func() (list []rule) {
 				for _, sign := range field[:len(field)-len(names)] {
 					s.order, s.plain, s.follows = s.order || sign == '!', s.plain || sign == '-', s.follows || sign == '>'
 				}
-				for name := range strings.SplitSeq(names, "|") {
-					c, ok := classNames[name]
-					if !ok {
-						panic("no class " + name)
-					}
-					s.class |= c
-				}
+				s.class = classes(names)
 				if s.class&(s.class-1) == 0 {
 					r.needs |= s.class
 				}

@@ -2,7 +2,7 @@
 // tools: in descriptions, and in every other string and key. It does no I/O, needs no
 // model, and is deterministic.
 //
-// It knows words and phrases (words.go), the kinds of instructions that they make in one
+// It knows words and phrases (words.txt), the kinds of instructions that they make in one
 // sentence (rules.go), invisible and disguised characters (hidden.go), encodings and
 // commands (encoded.go), and the tools of other servers (others.go). One kind in a text
 // is worth a review; two are an attack, and so is what only attacks contain.
@@ -131,8 +131,15 @@ func (w *walker) leaf(s string, at place) *text {
 	if len(s) < 4 || at == odd && short(s) {
 		return &text{}
 	}
+	key, ok := w.key(s, at)
+	if all, known := w.others.remembered(key, ok); known {
+		w.all |= all
+		return &text{all: all}
+	}
 	found, t := w.kinds(s, at, 0)
-	w.all |= t.all
+	if w.all |= t.all; ok && found == 0 && t.all&(path|creds|talk|environ) == 0 { // else it depends on names of parameters
+		w.others.remember(key, t.all)
+	}
 	if v := verdict(found, at, t); v > Pass {
 		w.report.add(strings.Join(w.path, "."), v, namesOf(found)...)
 	}
@@ -159,38 +166,21 @@ func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 	if at == setting {
 		found &^= asksTalk | harvest
 	}
-	u := look(s)
-	switch {
-	case u.blocks():
-		found |= unseenChars
-	case u.any():
-		found |= aHidden
-	}
-	if !isASCII(s) && disguised(s) {
-		found |= disguise
-	}
-	if marked(t.folded) {
-		found |= markup
-	}
-	if pushed(s) {
-		found |= outOfSight
-	}
-	if spelt(t.folded) {
-		found |= override | outOfSight
-	}
-	if piped(t.folded) {
-		found |= shell
-	} else if intoShell(t.folded) {
-		found |= commands
-	}
-	if drains(w, t.folded) {
-		found |= exfil | harvest
-	}
-	if w.commented(t.folded) {
-		found |= comment
+	some, blocks, tags := look(s)
+	sure, any := shells(t.folded)
+	for _, c := range []struct {
+		found bool
+		kind  kind
+	}{
+		{blocks, unseenChars}, {some && !blocks, aHidden}, {disguised(s), disguise}, {marked(t.folded), markup}, {pushed(s), outOfSight},
+		{spelt(t.folded), override | outOfSight}, {sure, shell}, {any, commands}, {w.drains(t.folded), exfil | harvest}, {w.commented(t.folded), comment},
+	} {
+		if c.found {
+			found |= c.kind
+		}
 	}
 	if depth < 2 {
-		found |= w.encoded(s, t.folded, u, depth)
+		found |= w.encoded(s, t.folded, tags, depth)
 	}
 	return found, t
 }
@@ -249,7 +239,7 @@ func namesOf(found kind) []string {
 // quotes reports whether the suspicious words of the text are quoted.
 func (t *text) quotes() bool {
 	for _, h := range t.hits {
-		if h.class&(hush|ignore|mutiny|path|command|tell|anyTool) != 0 && h.class&detect == 0 && !h.quoted {
+		if h.class&suspect != 0 && h.class&detect == 0 && !h.quoted {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -24,98 +23,6 @@ type text struct {
 	words  []string // without apostrophes
 	hits   []hit
 	all    class // of all hits
-}
-
-// A phrase is an entry of the tables. If stem is set, its last word may go on.
-type phrase struct {
-	words []string
-	stem  bool
-	class class
-}
-
-// phrases are the entries of the tables by their first word. Those that begin with a word
-// that may go on are by its first two bytes, and those of scripts without blanks by their
-// first character.
-type phrases struct {
-	first, stems map[string][]phrase
-	runs         map[rune][]phrase
-}
-
-var tables = sync.OnceValue(func() *phrases {
-	p := &phrases{map[string][]phrase{}, map[string][]phrase{}, map[rune][]phrase{}}
-	for _, table := range [][]entries{words, foreignWords, scriptWords} {
-		for _, e := range table {
-			c := e.class
-			if &table[0] != &words[0] {
-				c |= foreign
-			}
-			for entry := range strings.SplitSeq(e.list, "|") {
-				p.add(fold(entry), c)
-			}
-		}
-	}
-	return p
-})
-
-func (p *phrases) add(entry string, c class) {
-	entry, stem := strings.CutSuffix(entry, "*")
-	if r, _ := utf8.DecodeRuneInString(entry); dense(r) {
-		p.runs[r] = append(p.runs[r], phrase{[]string{entry}, true, c})
-		return
-	}
-	ph := phrase{stem: stem, class: c}
-	for _, k := range tokens(entry) {
-		ph.words = append(ph.words, entry[k.start:k.end])
-	}
-	key, in := ph.words[0], p.first
-	if stem && len(ph.words) == 1 {
-		key, in = key[:2], p.stems
-	}
-	in[key] = append(in[key], ph)
-}
-
-// in reports whether words begin with the phrase.
-func (ph *phrase) in(words []string) bool {
-	last := len(ph.words) - 1
-	if len(words) <= last || words[last] != ph.words[last] && !(ph.stem && strings.HasPrefix(words[last], ph.words[last])) {
-		return false
-	}
-	for i := range last {
-		if words[i] != ph.words[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// classes returns those of the words and phrases that words begin with, and of how many
-// words the longest is; rest is the text from there on.
-func (p *phrases) classes(words []string, rest string) (c class, n int) {
-	w, english := words[0], false
-	for _, list := range [2][]phrase{p.first[w], p.stems[w[:min(2, len(w))]]} {
-		for i := range list {
-			if ph := &list[i]; ph.in(words) {
-				c, n, english = c|ph.class, max(n, len(ph.words)), english || ph.class&foreign == 0
-			}
-		}
-	}
-	if w[0] >= utf8.RuneSelf {
-		r, _ := utf8.DecodeRuneInString(w)
-		for _, ph := range p.runs[r] {
-			if strings.HasPrefix(rest, ph.words[0]) {
-				c |= ph.class
-			}
-		}
-	}
-	if c == 0 && len(w) >= 4 && strings.ContainsAny(w, "0123456789") {
-		if plain := unleet(w); !strings.ContainsAny(plain, "0123456789") {
-			return p.classes([]string{plain}, plain)
-		}
-	}
-	if english {
-		c &^= foreign
-	}
-	return c, n
 }
 
 // nextWord finds the next word from i on: letters and digits, with an apostrophe or a dot
@@ -226,7 +133,7 @@ func (w *walker) read(s string, at place) *text {
 	}
 	p, said := tables(), 0
 	for i, k := range list {
-		c, n := p.classes(t.words[i:], t.folded[k.start:])
+		c, n := p.at(t.words[i:], t.folded[k.start:])
 		if c |= w.named(t, i, k); c == 0 {
 			continue
 		}
@@ -240,7 +147,7 @@ func (w *walker) read(s string, at place) *text {
 		for j := len(t.hits) - 1; j >= 0 && t.hits[j].sentence == k.sentence && i-t.hits[j].word <= 3; j-- {
 			h.negated = h.negated || t.hits[j].class&(neg|says) != 0
 			h.supposed = h.supposed || t.hits[j].class&cond != 0
-			h.order = h.order || t.hits[j].class&(also|must|silent) != 0
+			h.order = h.order || t.hits[j].class&orders != 0
 		}
 		t.hits = append(t.hits, h)
 		t.all |= c

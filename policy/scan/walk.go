@@ -18,21 +18,12 @@ type walker struct {
 	report Report
 	path   []string
 
-	name, description string
-	params            map[string]bool // names of the properties, folded
-	all               class           // of all that was read
-	chatty            bool            // the tool is about conversations
-	annotations       discovery.Annotations
+	name, description     string
+	params                map[string]bool // names of the properties, folded
+	all                   class           // of all that was read
+	chatty                bool            // the tool is about conversations
+	readOnly, destructive string          // hints, as they are written
 }
-
-// A shape describes the values of an object.
-type shape uint8
-
-const (
-	schema shape = iota // a JSON Schema
-	named               // an object with names as keys and schemas as values
-	value               // anything: all strings in it are data
-)
 
 const maxDepth = 100
 
@@ -42,43 +33,56 @@ var fields = [...]string{"name", "title", "description", "annotations", "inputSc
 // tool scans the fields of a tool.
 func (w *walker) tool(definition string) {
 	var raw [len(fields)]string
-	if !jsonscan.Members(definition, func(key, value string) bool {
-		if i := slices.Index(fields[:], jsonscan.Unquote(key)); i >= 0 {
+	if !members(definition, func(key, value string) {
+		if i := slices.Index(fields[:], key); i >= 0 {
 			raw[i] = value // the last one counts, as for a decoder
 		}
-		return true
 	}) {
 		w.report.add("name", Review, "unreadable")
 		return
 	}
-	w.properties(raw[4])
+	w.params = map[string]bool{}
+	members(raw[4], func(key, value string) {
+		if key == "properties" {
+			members(value, func(name, _ string) { w.params[fold(name)] = true })
+		}
+	})
 	for i, field := range fields {
 		w.path = append(w.path[:0], field)
 		switch s := jsonscan.New(raw[i]); {
 		case raw[i] == "":
-		case field == "inputSchema", field == "outputSchema":
+		case i >= 4:
 			w.chatty = w.chatty || w.all&chat != 0
-			w.value(&s, schema, prose, 0)
-		case field == "annotations":
-			w.hints(raw[i])
-			w.value(&s, value, odd, 0)
+			w.schema(&s, false, 0)
+		case i == 3:
+			members(raw[i], func(key, value string) {
+				if key == "readOnlyHint" {
+					w.readOnly = value
+				} else if key == "destructiveHint" {
+					w.destructive = value
+				}
+			})
+			w.data(&s, 0)
 		case raw[i][0] == '"':
-			w.field(field, jsonscan.Unquote(raw[i]))
+			w.field(i, jsonscan.Unquote(raw[i]))
 		}
 	}
 }
 
-func (w *walker) field(field, s string) {
-	switch field {
-	case "name":
+// members calls f with the members of an object, and reports whether it is one.
+func members(raw string, f func(key, value string)) bool {
+	return jsonscan.Members(raw, func(key, value string) bool { f(jsonscan.Unquote(key), value); return true })
+}
+
+func (w *walker) field(i int, s string) {
+	switch i {
+	case 0:
 		w.name = s
-		w.leaf(split(s), label)
-		if strings.ContainsFunc(s, func(r rune) bool { return invisible(r) || unicode.Is(unicode.Cyrillic, r) }) {
-			if w.leaf(s, label); disguised(s) {
-				w.report.add("name", Review, "lookalikes")
-			}
+		if w.leaf(split(s), label); disguised(s) {
+			w.leaf(s, label)
+			w.report.add("name", Review, "lookalikes")
 		}
-	case "title":
+	case 1:
 		w.leaf(s, titled(s))
 	default:
 		w.description = s
@@ -86,87 +90,117 @@ func (w *walker) field(field, s string) {
 	}
 }
 
-// hints reads the annotations that contradicts compares.
-func (w *walker) hints(raw string) {
-	jsonscan.Members(raw, func(key, value string) bool {
-		yes := value == "true"
-		switch key := jsonscan.Unquote(key); {
-		case !yes && value != "false":
-		case strings.EqualFold(key, "readOnlyHint"):
-			w.annotations.ReadOnly = &yes
-		case strings.EqualFold(key, "destructiveHint"):
-			w.annotations.Destructive = &yes
-		}
-		return true
-	})
+// within visits a part that a key leads to.
+func (w *walker) within(key string, visit func()) {
+	w.path = append(w.path, key)
+	visit()
+	w.path = w.path[:len(w.path)-1]
 }
 
-// properties notes the names of the properties of an input schema.
-func (w *walker) properties(raw string) {
-	w.params = map[string]bool{}
-	jsonscan.Members(raw, func(key, value string) bool {
-		if jsonscan.Is(key, "properties") {
-			jsonscan.Members(value, func(name, _ string) bool {
-				w.params[fold(jsonscan.Unquote(name))] = true
-				return true
-			})
-		}
-		return true
-	})
-}
-
-// value visits the value that is next.
-func (w *walker) value(s *jsonscan.Scanner[string], as shape, at place, depth int) {
+// deep reports whether the value that is next is nested too deep, and then skips it.
+func (w *walker) deep(s *jsonscan.Scanner[string], depth int) bool {
 	if depth > maxDepth {
 		w.report.add(strings.Join(w.path, "."), Review, "unreadable")
 		s.Skip()
-		return
 	}
-	switch s.Kind() {
-	case '"':
-		raw := s.Skip()
-		if s.Broken() {
-			return
+	return depth > maxDepth
+}
+
+// schema visits a JSON Schema, a list of them, or an object with names as keys and schemas
+// as values.
+func (w *walker) schema(s *jsonscan.Scanner[string], named bool, depth int) {
+	switch kind := s.Kind(); {
+	case w.deep(s, depth):
+	case kind == '[':
+		i := 0
+		for s.Enter('['); s.More(']'); i++ {
+			w.within(strconv.Itoa(i), func() { w.schema(s, false, depth+1) })
 		}
-		text := jsonscan.Unquote(raw)
-		if at == label {
-			at = titled(text)
-		}
-		w.leaf(text, at)
-		if at == odd && strings.Contains(text, "@") && !strings.Contains(text, " ") && copies(w.path) {
-			w.report.add(strings.Join(w.path, "."), Review, kindNames[3])
-		}
-	case '{':
-		kind, about := "", ""
+	case kind == '{':
+		typ, about := "", `""`
 		for s.Enter('{'); s.More('}'); {
 			literal := s.Key()
 			if s.Broken() {
 				return
 			}
 			key := jsonscan.Unquote(literal)
-			w.path = append(w.path, key)
-			switch {
-			case as == schema && key == "type" && s.Kind() == '"':
-				kind = s.Skip()
-			case as == schema && key == "description" && s.Kind() == '"':
-				about = s.Skip()
-			default:
-				w.member(s, key, as, at, depth)
+			w.within(key, func() {
+				switch next := s.Kind(); {
+				case named:
+					w.property(key)
+					w.schema(s, false, depth+1)
+				case key == "type" && next == '"':
+					typ = s.Skip()
+				case key == "description" && next == '"':
+					about = s.Skip()
+				default:
+					w.keyword(s, key, depth)
+				}
+			})
+		}
+		if !s.Broken() {
+			w.within("description", func() { w.about(jsonscan.Unquote(about), typ) })
+		}
+	default:
+		w.data(s, depth)
+	}
+}
+
+// keyword visits a key of a schema and its value.
+func (w *walker) keyword(s *jsonscan.Scanner[string], key string, depth int) {
+	switch key {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		w.schema(s, true, depth+1)
+	case "items", "additionalProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "prefixItems", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
+		w.schema(s, false, depth+1)
+	default:
+		if len(key) > 16 {
+			w.leaf(key, odd)
+		}
+		w.data(s, depth+1)
+	}
+}
+
+// about scans the description of a schema of a type.
+func (w *walker) about(s, typ string) {
+	at := parameter
+	switch {
+	case w.path[0] == "outputSchema":
+		at = result
+	case len(w.path) == 2:
+		at = prose
+	case typ == `"boolean"`, typ == `"integer"`, typ == `"number"`:
+		at = setting
+	}
+	w.leaf(s, at)
+}
+
+// data visits a value in which all strings are data.
+func (w *walker) data(s *jsonscan.Scanner[string], depth int) {
+	switch kind := s.Kind(); {
+	case w.deep(s, depth):
+	case kind == '[':
+		for s.Enter('['); s.More(']'); {
+			w.data(s, depth+1)
+		}
+	case kind == '{':
+		for s.Enter('{'); s.More('}'); {
+			if key := s.Key(); !s.Broken() {
+				name := jsonscan.Unquote(key)
+				w.within(name, func() {
+					w.leaf(name, titled(name))
+					w.data(s, depth+1)
+				})
 			}
-			w.path = w.path[:len(w.path)-1]
 		}
-		if about != "" && !s.Broken() {
-			w.about(jsonscan.Unquote(about), kind)
-		}
-	case '[':
-		i := 0
-		for s.Enter('['); s.More(']'); i++ {
-			if c := s.Kind(); c == '{' || c == '[' {
-				w.path = append(w.path, strconv.Itoa(i))
-				w.value(s, as, at, depth+1)
-				w.path = w.path[:len(w.path)-1]
-			} else {
-				w.value(s, as, at, depth+1)
+	case kind == '"':
+		if raw := s.Skip(); !s.Broken() {
+			text, at := jsonscan.Unquote(raw), odd
+			if w.path[len(w.path)-1] == "title" {
+				at = titled(text)
+			}
+			if w.leaf(text, at); strings.Contains(text, "@") && !strings.Contains(text, " ") && w.copies() {
+				w.report.add(strings.Join(w.path, "."), Review, kindNames[3])
 			}
 		}
 	default:
@@ -174,50 +208,12 @@ func (w *walker) value(s *jsonscan.Scanner[string], as shape, at place, depth in
 	}
 }
 
-// about scans the description of a schema whose type is kind.
-func (w *walker) about(s, kind string) {
-	at := parameter
-	switch {
-	case w.path[0] == "outputSchema":
-		at = result
-	case len(w.path) == 1:
-		at = prose
-	case kind == `"boolean"`, kind == `"integer"`, kind == `"number"`:
-		at = setting
-	}
-	w.path = append(w.path, "description")
-	w.leaf(s, at)
-	w.path = w.path[:len(w.path)-1]
-}
-
-// member visits a key and its value.
-func (w *walker) member(s *jsonscan.Scanner[string], key string, as shape, at place, depth int) {
-	switch as {
-	case value:
-		w.leaf(key, titled(key))
-		if key == "title" && w.path[0] == "annotations" {
-			at = label
-		}
-		w.value(s, value, at, depth+1)
-		return
-	case named:
-		w.property(key)
-		w.value(s, schema, parameter, depth+1)
-		return
-	}
-	switch key {
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-		w.value(s, named, at, depth+1)
-	case "title":
-		w.value(s, value, label, depth+1)
-	case "items", "additionalProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "prefixItems", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
-		w.value(s, schema, at, depth+1)
-	default:
-		if len(key) > 16 {
-			w.leaf(key, odd)
-		}
-		w.value(s, value, odd, depth+1)
-	}
+// copies reports whether the path is that of a value for a parameter that sends copies,
+// such as "bcc".
+func (w *walker) copies() bool {
+	n := len(w.path)
+	return n >= 2 && slices.Contains([]string{"default", "const", "enum"}, w.path[n-1]) &&
+		slices.Contains([]string{"bcc", "cc", "blind copy", "copy to", "forward to", "also to", "mirror", "mirror to", "reply to"}, split(w.path[n-2]))
 }
 
 // property scans the name of a property.
@@ -226,25 +222,17 @@ func (w *walker) property(key string) {
 		return
 	}
 	t := w.leaf(split(key), label)
-	reads := t.all&(content|read) != 0
-	switch where := strings.Join(w.path, "."); {
-	case len(t.words) >= 3 && t.all&path != 0 && reads, t.all&environ != 0 && reads:
+	where, reading := strings.Join(w.path, "."), t.all&reads != 0
+	switch {
+	case reading && (len(t.words) >= 3 && t.all&path != 0 || t.all&environ != 0):
 		v := Block
-		if t.all&path != 0 && strings.Contains(t.folded, "env") && t.all&(read|send) == 0 {
+		if t.all&path != 0 && strings.Contains(t.folded, "env") && t.all&sends == 0 {
 			v = Review // of a tool that writes such a file, perhaps
 		}
 		w.report.add(where, v, kindNames[2], "names-sensitive-path")
 	case t.all&talk != 0 && len(t.words) > 1 && !w.chatty && len(w.path) == 3 && w.path[0] == "inputSchema":
 		w.report.add(where, Review, kindNames[2])
 	}
-}
-
-// copies reports whether a path is that of a value for a parameter that sends
-// copies, such as "bcc".
-func copies(path []string) bool {
-	n := len(path)
-	return n >= 2 && slices.Contains([]string{"default", "const", "enum"}, path[n-1]) &&
-		slices.Contains([]string{"bcc", "cc", "blind copy", "copy to", "forward to", "also to", "mirror", "mirror to", "reply to"}, split(path[n-2]))
 }
 
 // titled is the place of a title: one of many words is a sentence.
@@ -274,9 +262,7 @@ func split(name string) string {
 
 // contradicts finds annotations that the name and the description deny.
 func (w *walker) contradicts() {
-	yes := func(b *bool) bool { return b != nil && *b }
-	a := w.annotations
-	if !yes(a.ReadOnly) && (a.Destructive == nil || *a.Destructive) {
+	if w.readOnly != "true" && w.destructive != "false" {
 		return
 	}
 	bare := discovery.Tool{ListedTool: discovery.ListedTool{Name: w.name}}
@@ -288,19 +274,15 @@ func (w *walker) contradicts() {
 		}
 	}
 	switch {
-	case yes(a.ReadOnly) && destroys && says:
+	case w.readOnly == "true" && destroys && says:
 		w.report.add("annotations", Block, "contradiction")
-	case yes(a.ReadOnly) && (destroys || says || yes(a.Destructive)), a.Destructive != nil && !*a.Destructive && destroys && says:
+	case w.readOnly == "true" && (destroys || says || w.destructive == "true"), w.destructive == "false" && destroys && says:
 		w.report.add("annotations", Review, "contradiction")
 	}
 }
 
 // tentative reports whether words say that nothing is destroyed.
 func tentative(s string) bool {
-	for _, w := range []string{"dry run", "preview", "would", "simulat", "estimate", "plan ", "without ", "does not delete", "no changes", "nothing is", "not deleted", "from view", "duplicates from", "can be", "undo", "filter", "noise", "whitespace", "formatting", "comments from", "selection", "search", "find ", "show ", "only report"} {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return containsAny(s, "dry run", "preview", "would", "simulat", "estimate", "plan ", "without ", "does not delete", "no changes", "nothing is", "not deleted", "from view", "duplicates from", "can be",
+		"undo", "filter", "noise", "whitespace", "formatting", "comments from", "selection", "search", "find ", "show ", "only report")
 }

@@ -139,6 +139,7 @@ var diagram = []row{
 	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/jsonscan", modules: []string{"std"}},
 	{pkg: "internal/jsonscan/jsonscantest", modules: []string{"std"}},
+	{pkg: "internal/schema", modules: []string{"std"}},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
@@ -154,7 +155,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

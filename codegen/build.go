@@ -3,6 +3,7 @@ package codegen
 import (
 	"slices"
 
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
@@ -61,23 +62,23 @@ func (b *builder) of(v value, depth int) *typ {
 	}
 	own := b.own(s, depth)
 	t := own
-	if ref := s.text("$ref"); ref != "" {
+	if ref := s.Text("$ref"); ref != "" {
 		t = intersect(t, b.reference(ref))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if branches := s.list(key); len(branches) > 0 && !slices.ContainsFunc(branches, restricting) {
+		if branches := s.List(key); len(branches) > 0 && !slices.ContainsFunc(branches, restricting) {
 			continue // says only which keys go together, which the comment tells
 		} else if len(branches) > 0 {
 			t = intersect(t, b.union(branches, depth))
 		}
 	}
-	for _, branch := range s.list("allOf") {
+	for _, branch := range s.List("allOf") {
 		t = intersect(t, b.of(branch, depth+1))
 	}
 	if t == never && own != never {
 		return unknown // its parts contradict each other: rather vague than useless
 	}
-	if s.get("nullable") == true && !s.has("enum") && !s.has("const") && t != unknown {
+	if s.Get("nullable") == true && !s.Has("enum") && !s.Has("const") && t != unknown {
 		t = unite(t, null)
 	}
 	return t
@@ -90,7 +91,7 @@ func restricting(branch value) bool {
 	if !ok {
 		return true
 	}
-	for _, k := range s.keys {
+	for _, k := range s.Keys {
 		if k != "required" && k != "not" && k != "description" && k != "title" {
 			return true
 		}
@@ -114,17 +115,14 @@ func (b *builder) union(branches []value, depth int) *typ {
 // combinators; unknown when it says nothing.
 func (b *builder) own(s *object, depth int) *typ {
 	kinds, stated := statedKinds(s)
-	if s.has("const") {
-		return literals([]value{s.get("const")}, kinds, stated)
-	}
-	if values := s.list("enum"); len(values) > 0 {
+	if values, ok := s.Values(); ok && (len(values) > 0 || s.Has("const")) {
 		return literals(values, kinds, stated)
 	}
 	if !stated {
 		switch {
-		case s.has("properties") || s.has("patternProperties") || s.has("required") || hasExtra(s):
+		case s.Has("properties") || s.Has("patternProperties") || s.Has("required") || hasExtra(s):
 			return b.object(s, depth)
-		case s.has("items") || s.has("prefixItems"):
+		case s.Has("items") || s.Has("prefixItems"):
 			return b.array(s, depth)
 		}
 		return unknown
@@ -138,24 +136,15 @@ func (b *builder) own(s *object, depth int) *typ {
 
 // hasExtra reports whether additionalProperties says anything.
 func hasExtra(s *object) bool {
-	extra := s.get("additionalProperties")
+	extra := s.Get("additionalProperties")
 	o, ok := extra.(*object)
-	return ok && o.size() > 0 || extra == false
+	return ok && o.Size() > 0 || extra == false
 }
 
 // statedKinds are the names in the schema's type. Names that JSON Schema does
 // not have say nothing.
 func statedKinds(s *object) (kinds []string, stated bool) {
-	switch t := s.get("type").(type) {
-	case string:
-		kinds = []string{t}
-	case []value:
-		for _, k := range t {
-			if k, ok := k.(string); ok {
-				kinds = append(kinds, k)
-			}
-		}
-	}
+	kinds = s.Types()
 	for _, k := range kinds {
 		switch k {
 		case "string", "boolean", "null", "number", "integer", "array", "object":
@@ -163,7 +152,7 @@ func statedKinds(s *object) (kinds []string, stated bool) {
 			return nil, false
 		}
 	}
-	if s.get("nullable") == true && len(kinds) > 0 && s.has("enum") {
+	if s.Get("nullable") == true && len(kinds) > 0 && s.Has("enum") {
 		kinds = append(kinds, "null")
 	}
 	return kinds, len(kinds) > 0
@@ -188,19 +177,8 @@ func literals(values []value, kinds []string, stated bool) *typ {
 }
 
 func isKind(v value, kind string) bool {
-	switch v.(type) {
-	case string:
-		return kind == "string"
-	case number:
-		return kind == "number" || kind == "integer"
-	case bool:
-		return kind == "boolean"
-	case *object:
-		return kind == "object"
-	case []value:
-		return kind == "array"
-	}
-	return kind == "null"
+	is := schema.KindOf(v)
+	return is == kind || is == "number" && kind == "integer"
 }
 
 // simple is the widest type of a kind.
@@ -233,13 +211,7 @@ func (b *builder) kind(kind string, s *object, depth int) *typ {
 }
 
 func (b *builder) array(s *object, depth int) *typ {
-	first, rest := s.list("prefixItems"), s.get("items")
-	hasRest := s.has("items")
-	if first == nil {
-		if first = s.list("items"); first != nil {
-			rest, hasRest = s.get("additionalItems"), s.has("additionalItems")
-		}
-	}
+	first, rest, hasRest := s.Items()
 	elem := unknown
 	if hasRest {
 		elem = b.of(rest, depth+1)
@@ -251,8 +223,8 @@ func (b *builder) array(s *object, depth int) *typ {
 	for i, item := range first {
 		t.items[i] = b.of(item, depth+1)
 	}
-	t.min = min(integer(s.get("minItems"), 0), len(first))
-	if elem == never || integer(s.get("maxItems"), len(first)+1) <= len(first) {
+	t.min = min(integer(s.Get("minItems"), 0), len(first))
+	if elem == never || integer(s.Get("maxItems"), len(first)+1) <= len(first) {
 		t.elem = nil
 	}
 	return t
@@ -275,16 +247,16 @@ func integer(v value, otherwise int) int {
 }
 
 func (b *builder) object(s *object, depth int) *typ {
-	props := s.object("properties")
+	props := s.Object("properties")
 	required := requiredNames(s)
-	t := &typ{kind: kindObject, fields: make([]field, 0, props.size())}
-	for i := range props.size() {
-		f := field{name: props.keys[i], typ: b.of(props.vals[i], depth+1)}
+	t := &typ{kind: kindObject, fields: make([]field, 0, props.Size())}
+	for i := range props.Size() {
+		f := field{name: props.Keys[i], typ: b.of(props.Vals[i], depth+1)}
 		if f.optional = !required[f.name]; !f.optional {
 			delete(required, f.name)
 		}
 		if b.docs {
-			f.doc = docOf(props.vals[i])
+			f.doc = docOf(props.Vals[i])
 		}
 		t.fields = append(t.fields, f)
 	}
@@ -297,7 +269,7 @@ func (b *builder) object(s *object, depth int) *typ {
 		t.fields = append(t.fields, field{name: name, typ: of})
 	}
 	t.rest, t.restOptional = b.rest(s, t.fields, extra, open, depth)
-	t.closed = s.get("additionalProperties") == false
+	t.closed = s.Get("additionalProperties") == false
 	return t
 }
 
@@ -305,23 +277,20 @@ func (b *builder) object(s *object, depth int) *typ {
 // any. Where nothing is said of them, there are none if anything is declared:
 // what is not declared is nearly always misspelt.
 func (b *builder) extra(s *object, depth int, nothingDeclared bool) (*typ, bool) {
-	switch e := s.get("additionalProperties").(type) {
+	switch e := s.Get("additionalProperties").(type) {
 	case bool:
 		return unknown, e
 	case *object:
 		return b.of(e, depth+1), true
 	}
-	return unknown, nothingDeclared || s.object("patternProperties").size() > 0
+	return unknown, nothingDeclared || s.Object("patternProperties").Size() > 0
 }
 
 // requiredNames are the names of required keys.
 func requiredNames(s *object) map[string]bool {
-	list := s.list("required")
-	names := make(map[string]bool, len(list))
-	for _, r := range list {
-		if name, ok := r.(string); ok {
-			names[name] = true
-		}
+	names := make(map[string]bool)
+	for _, name := range s.Required() {
+		names[name] = true
 	}
 	return names
 }
@@ -329,8 +298,8 @@ func requiredNames(s *object) map[string]bool {
 // requiredOrder are the names of left, in the order of the schema.
 func requiredOrder(s *object, left map[string]bool) []string {
 	var names []string
-	for _, r := range s.list("required") {
-		if name, ok := r.(string); ok && left[name] {
+	for _, name := range s.Required() {
+		if left[name] {
 			delete(left, name)
 			names = append(names, name)
 		}
@@ -347,9 +316,9 @@ func (b *builder) rest(s *object, fields []field, extra *typ, open bool, depth i
 	if open {
 		types = append(types, extra)
 	}
-	patterns := s.object("patternProperties")
-	for i := range patterns.size() {
-		types = append(types, b.of(patterns.vals[i], depth+1))
+	patterns := s.Object("patternProperties")
+	for i := range patterns.Size() {
+		types = append(types, b.of(patterns.Vals[i], depth+1))
 	}
 	if len(types) == 0 {
 		return nil, false

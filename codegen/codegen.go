@@ -121,8 +121,8 @@ func (g *Generator) model(t *discovery.Tool, docs bool) *model {
 
 // hasExtraKeys reports whether a schema asks for keys that it does not declare.
 func hasExtraKeys(s *object) bool {
-	_, isSchema := s.get("additionalProperties").(*object)
-	return isSchema || s.get("additionalProperties") == true || s.has("patternProperties")
+	_, isSchema := s.Get("additionalProperties").(*object)
+	return isSchema || s.Get("additionalProperties") == true || s.Has("patternProperties")
 }
 
 // inputRoot is the schema of a tool's argument, which is always an object.
@@ -131,16 +131,16 @@ func inputRoot(raw []byte) *object {
 	if root == nil {
 		root = &object{}
 	}
-	if _, stated := statedKinds(root); stated || root.has("$ref") || root.has("anyOf") || root.has("oneOf") || root.has("allOf") {
+	if _, stated := statedKinds(root); stated || root.Has("$ref") || root.Has("anyOf") || root.Has("oneOf") || root.Has("allOf") {
 		return root
 	}
 	typed := &object{}
-	for i, k := range root.keys {
+	for i, k := range root.Keys {
 		if k != "type" {
-			typed.set(k, root.vals[i])
+			typed.Set(k, root.Vals[i])
 		}
 	}
-	typed.set("type", "object")
+	typed.Set("type", "object")
 	return typed
 }
 
@@ -162,12 +162,12 @@ func (g *Generator) outputRoot(t *discovery.Tool, names *tsname.Set) (b *builder
 		}
 	}
 	root := rootObject(t.OutputSchema)
-	if root.size() == 0 {
+	if root.Size() == 0 {
 		return nil, nil, ""
 	}
 	b, at = newBuilder(root, "Output", names), root
-	if props := root.object("properties"); props != nil && t.WrapsResult() {
-		b, at = newBuilder(root, "", names), props.get("result")
+	if props := root.Object("properties"); props != nil && t.WrapsResult() {
+		b, at = newBuilder(root, "", names), props.Get("result")
 	}
 	b.declared = true
 	return b, at, ""

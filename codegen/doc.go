@@ -22,24 +22,24 @@ func docOf(v value) *doc {
 	if !ok {
 		return nil
 	}
-	d := &doc{text: commentText(s.text("description"))}
+	d := &doc{text: commentText(s.Text("description"))}
 	add := func(tag, text, brief string) {
 		d.facts = append(d.facts, fact{tag, commentText(text), commentText(brief)})
 	}
-	if s.has("default") {
-		text := gate.Cut(encode(s.get("default")), 200)
+	if s.Has("default") {
+		text := gate.Cut(encode(s.Get("default")), 200)
 		add("default", text, "default "+gate.Cut(text, 40))
 	}
-	if f := s.text("format"); f != "" {
+	if f := s.Text("format"); f != "" {
 		add("format", gate.Cut(f, 80), gate.Cut(f, 40))
 	}
-	if s.text("type") == "integer" {
+	if s.Text("type") == "integer" {
 		add("integer", "", "")
 	}
 	if r := rangeOf(s); r != "" {
 		add("range", r, r)
 	}
-	if m, ok := s.get("multipleOf").(number); ok && m != "1" {
+	if m, ok := s.Get("multipleOf").(number); ok && m != "1" {
 		add("multipleOf", string(m), "")
 	}
 	if r := between(s, "minLength", "maxLength"); r != "" {
@@ -48,16 +48,16 @@ func docOf(v value) *doc {
 	if r := between(s, "minItems", "maxItems"); r != "" {
 		add("items", r, "")
 	}
-	if p := s.text("pattern"); p != "" && len(p) <= 80 {
+	if p := s.Text("pattern"); p != "" && len(p) <= 80 {
 		add("pattern", p, "")
 	}
-	if e := s.list("examples"); len(e) > 0 {
+	if e := s.List("examples"); len(e) > 0 {
 		add("example", gate.Cut(encode(e[0]), 80), "")
 	}
 	if r := together(s); r != "" {
 		add("requires", r, "needs "+r)
 	}
-	if s.get("deprecated") == true {
+	if s.Get("deprecated") == true {
 		add("deprecated", "", "deprecated")
 	}
 	if d.text == "" && len(d.facts) == 0 {
@@ -72,9 +72,9 @@ func rangeOf(s *object) string {
 	for _, bound := range []struct{ key, exclusive, sign string }{
 		{"minimum", "exclusiveMinimum", ">"}, {"maximum", "exclusiveMaximum", "<"},
 	} {
-		n, ok := s.get(bound.key).(number)
-		strict := s.get(bound.exclusive) == true // draft-04
-		if x, isNumber := s.get(bound.exclusive).(number); isNumber {
+		n, ok := s.Get(bound.key).(number)
+		strict := s.Get(bound.exclusive) == true // draft-04
+		if x, isNumber := s.Get(bound.exclusive).(number); isNumber {
 			n, ok, strict = x, true, true
 		}
 		switch {
@@ -91,8 +91,8 @@ func rangeOf(s *object) string {
 
 // between returns the allowed lengths, such as "1..200", ">=1" or "<=10".
 func between(s *object, least, most string) string {
-	low, hasLow := s.get(least).(number)
-	high, hasHigh := s.get(most).(number)
+	low, hasLow := s.Get(least).(number)
+	high, hasHigh := s.Get(most).(number)
 	hasHigh = hasHigh && high != "9007199254740991"
 	switch hasLow = hasLow && low != "0"; {
 	case hasLow && hasHigh:
@@ -110,13 +110,13 @@ func between(s *object, least, most string) string {
 func together(s *object) string {
 	for _, key := range []string{"anyOf", "oneOf"} {
 		var groups []string
-		for _, branch := range s.list(key) {
+		for _, branch := range s.List(key) {
 			o, ok := branch.(*object)
 			if !ok || restricting(o) {
 				return ""
 			}
 			var names []string
-			for _, r := range o.list("required") {
+			for _, r := range o.List("required") {
 				if name, ok := r.(string); ok {
 					names = append(names, name)
 				}

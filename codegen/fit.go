@@ -43,9 +43,9 @@ const shortestText = 24
 func withShortTexts(v value, limit int) string {
 	var texts []*value
 	eachSchema(v, 0, func(s *object) {
-		for i, k := range s.keys {
-			if _, ok := s.vals[i].(string); ok && k == "description" {
-				texts = append(texts, &s.vals[i])
+		for i, k := range s.Keys {
+			if _, ok := s.Vals[i].(string); ok && k == "description" {
+				texts = append(texts, &s.Vals[i])
 			}
 		}
 	})
@@ -74,7 +74,7 @@ func withShortTexts(v value, limit int) string {
 		return best
 	}
 	eachSchema(v, 0, func(s *object) {
-		s.remove(func(key string, v value) bool {
+		remove(s, func(key string, v value) bool {
 			_, text := v.(string)
 			return text && (key == "description" || key == "title" || key == "$comment") || key == "examples"
 		})
@@ -83,11 +83,11 @@ func withShortTexts(v value, limit int) string {
 }
 
 // remove removes the members for which f returns true.
-func (o *object) remove(f func(key string, v value) bool) {
+func remove(o *object, f func(key string, v value) bool) {
 	var kept object
-	for i, k := range o.keys {
-		if !f(k, o.vals[i]) {
-			kept.set(k, o.vals[i])
+	for i, k := range o.Keys {
+		if !f(k, o.Vals[i]) {
+			kept.Set(k, o.Vals[i])
 		}
 	}
 	*o = kept
@@ -100,11 +100,11 @@ func eachSchema(v value, depth int, f func(*object)) {
 		return
 	}
 	f(s)
-	for i, k := range s.keys {
-		switch in := s.vals[i].(type) {
+	for i, k := range s.Keys {
+		switch in := s.Vals[i].(type) {
 		case *object:
 			if holdsSchemas[k] {
-				for _, one := range in.vals {
+				for _, one := range in.Vals {
 					eachSchema(one, depth+1, f)
 				}
 			} else if isSchema[k] {
@@ -143,41 +143,41 @@ func pruned(v value, depth, values int) value {
 		return v
 	}
 	out := &object{}
-	for i, k := range s.keys {
-		switch in := s.vals[i].(type) {
+	for i, k := range s.Keys {
+		switch in := s.Vals[i].(type) {
 		case *object:
 			switch {
 			case depth == 0 && (holdsSchemas[k] || isSchema[k]):
-				out.set("$comment", "its parts are left out")
+				out.Set("$comment", "its parts are left out")
 			case holdsSchemas[k]:
 				all := &object{}
-				for j, name := range in.keys {
-					all.set(name, pruned(in.vals[j], depth-1, values))
+				for j, name := range in.Keys {
+					all.Set(name, pruned(in.Vals[j], depth-1, values))
 				}
-				out.set(k, all)
+				out.Set(k, all)
 			case isSchema[k]:
-				out.set(k, pruned(in, depth-1, values))
+				out.Set(k, pruned(in, depth-1, values))
 			default:
-				out.set(k, in)
+				out.Set(k, in)
 			}
 		case []value:
 			switch {
 			case depth == 0 && isSchema[k]:
-				out.set("$comment", "its parts are left out")
+				out.Set("$comment", "its parts are left out")
 			case isSchema[k]:
 				all := make([]value, len(in))
 				for j := range in {
 					all[j] = pruned(in[j], depth-1, values)
 				}
-				out.set(k, all)
+				out.Set(k, all)
 			case k == "enum" && len(in) > values:
-				out.set(k, slices.Clone(in[:values]))
-				out.set("$comment", fmt.Sprintf("%d more values", len(in)-values))
+				out.Set(k, slices.Clone(in[:values]))
+				out.Set("$comment", fmt.Sprintf("%d more values", len(in)-values))
 			default:
-				out.set(k, in)
+				out.Set(k, in)
 			}
 		default:
-			out.set(k, in)
+			out.Set(k, in)
 		}
 	}
 	return out
@@ -188,14 +188,14 @@ func pruned(v value, depth, values int) value {
 func narrowed(v value, most int) value {
 	root, _ := v.(*object)
 	out := &object{}
-	out.set("type", "object")
+	out.Set("type", "object")
 	if root == nil {
 		return out
 	}
 	props, left := &object{}, 0
-	all := root.object("properties")
+	all := root.Object("properties")
 	required := map[string]bool{}
-	for _, r := range root.list("required") {
+	for _, r := range root.List("required") {
 		if name, ok := r.(string); ok {
 			required[name] = true
 		}
@@ -203,17 +203,17 @@ func narrowed(v value, most int) value {
 	var listed []value
 	room := most - 200
 	add := func(want bool) {
-		for i := range all.size() {
-			name := all.keys[i]
+		for i := range all.Size() {
+			name := all.Keys[i]
 			if required[name] != want {
 				continue
 			}
-			one := pruned(all.vals[i], 0, 4)
+			one := pruned(all.Vals[i], 0, 4)
 			if room -= len(encode(name))*2 + len(encode(one)) + 3; room < 0 {
 				left++
 				continue
 			}
-			props.set(name, one)
+			props.Set(name, one)
 			if want {
 				listed = append(listed, name)
 			}
@@ -221,12 +221,12 @@ func narrowed(v value, most int) value {
 	}
 	add(true)
 	add(false)
-	out.set("properties", props)
+	out.Set("properties", props)
 	if len(listed) > 0 {
-		out.set("required", listed)
+		out.Set("required", listed)
 	}
 	if left > 0 {
-		out.set("$comment", fmt.Sprintf("%d more properties", left))
+		out.Set("$comment", fmt.Sprintf("%d more properties", left))
 	}
 	return out
 }

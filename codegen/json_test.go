@@ -12,8 +12,8 @@ func plain(v value) any {
 	switch v := v.(type) {
 	case *object:
 		m := map[string]any{}
-		for i, k := range v.keys {
-			m[k] = plain(v.vals[i])
+		for i, k := range v.Keys {
+			m[k] = plain(v.Vals[i])
 		}
 		return m
 	case []value:

@@ -79,8 +79,8 @@ func literalOf(v value) *typ {
 		}
 	case *object:
 		t := &typ{kind: kindObject}
-		for i, k := range v.keys {
-			t.fields = append(t.fields, field{name: k, typ: literalOf(v.vals[i])})
+		for i, k := range v.Keys {
+			t.fields = append(t.fields, field{name: k, typ: literalOf(v.Vals[i])})
 		}
 		return t
 	case []value:

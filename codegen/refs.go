@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
@@ -44,11 +45,11 @@ func (b *builder) reference(ref string) *typ {
 
 // soleReference returns the reference of a schema that says nothing else.
 func soleReference(s *object) (string, bool) {
-	ref := s.text("$ref")
+	ref := s.Text("$ref")
 	if ref == "" {
 		return "", false
 	}
-	for _, k := range s.keys {
+	for _, k := range s.Keys {
 		switch k {
 		case "$ref", "$anchor", "$comment", "description", "title", "default", "examples", "deprecated", "$defs", "definitions":
 		default:
@@ -90,50 +91,13 @@ func refName(ref string) string {
 	return tsname.Type(ref)
 }
 
-// find returns what a reference points to, which is a JSON pointer into the
-// document. References by anchor or $id are not followed.
+// find returns what a reference points to.
 func (b *builder) find(ref string) (target value, ok bool) {
-	fragment, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, false
-	}
-	if plain, err := url.PathUnescape(fragment); err == nil {
-		fragment = plain
-	}
-	switch {
-	case fragment == "":
-		return b.root, true
-	case fragment[0] != '/':
-		return nil, false
-	}
-	target = b.root
-	for part := range strings.SplitSeq(fragment[1:], "/") {
-		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-		switch at := target.(type) {
-		case *object:
-			if !at.has(part) || b.embedded(at) {
-				return nil, false
-			}
-			target = at.get(part)
-		case []value:
-			i := integer(number(part), -1)
-			if part == "" || i < 0 || i >= len(at) {
-				return nil, false
-			}
-			target = at[i]
-		default:
-			return nil, false
-		}
-	}
-	return target, true
+	return schema.Document{Root: b.root}.Find(ref)
 }
 
-// embedded reports whether s is a separate document within b's: it has an $id, to which
-// its references are relative. Schemas of tools rarely have one.
-func (b *builder) embedded(s *object) bool {
-	id := s.text("$id")
-	return s != b.root && id != "" && id[0] != '#'
-}
+// embedded reports whether s is a separate document within b's.
+func (b *builder) embedded(s *object) bool { return schema.Document{Root: b.root}.Embedded(s) }
 
 // cutLoops ends types that are made of nothing but themselves, such as
 // "A or A", which neither compiler takes. A type that holds itself in an array

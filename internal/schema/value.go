@@ -1,0 +1,150 @@
+// Package schema reads JSON Schemas that anybody may have written: leniently, in the order
+// in which they are written, and within bounds. It says what a schema says, and checks
+// nothing: a wrong schema says little, and is never an error.
+//
+// A value of a schema is an *Object, a []any, a string, a json.Number, a bool or nil.
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
+)
+
+// An Object is a JSON object in the order in which it was written. Of a duplicate key, the
+// last value counts. The nil Object has no members.
+type Object struct {
+	Keys  []string
+	Vals  []any
+	index map[string]int // of large objects only
+}
+
+// indexedFrom is the number of keys from which a map is faster than looking.
+const indexedFrom = 12
+
+func (o *Object) at(key string) int {
+	if o == nil {
+		return -1
+	}
+	if o.index != nil {
+		if i, ok := o.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, k := range o.Keys {
+		if k == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Set adds a member, or replaces its value.
+func (o *Object) Set(key string, v any) {
+	if i := o.at(key); i >= 0 {
+		o.Vals[i] = v
+		return
+	}
+	o.Keys, o.Vals = append(o.Keys, key), append(o.Vals, v)
+	switch {
+	case o.index != nil:
+		o.index[key] = len(o.Keys) - 1
+	case len(o.Keys) == indexedFrom:
+		o.index = make(map[string]int, 2*indexedFrom)
+		for i, k := range o.Keys {
+			o.index[k] = i
+		}
+	}
+}
+
+// Get returns the value of a member, or nil.
+func (o *Object) Get(key string) any {
+	if i := o.at(key); i >= 0 {
+		return o.Vals[i]
+	}
+	return nil
+}
+
+// Has distinguishes an absent key from one with the value null.
+func (o *Object) Has(key string) bool { return o.at(key) >= 0 }
+
+// Object returns the value of a member that is an object, or nil.
+func (o *Object) Object(key string) *Object {
+	v, _ := o.Get(key).(*Object)
+	return v
+}
+
+// List returns the value of a member that is a list, or nil.
+func (o *Object) List(key string) []any {
+	v, _ := o.Get(key).([]any)
+	return v
+}
+
+// Text returns the value of a member that is a string, or "".
+func (o *Object) Text(key string) string {
+	v, _ := o.Get(key).(string)
+	return v
+}
+
+// Size is the number of keys.
+func (o *Object) Size() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.Keys)
+}
+
+// MaxNesting bounds the depth to which a schema is read. What lies deeper is
+// read as true, the schema that accepts anything.
+const MaxNesting = 200
+
+// Decode reads one JSON value. encoding/json would lose the order of keys, and its token
+// reader takes longer than everything else that is done with a schema.
+func Decode(raw []byte) (any, error) {
+	d := decoder{jsonscan.New(string(raw))}
+	v := d.value(0)
+	if !d.End() {
+		return nil, errors.New("schema is not valid JSON")
+	}
+	return v, nil
+}
+
+type decoder struct{ jsonscan.Scanner[string] }
+
+func (d *decoder) value(depth int) any {
+	if depth > MaxNesting {
+		if k := d.Kind(); k == '{' || k == '[' {
+			d.Skip()
+			return true
+		}
+	}
+	switch k := d.Kind(); k {
+	case '{':
+		o := &Object{}
+		for d.Enter('{'); d.More('}'); {
+			if key := d.Key(); !d.Broken() {
+				o.Set(jsonscan.Unquote(key), d.value(depth+1))
+			}
+		}
+		return o
+	case '[':
+		list := []any{}
+		for d.Enter('['); d.More(']'); {
+			list = append(list, d.value(depth+1))
+		}
+		return list
+	default:
+		raw := d.Skip()
+		switch {
+		case d.Broken(), k == 'n':
+			return nil
+		case k == '"':
+			return jsonscan.Unquote(raw)
+		case k == 't', k == 'f':
+			return k == 't'
+		}
+		return json.Number(raw)
+	}
+}

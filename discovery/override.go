@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // An Override is how the configuration changes one tool of a server. What is
@@ -123,13 +124,12 @@ func near(name string, known []string) string {
 
 // parameters are the names of the properties of a schema, sorted, and of those
 // that it requires.
-func parameters(schema json.RawMessage) (properties, required []string) {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
+func parameters(raw json.RawMessage) (properties, required []string) {
+	o := schema.Read(raw).Object()
+	if p := o.Properties(); p != nil {
+		properties = slices.Sorted(slices.Values(p.Keys))
 	}
-	_ = json.Unmarshal(schema, &s) // a schema of another form has no parameters
-	return slices.Sorted(maps.Keys(s.Properties)), s.Required
+	return properties, o.Required()
 }
 
 // shown returns an input schema without hidden parameters, in which parameters with a

@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // A record is one thing that can be found: a tool, or an entry. Its texts
@@ -108,31 +108,15 @@ type parameter struct {
 
 // parameters returns the top level of an input schema. A schema that cannot be
 // read has none.
-func parameters(schema json.RawMessage) []parameter {
-	if len(schema) == 0 {
+func parameters(raw json.RawMessage) []parameter {
+	properties := schema.Read(raw).Object().Properties()
+	if properties == nil {
 		return nil
 	}
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(schema, &s) != nil {
-		return nil
-	}
-	list := make([]parameter, 0, len(s.Properties))
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		var p struct {
-			Description string `json:"description"`
-			Enum        []any  `json:"enum"`
-		}
-		// A parameter with an unusual schema still has its name.
-		_ = json.Unmarshal(s.Properties[name], &p)
-		q := parameter{name: name, description: p.Description}
-		for _, v := range p.Enum {
-			if v, ok := v.(string); ok {
-				q.values = append(q.values, v)
-			}
-		}
-		list = append(list, q)
+	list := make([]parameter, 0, properties.Size())
+	for _, name := range slices.Sorted(slices.Values(properties.Keys)) {
+		p := properties.Object(name) // one with an unusual schema still has its name
+		list = append(list, parameter{name, p.Text("description"), schema.Strings(p.List("enum"))})
 	}
 	return list
 }

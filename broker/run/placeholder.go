@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -162,11 +162,11 @@ func marksOf(placeholder json.RawMessage, n int) (list []mark) {
 
 // placeholder returns a value of the type of a tool's result, which represents the
 // result of call n. It is a string if the type is unknown.
-func placeholder(schema json.RawMessage, wrapped bool, n int) json.RawMessage {
-	root := decode(schema)
-	s := &sketch{root: root, call: n}
+func placeholder(raw json.RawMessage, wrapped bool, n int) json.RawMessage {
+	s := &sketch{doc: schema.Read(raw), call: n}
+	root := s.doc.Root
 	if wrapped {
-		root = s.pointed("#/properties/result")
+		root, _ = s.doc.Find("#/properties/result")
 	}
 	b, _ := json.Marshal(s.value(root, "", 0)) // plain values: no error
 	return b
@@ -174,32 +174,27 @@ func placeholder(schema json.RawMessage, wrapped bool, n int) json.RawMessage {
 
 // A sketch makes a value of a JSON Schema.
 type sketch struct {
-	root any
+	doc  schema.Document
 	call int
 	made int // texts and numbers
 	all  int // values, also those that were left out
 }
 
-func (s *sketch) value(schema any, path string, depth int) any {
+func (s *sketch) value(v any, path string, depth int) any {
 	if s.all++; s.all > maxSketch {
 		return nil
 	}
-	o, _ := schema.(map[string]any)
-	if ref, ok := o["$ref"].(string); ok && depth < maxStandDepth {
-		return s.value(s.pointed(ref), path, depth+1)
+	o, _ := v.(*schema.Object)
+	if ref := o.Text("$ref"); ref != "" && depth < maxStandDepth {
+		target, _ := s.doc.Find(ref)
+		return s.value(target, path, depth+1)
 	}
-	if v, ok := o["const"]; ok {
-		return v
-	}
-	if list, ok := o["enum"].([]any); ok && len(list) > 0 {
+	if list, _ := o.Values(); len(list) > 0 {
 		return list[0]
 	}
-	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		list, _ := o[key].([]any)
-		for _, of := range list {
-			if m, ok := of.(map[string]any); ok && m["type"] != "null" && depth < maxStandDepth {
-				return s.value(of, path, depth+1)
-			}
+	for _, of := range o.Branches("anyOf", "oneOf", "allOf") {
+		if m, ok := of.(*schema.Object); ok && m.Text("type") != "null" && depth < maxStandDepth {
+			return s.value(of, path, depth+1)
 		}
 	}
 	if depth == maxStandDepth || s.made == marksPerCall {
@@ -207,14 +202,15 @@ func (s *sketch) value(schema any, path string, depth int) any {
 	}
 	switch typeOf(o) {
 	case "object":
-		v, props := map[string]any{}, o["properties"]
-		members, _ := props.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(members)) {
-			v[name] = s.value(members[name], path+"."+name, depth+1)
+		v, members := map[string]any{}, o.Properties()
+		if members != nil {
+			for _, name := range slices.Sorted(slices.Values(members.Keys)) {
+				v[name] = s.value(members.Get(name), path+"."+name, depth+1)
+			}
 		}
 		return v
 	case "array":
-		return []any{s.value(o["items"], path+".0", depth+1)}
+		return []any{s.value(o.Get("items"), path+".0", depth+1)}
 	case "integer", "number":
 		s.made++
 		return firstNumber + s.call*marksPerCall + s.made - 1
@@ -225,7 +221,7 @@ func (s *sketch) value(schema any, path string, depth int) any {
 	}
 	s.made++
 	name := fmt.Sprintf("%d%s", s.call, gate.Line(path))
-	switch o["format"] {
+	switch o.Text("format") {
 	case "date-time":
 		return "2000-01-01T00:00:00Z" // scripts compute with it: nothing depends on it
 	case "uri", "url":
@@ -235,29 +231,15 @@ func (s *sketch) value(schema any, path string, depth int) any {
 }
 
 // typeOf is the first type of a schema that is not null; empty if it says none.
-func typeOf(o map[string]any) string {
-	types, _ := o["type"].([]any)
-	for _, t := range append(types, o["type"]) {
-		if name, ok := t.(string); ok && (name != "null" || len(types) == 0) {
+func typeOf(o *schema.Object) string {
+	types := o.Types()
+	for _, name := range types {
+		if name != "null" || len(types) == 1 {
 			return name
 		}
 	}
-	if _, ok := o["properties"]; ok {
+	if o.Has("properties") {
 		return "object"
 	}
 	return ""
-}
-
-// pointed returns the target of a reference within the schema, or nil.
-func (s *sketch) pointed(ref string) any {
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
-	}
-	v := s.root
-	for key := range strings.SplitSeq(path, "/") {
-		o, _ := v.(map[string]any)
-		v = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
-	}
-	return v
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -137,7 +135,7 @@ func completeInput(s schema, typed string) (list []cobra.Completion, _ cobra.She
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
 	properties := s.resolved().sub("properties")
-	for _, name := range slices.Sorted(maps.Keys(properties.node)) {
+	for _, name := range properties.names() {
 		list = completion(list, typed, name+"=", properties.sub(name).text("description"))
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

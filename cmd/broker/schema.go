@@ -4,55 +4,32 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
+
+	schemas "github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // A schema is a JSON Schema that a server wrote, read as leniently as it takes
 // to show it to people and to read what they type.
 type schema struct {
-	node map[string]any // nil if not an object
-	root map[string]any // what references are looked up in
+	node *schemas.Object // nil if not an object
+	doc  schemas.Document
 }
 
-// maxSchemaSteps is how many references or alternatives are followed: they may
-// lead back to themselves.
+// maxSchemaSteps is how many alternatives are followed: they may lead back to themselves.
 const maxSchemaSteps = 200
 
 func readSchema(raw json.RawMessage) schema {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var root map[string]any
-	if d.Decode(&root) != nil {
-		return schema{}
-	}
-	return schema{root, root}
+	d := schemas.Read(raw)
+	return schema{d.Object(), d}
 }
 
 // resolved follows references within the schema.
-func (s schema) resolved() schema {
-	for range maxSchemaSteps {
-		ref, _ := s.node["$ref"].(string)
-		path, local := strings.CutPrefix(ref, "#/")
-		if !local {
-			break
-		}
-		var at any = s.root
-		for part := range strings.SplitSeq(path, "/") {
-			m, _ := at.(map[string]any)
-			at = m[part]
-		}
-		s.node, _ = at.(map[string]any)
-	}
-	return s
-}
+func (s schema) resolved() schema { return schema{s.doc.Resolve(s.node), s.doc} }
 
 // sub is the schema that stands in s under a key.
-func (s schema) sub(key string) schema {
-	node, _ := s.node[key].(map[string]any)
-	return schema{node, s.root}
-}
+func (s schema) sub(key string) schema { return schema{s.node.Object(key), s.doc} }
 
 // property is the schema of one property of s.
 func (s schema) property(name string) schema { return s.resolved().sub("properties").sub(name) }
@@ -60,12 +37,9 @@ func (s schema) property(name string) schema { return s.resolved().sub("properti
 // branches are the alternatives of s.
 func (s schema) branches() []schema {
 	var list []schema
-	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		of, _ := s.node[key].([]any)
-		for _, b := range of {
-			node, _ := b.(map[string]any)
-			list = append(list, schema{node, s.root})
-		}
+	for _, b := range s.node.Branches("anyOf", "oneOf", "allOf") {
+		node, _ := b.(*schemas.Object)
+		list = append(list, schema{node, s.doc})
 	}
 	return list
 }
@@ -81,24 +55,15 @@ func (s schema) typesWithin(steps *int) []string {
 		return nil
 	}
 	s = s.resolved()
-	var list []string
-	switch t := s.node["type"].(type) {
-	case string:
-		list = []string{t}
-	case []any:
-		for _, one := range t {
-			if name, ok := one.(string); ok {
-				list = append(list, name)
-			}
-		}
-	default:
+	list := s.node.Types()
+	if !s.node.Has("type") {
 		for _, v := range s.values() {
 			list = append(list, kindOf(v))
 		}
 		for _, b := range s.branches() {
 			list = append(list, b.typesWithin(steps)...)
 		}
-		if len(list) == 0 && s.node["properties"] != nil {
+		if len(list) == 0 && s.node.Has("properties") {
 			list = []string{"object"}
 		}
 	}
@@ -108,10 +73,7 @@ func (s schema) typesWithin(steps *int) []string {
 
 // values are the only ones that s allows, as JSON; none if others are too.
 func (s schema) values() []string {
-	list, _ := s.node["enum"].([]any)
-	if v, ok := s.node["const"]; ok {
-		list = []any{v}
-	}
+	list, _ := s.node.Values()
 	texts := make([]string, len(list))
 	for i, v := range list {
 		texts[i] = jsonText(v)
@@ -200,15 +162,9 @@ func (s schema) parameters() []parameter {
 func (s schema) addParameters(rows *[]parameter, prefix string, depth int) {
 	s = s.resolved()
 	properties := s.sub("properties")
-	var names []string
-	required, _ := s.node["required"].([]any)
-	for _, r := range required {
-		if name, ok := r.(string); ok && properties.node[name] != nil && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(s.node.Required(), func(name string) bool { return properties.node.Get(name) == nil })
 	first := len(names)
-	for _, name := range slices.Sorted(maps.Keys(properties.node)) {
+	for _, name := range properties.names() {
 		if !slices.Contains(names[:first], name) {
 			names = append(names, name)
 		}
@@ -222,8 +178,8 @@ func (s schema) addParameters(rows *[]parameter, prefix string, depth int) {
 		row := parameter{name: oneLine(prefix+name, 40), kind: oneLine(p.typeName(), 30), required: i < first}
 		row.description = cmp.Or(p.text("description"), full.text("description"))
 		for _, at := range []schema{full, p} {
-			if v, ok := at.node["default"]; ok {
-				row.usual = oneLine(jsonText(v), 20)
+			if at.node.Has("default") {
+				row.usual = oneLine(jsonText(at.node.Get("default")), 20)
 			}
 		}
 		*rows = append(*rows, row)
@@ -232,9 +188,14 @@ func (s schema) addParameters(rows *[]parameter, prefix string, depth int) {
 	}
 }
 
-func (s schema) text(key string) string {
-	text, _ := s.node[key].(string)
-	return text
+func (s schema) text(key string) string { return s.node.Text(key) }
+
+// names are the keys of s, sorted.
+func (s schema) names() []string {
+	if s.node == nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(s.node.Keys))
 }
 
 // choices are what may be typed as a value of s, if there is a choice.

@@ -96,6 +96,23 @@ func (o *Object) Size() int {
 	return len(o.Keys)
 }
 
+// MarshalJSON writes the members in their order.
+func (o *Object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, key := range o.Keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, _ := json.Marshal(key) // a string always marshals
+		v, err := json.Marshal(o.Vals[i])
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, name...), ':'), v...)
+	}
+	return append(b, '}'), nil
+}
+
 // MaxNesting bounds the depth to which a schema is read. What lies deeper is
 // read as true, the schema that accepts anything.
 const MaxNesting = 200

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // A Finding is one mistake in the arguments of a call.
@@ -46,18 +47,18 @@ const (
 // but such a key is nearly always misspelt.
 func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	s := v.schema(t)
-	if s.root == nil {
+	if s.doc.Object() == nil {
 		return nil
 	}
-	found, _ := findings(s.root, input, true)
+	found, _ := findings(s.doc, input, true)
 	return found
 }
 
 // findings judges the arguments of a call, and returns the judge with what it
 // has noted of nulls. strict means that a schema without a word about further
 // keys has none.
-func findings(root any, input Literal, strict bool) ([]Finding, *judge) {
-	j := &judge{root: root, budget: maxJudged}
+func findings(doc schema.Document, input Literal, strict bool) ([]Finding, *judge) {
+	j := &judge{doc: doc, budget: maxJudged}
 	switch {
 	case input.Kind == Unknown:
 		return nil, j
@@ -66,7 +67,7 @@ func findings(root any, input Literal, strict bool) ([]Finding, *judge) {
 	case input.Kind != KnownObject:
 		return []Finding{{Offset: input.Offset, Message: "arguments are one object, such as {name: value}; got " + input.String()}}, j
 	}
-	return j.check(root, input, "", strict), j
+	return j.check(doc.Root, input, "", strict), j
 }
 
 // maxJudged is the number of pairs of a schema and a value that are compared
@@ -79,7 +80,7 @@ const maxJudgedDepth = 64
 // A judge compares values with schemas and reports only what is certainly wrong:
 // it accepts what it does not understand.
 type judge struct {
-	root    any
+	doc     schema.Document
 	budget  int
 	depth   int
 	omitted []*Field // nulls that are taken as not given
@@ -94,80 +95,50 @@ func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
 	}
 	j.depth++
 	defer func() { j.depth-- }()
-	schema, ok := s.(map[string]any)
+	o, ok := s.(*schema.Object)
 	if !ok {
 		if s == false {
 			return []Finding{{Offset: l.Offset, path: path, Message: quoted(path) + " is not accepted"}}
 		}
 		return nil
 	}
-	if l.isNull() && schema["nullable"] == true {
+	if l.isNull() && o.Get("nullable") == true {
 		j.nullable = true
 		return nil
 	}
-	if ref, ok := schema["$ref"].(string); ok {
-		return j.check(j.resolve(ref), l, path, strict)
+	if ref := o.Text("$ref"); ref != "" {
+		target, ok := j.doc.Find(ref)
+		if !ok {
+			return nil // what is not found accepts everything
+		}
+		return j.check(target, l, path, strict)
 	}
-	if f := checkType(schema, l, path); f != nil {
+	if f := checkType(o, l, path); f != nil {
 		return []Finding{*f}
 	}
-	if f := checkValue(schema, l, path); f != nil {
+	if f := checkValue(o, l, path); f != nil {
 		return []Finding{*f}
 	}
-	composed := slices.ContainsFunc([]string{"allOf", "anyOf", "oneOf", "if", "dependentSchemas", "unevaluatedProperties"}, func(k string) bool {
-		_, has := schema[k]
-		return has
-	})
+	composed := slices.ContainsFunc([]string{"allOf", "anyOf", "oneOf", "if", "dependentSchemas", "unevaluatedProperties"}, o.Has)
 	strict = strict && !composed
 	var found []Finding
 	switch l.Kind {
 	case KnownObject:
-		found = j.object(schema, l, path, strict)
+		found = j.object(o, l, path, strict)
 	case KnownArray:
-		found = j.array(schema, l, path, strict)
+		found = j.array(o, l, path, strict)
 	}
-	return append(found, j.combined(schema, l, path)...)
-}
-
-// resolve finds a schema that a reference names in this document; what it does
-// not find accepts everything.
-func (j *judge) resolve(ref string) any {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || pointer != "" && pointer[0] != '/' {
-		return true
-	}
-	at := j.root
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if part == "" {
-			continue
-		}
-		part = strings.NewReplacer("~1", "/", "~0", "~", "%20", " ").Replace(part)
-		switch v := at.(type) {
-		case map[string]any:
-			if at, ok = v[part]; !ok {
-				return true
-			}
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(v) {
-				return true
-			}
-			at = v[i]
-		default:
-			return true
-		}
-	}
-	return at
+	return append(found, j.combined(o, l, path)...)
 }
 
 // combined judges by the schemas that a schema is combined of.
-func (j *judge) combined(schema map[string]any, l Literal, path string) []Finding {
+func (j *judge) combined(o *schema.Object, l Literal, path string) []Finding {
 	var found []Finding
-	for _, b := range list(schema, "allOf") {
+	for _, b := range o.List("allOf") {
 		found = append(found, j.check(b, l, path, false)...)
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		found = append(found, j.any(list(schema, key), l, path)...)
+		found = append(found, j.any(o.List(key), l, path)...)
 	}
 	return found
 }
@@ -258,24 +229,20 @@ func unique(list []string) []string {
 	return u
 }
 
-func (j *judge) array(schema map[string]any, l Literal, path string, strict bool) []Finding {
+func (j *judge) array(o *schema.Object, l Literal, path string, strict bool) []Finding {
 	if l.Open {
 		return nil
 	}
 	wrong := func(format string, n json.Number) []Finding {
 		return []Finding{{Offset: l.Offset, path: path, Message: quoted(path) + fmt.Sprintf(format, n) + "; got " + strconv.Itoa(len(l.Items))}}
 	}
-	if n, ok := schema["minItems"].(json.Number); ok && compare(strconv.Itoa(len(l.Items)), n) < 0 {
+	if n, ok := o.Get("minItems").(json.Number); ok && compare(strconv.Itoa(len(l.Items)), n) < 0 {
 		return wrong(" takes at least %s items", n)
 	}
-	if n, ok := schema["maxItems"].(json.Number); ok && compare(strconv.Itoa(len(l.Items)), n) > 0 {
+	if n, ok := o.Get("maxItems").(json.Number); ok && compare(strconv.Itoa(len(l.Items)), n) > 0 {
 		return wrong(" takes at most %s items", n)
 	}
-	tuple := list(schema, "prefixItems")
-	rest := schema["items"]
-	if t := list(schema, "items"); t != nil {
-		tuple, rest = t, nil
-	}
+	tuple, rest, _ := o.Items()
 	var found []Finding
 	for i, item := range l.Items {
 		s := rest
@@ -288,18 +255,8 @@ func (j *judge) array(schema map[string]any, l Literal, path string, strict bool
 }
 
 // checkType returns a finding if l is of none of the types of schema.
-func checkType(schema map[string]any, l Literal, path string) *Finding {
-	var types []string
-	switch t := schema["type"].(type) {
-	case string:
-		types = []string{t}
-	case []any:
-		for _, k := range t {
-			if k, ok := k.(string); ok {
-				types = append(types, k)
-			}
-		}
-	}
+func checkType(o *schema.Object, l Literal, path string) *Finding {
+	types := o.Types()
 	is := l.typeName()
 	if len(types) == 0 || is == "" {
 		return nil
@@ -370,14 +327,11 @@ func compare(a string, b json.Number) int {
 }
 
 // checkValue judges a value other than an object or array.
-func checkValue(schema map[string]any, l Literal, path string) *Finding {
+func checkValue(o *schema.Object, l Literal, path string) *Finding {
 	if l.Kind != KnownValue {
 		return nil
 	}
-	accepted, isEnum := schema["enum"].([]any)
-	if c, ok := schema["const"]; ok {
-		accepted, isEnum = []any{c}, true
-	}
+	accepted, isEnum := o.Values()
 	if isEnum && !slices.ContainsFunc(accepted, func(a any) bool { return equal(a, l.Value) }) {
 		values := make([]string, len(accepted))
 		for i, a := range accepted {
@@ -389,9 +343,9 @@ func checkValue(schema map[string]any, l Literal, path string) *Finding {
 	var why string
 	switch v := l.Value.(type) {
 	case json.Number:
-		why = rangeProblem(schema, v)
+		why = rangeProblem(o, v)
 	case string:
-		why = textProblem(schema, v)
+		why = textProblem(o, v)
 	}
 	if why == "" {
 		return nil
@@ -406,13 +360,13 @@ func equal(a, b any) bool {
 		return compare(string(x), y) == 0
 	}
 	switch a.(type) {
-	case map[string]any, []any:
+	case *schema.Object, []any:
 		return false
 	}
 	return a == b
 }
 
-func rangeProblem(schema map[string]any, v json.Number) string {
+func rangeProblem(o *schema.Object, v json.Number) string {
 	for _, c := range []struct {
 		key, says string
 		wrong     func(int) bool
@@ -422,7 +376,7 @@ func rangeProblem(schema map[string]any, v json.Number) string {
 		{"exclusiveMinimum", "must be more than", func(c int) bool { return c <= 0 }},
 		{"exclusiveMaximum", "must be less than", func(c int) bool { return c >= 0 }},
 	} {
-		limit, ok := schema[c.key].(json.Number)
+		limit, ok := o.Get(c.key).(json.Number)
 		if !ok {
 			continue
 		}
@@ -432,34 +386,29 @@ func rangeProblem(schema map[string]any, v json.Number) string {
 			return c.says + " " + limit.String()
 		}
 	}
-	if of, ok := schema["multipleOf"].(json.Number); ok && !jsoncheck.IsMultiple(string(v), string(of)) {
+	if of, ok := o.Get("multipleOf").(json.Number); ok && !jsoncheck.IsMultiple(string(v), string(of)) {
 		return "must be a multiple of " + of.String()
 	}
 	return ""
 }
 
-func textProblem(schema map[string]any, v string) string {
+func textProblem(o *schema.Object, v string) string {
 	n := strconv.Itoa(utf8.RuneCountInString(v))
-	if limit, ok := schema["minLength"].(json.Number); ok && compare(n, limit) < 0 {
+	if limit, ok := o.Get("minLength").(json.Number); ok && compare(n, limit) < 0 {
 		if limit == "1" {
 			return "must not be empty"
 		}
 		return "must have at least " + limit.String() + " characters"
 	}
-	if limit, ok := schema["maxLength"].(json.Number); ok && compare(n, limit) > 0 {
+	if limit, ok := o.Get("maxLength").(json.Number); ok && compare(n, limit) > 0 {
 		return "must have at most " + limit.String() + " characters"
 	}
-	if p, ok := schema["pattern"].(string); ok {
+	if p, ok := o.Get("pattern").(string); ok {
 		if re, err := regexp.Compile(p); err == nil && !re.MatchString(v) {
 			return "must match /" + gate.Cut(gate.Spelt(p), 80) + "/"
 		}
 	}
 	return ""
-}
-
-func list(schema map[string]any, key string) []any {
-	l, _ := schema[key].([]any)
-	return l
 }
 
 // quoted is how a message names a parameter.

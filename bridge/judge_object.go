@@ -10,14 +10,15 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // object judges the keys of an object and their values. A null for an optional
 // property that does not accept it is omitted: models write it for no value.
-func (j *judge) object(schema map[string]any, l Literal, path string, strict bool) []Finding {
-	properties, _ := schema["properties"].(map[string]any)
-	known := slices.Sorted(maps.Keys(properties))
-	extra, others := j.others(schema, properties, strict)
+func (j *judge) object(o *schema.Object, l Literal, path string, strict bool) []Finding {
+	properties, required := o.Properties(), o.Required()
+	known := sortedKeys(properties)
+	extra, others := j.others(o, properties, strict)
 	var found []Finding
 	meant := make(map[string]bool) // keys that were spelt wrong
 	given := make(map[string]bool)
@@ -27,16 +28,16 @@ func (j *judge) object(schema map[string]any, l Literal, path string, strict boo
 			continue
 		}
 		at := join(path, f.Name)
-		property, ok := properties[f.Name]
-		patterns, certain := matching(schema, f.Name)
+		ok := properties.Has(f.Name)
+		patterns, certain := matching(o, f.Name)
 		var wrong []Finding
 		if ok {
-			wrong = j.check(property, f.Value, at, strict)
+			wrong = j.check(properties.Get(f.Name), f.Value, at, strict)
 		}
 		for _, p := range patterns {
 			wrong = append(wrong, j.check(p, f.Value, at, strict)...)
 		}
-		if ok && len(wrong) > 0 && f.Value.isNull() && !slices.Contains(list(schema, "required"), any(f.Name)) {
+		if ok && len(wrong) > 0 && f.Value.isNull() && !slices.Contains(required, f.Name) {
 			j.omitted = append(j.omitted, f)
 			continue
 		}
@@ -60,35 +61,42 @@ func (j *judge) object(schema map[string]any, l Literal, path string, strict boo
 	if l.Open {
 		return found
 	}
-	return append(found, missing(schema, l, path, known, given, meant)...)
+	return append(found, missing(required, l, path, known, given, meant)...)
 }
 
 // others returns the schema of keys that are not properties, or false if they are
 // forbidden.
-func (j *judge) others(schema, properties map[string]any, strict bool) (extra any, allowed bool) {
-	extra, declared := schema["additionalProperties"]
-	if declared {
+func (j *judge) others(o, properties *schema.Object, strict bool) (extra any, allowed bool) {
+	if o.Has("additionalProperties") {
+		extra = o.Get("additionalProperties")
 		return extra, extra != false
 	}
-	_, patterns := schema["patternProperties"]
-	return nil, !strict || len(properties) == 0 || patterns
+	return nil, !strict || properties.Size() == 0 || o.Has("patternProperties")
 }
 
 // matching returns the schemas of patternProperties for a key; certain is
 // false if one of the patterns cannot be read.
-func matching(schema map[string]any, key string) (schemas []any, certain bool) {
-	patterns, _ := schema["patternProperties"].(map[string]any)
+func matching(o *schema.Object, key string) (schemas []any, certain bool) {
+	patterns := o.Object("patternProperties")
 	certain = true
-	for _, p := range slices.Sorted(maps.Keys(patterns)) {
+	for _, p := range sortedKeys(patterns) {
 		re, err := regexp.Compile(p)
 		switch {
 		case err != nil:
 			certain = false
 		case re.MatchString(key):
-			schemas = append(schemas, patterns[p])
+			schemas = append(schemas, patterns.Get(p))
 		}
 	}
 	return schemas, certain
+}
+
+// sortedKeys are the names of members, sorted.
+func sortedKeys(o *schema.Object) []string {
+	if o == nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(o.Keys))
 }
 
 // nearestKey is the known key that was meant, if there is one that is not there
@@ -104,11 +112,10 @@ func nearestKey(name string, known []string, given []Field) string {
 
 // missing returns the required keys that are not there. One that was spelt
 // wrong has been told already.
-func missing(schema map[string]any, l Literal, path string, known []string, given, meant map[string]bool) []Finding {
+func missing(required []string, l Literal, path string, known []string, given, meant map[string]bool) []Finding {
 	var found []Finding
-	for _, r := range list(schema, "required") {
-		name, ok := r.(string)
-		if !ok || given[name] || meant[name] {
+	for _, name := range required {
+		if given[name] || meant[name] {
 			continue
 		}
 		f := Finding{Offset: l.Offset, path: join(path, name), kind: missingKey, Message: "missing parameter " + quoted(join(path, name))}

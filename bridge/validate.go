@@ -12,20 +12,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // A Validator checks arguments against input schemas, each of which it
 // compiles once. It is safe for concurrent use.
 type Validator struct {
 	mu       sync.Mutex
-	compiled map[*discovery.Tool]func() *schema
+	compiled map[*discovery.Tool]func() *inputSchema
 }
 
-// schema is a compiled input schema. checked is nil, which accepts everything,
+// inputSchema is a compiled input schema. checked is nil, which accepts everything,
 // for a schema that cannot be checked: the server checks anyway.
-type schema struct {
+type inputSchema struct {
 	checked *jsoncheck.Schema
-	root    map[string]any // the same, as JSON; nil if not an object
+	doc     schema.Document // the same
 	// spelt are the strings of the schema in which something was spelled out for
 	// models, by the text that models see.
 	spelt map[string]string
@@ -33,21 +34,21 @@ type schema struct {
 
 // NewValidator returns a Validator that has compiled nothing yet.
 func NewValidator() *Validator {
-	return &Validator{compiled: make(map[*discovery.Tool]func() *schema)}
+	return &Validator{compiled: make(map[*discovery.Tool]func() *inputSchema)}
 }
 
 // maxCompiled bounds the cache. Tools are pointers into catalogues, so the
 // entries of a replaced catalogue are garbage after a while.
 const maxCompiled = 4096
 
-func (v *Validator) schema(t *discovery.Tool) *schema {
+func (v *Validator) schema(t *discovery.Tool) *inputSchema {
 	v.mu.Lock()
 	compiled, ok := v.compiled[t]
 	if !ok {
 		if len(v.compiled) >= maxCompiled {
 			clear(v.compiled)
 		}
-		compiled = sync.OnceValue(func() *schema { return compile(t.InputSchema) })
+		compiled = sync.OnceValue(func() *inputSchema { return compile(t.InputSchema) })
 		v.compiled[t] = compiled
 	}
 	v.mu.Unlock()
@@ -55,12 +56,10 @@ func (v *Validator) schema(t *discovery.Tool) *schema {
 }
 
 // compile never fails: an invalid schema accepts everything.
-func compile(raw json.RawMessage) *schema {
-	var s schema
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&s.root) != nil {
-		return &schema{}
+func compile(raw json.RawMessage) *inputSchema {
+	var s inputSchema
+	if s.doc = schema.Read(raw); s.doc.Object() == nil {
+		return &inputSchema{}
 	}
 	if checked, err := jsoncheck.Compile(raw); err == nil {
 		s.checked = checked
@@ -83,7 +82,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if args[0] != '{' {
 		return refuse("arguments are one object, such as {name: value}; got " + kindOf(args))
 	}
-	if s.root == nil {
+	if s.doc.Object() == nil {
 		return args, nil
 	}
 	if s.spelt != nil && json.Valid(args) {
@@ -103,7 +102,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if err != nil {
 		return refuse(err.Error())
 	}
-	found, j := findings(s.root, input, false)
+	found, j := findings(s.doc, input, false)
 	if len(j.omitted) > 0 && len(found) == 0 {
 		args = json.RawMessage(compact(input.without(j.omitted)))
 		if s.checked.Check(args) == nil {
@@ -121,7 +120,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 
 // refuse is the failure of a call with wrong arguments.
 func (v *Validator) refuse(t *discovery.Tool, why error) *Error {
-	return &Error{Code: CodeArguments, Message: t.ID + ": " + why.Error(), Hint: expectation(v.schema(t).root)}
+	return &Error{Code: CodeArguments, Message: t.ID + ": " + why.Error(), Hint: expectation(v.schema(t).doc.Object())}
 }
 
 // maxFindings is how many mistakes one error lists.
@@ -139,14 +138,14 @@ func sentences(found []Finding) string {
 }
 
 // expectation is the list of parameters, required ones first and marked.
-func expectation(schema map[string]any) string {
-	properties, _ := schema["properties"].(map[string]any)
-	if len(properties) == 0 {
+func expectation(o *schema.Object) string {
+	properties, needed := o.Properties(), o.Required()
+	if properties.Size() == 0 {
 		return ""
 	}
 	var required, optional []string
-	for name := range properties {
-		if slices.Contains(list(schema, "required"), any(name)) {
+	for _, name := range properties.Keys {
+		if slices.Contains(needed, name) {
 			required = append(required, gate.Name(name))
 		} else {
 			optional = append(optional, gate.Name(name)+"?")

@@ -1,11 +1,11 @@
 package policy
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // onlyReads reports whether the name and the parameters of a tool, whose strongest verb
@@ -22,12 +22,12 @@ func onlyReads(t *discovery.Tool) bool {
 	if len(t.InputSchema) == 0 {
 		return true
 	}
-	var schema any
-	if json.Unmarshal(t.InputSchema, &schema) != nil {
+	in, err := schema.Decode(t.InputSchema)
+	if err != nil {
 		return false
 	}
 	r := reading{queries: queries}
-	return r.schema(schema, 0)
+	return r.schema(in, 0)
 }
 
 const (
@@ -100,17 +100,16 @@ func (r *reading) schema(v any, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
-	case map[string]any:
-		for key, member := range v {
-			if key == "properties" {
-				if properties, ok := member.(map[string]any); ok {
-					for name, p := range properties {
-						if r.writes(name) || !r.schema(p, depth+1) {
-							return false
-						}
+	case *schema.Object:
+		for i, key := range v.Keys {
+			member := v.Vals[i]
+			if properties, ok := member.(*schema.Object); ok && key == "properties" {
+				for i, name := range properties.Keys {
+					if r.writes(name) || !r.schema(properties.Vals[i], depth+1) {
+						return false
 					}
-					continue
 				}
+				continue
 			}
 			if key == "patternProperties" || (key == "enum" || key == "const") && mayWrite(member) {
 				return false

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
@@ -240,16 +241,12 @@ func toolNames(list []skills.Tool) []string {
 
 // startParams takes the params out of {"params": {…}}, as which some models send
 // them, unless there is a param of that name.
-func startParams(schema, input json.RawMessage) json.RawMessage {
+func startParams(declared, input json.RawMessage) json.RawMessage {
 	var wrapped map[string]json.RawMessage
 	if json.Unmarshal(input, &wrapped) != nil || len(wrapped) != 1 || len(wrapped["params"]) == 0 || wrapped["params"][0] != '{' {
 		return input
 	}
-	var s struct {
-		Properties map[string]any `json:"properties"`
-	}
-	_ = json.Unmarshal(schema, &s) // that it is a schema was checked
-	if _, declared := s.Properties["params"]; declared {
+	if schema.Read(declared).Object().Properties().Has("params") {
 		return input
 	}
 	return wrapped["params"]

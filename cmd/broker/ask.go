@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	schemas "github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // askTime is how long a person at the terminal may take for a form.
@@ -174,60 +174,34 @@ type formField struct {
 var errForm = errors.New("its form is more than a terminal can show: use a client with forms")
 
 // formFields reads the fields of a form's schema, in order.
-func formFields(schema json.RawMessage) ([]formField, error) {
-	var form struct {
-		Properties map[string]struct {
-			Type    string   `json:"type"`
-			Title   string   `json:"title"`
-			Enum    []string `json:"enum"`
-			Default any      `json:"default"`
-			OneOf   []struct {
-				Const string `json:"const"`
-			} `json:"oneOf"`
-		} `json:"properties"`
-		Required []string `json:"required"`
+func formFields(raw json.RawMessage) ([]formField, error) {
+	form := schemas.Read(raw).Object()
+	if form == nil {
+		return nil, errForm
 	}
-	var order struct {
-		Properties json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(schema, &form) != nil || json.Unmarshal(schema, &order) != nil {
+	properties, required := form.Properties(), form.Required()
+	if properties == nil && form.Has("properties") {
 		return nil, errForm
 	}
 	var fields []formField
-	for _, name := range keys(order.Properties) {
-		p := form.Properties[name]
-		f := formField{name: name, title: p.Title, kind: p.Type, options: p.Enum, preset: p.Default, required: slices.Contains(form.Required, name)}
-		for _, o := range p.OneOf {
-			f.options = append(f.options, o.Const)
+	for i := range properties.Size() {
+		name, p := properties.Keys[i], properties.Object(properties.Keys[i])
+		f := formField{name: name, title: p.Text("title"), kind: p.Text("type"), options: schemas.Strings(p.List("enum")), preset: p.Get("default"), required: slices.Contains(required, name)}
+		for _, o := range p.List("oneOf") {
+			choice, _ := o.(*schemas.Object)
+			f.options = append(f.options, choice.Text("const"))
 		}
 		switch f.kind {
 		case "string", "integer", "number", "boolean":
 		default:
 			return nil, errForm
 		}
+		if len(f.options) != len(p.List("enum"))+len(p.List("oneOf")) {
+			return nil, errForm // some are not texts
+		}
 		fields = append(fields, f)
 	}
 	return fields, nil
-}
-
-// keys are the keys of a JSON object in its order.
-func keys(object json.RawMessage) []string {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil {
-		return nil
-	}
-	var names []string
-	for d.More() {
-		name, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return names
-		}
-		if s, ok := name.(string); ok {
-			names = append(names, s)
-		}
-	}
-	return names
 }
 
 func (f formField) prompt() string {

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
-	"github.com/dop251/goja/unistring"
+
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // maxJSONDepth is how deeply arrays and objects may be nested, in both
@@ -37,7 +38,7 @@ func fromJSON(vm *goja.Runtime, raw string) (v goja.Value, err error) {
 			v, err = nil, wrong
 		}
 	}()
-	s := jsonScanner{vm: vm, in: raw, words: make(map[string]goja.Value)}
+	s := jsonScanner{vm: vm, in: raw, words: make(map[string]goja.Value), prototype: vm.NewObject().Prototype()}
 	v = s.value()
 	if s.peek(); s.pos < len(s.in) {
 		s.fail("Unexpected non-whitespace character after JSON")
@@ -95,10 +96,12 @@ type jsonScanner struct {
 	in     string
 	pos    int
 	depth  int
-	items  []any              // of the arrays that are being read, one behind the other
-	keys   []unistring.String // of the objects, likewise
+	items  []any    // of the arrays that are being read, one behind the other
+	keys   []string // of the objects, likewise
 	values []goja.Value
 	words  map[string]goja.Value
+	// prototype is that of objects.
+	prototype *goja.Object
 }
 
 // peek returns the next byte other than space, or 0 at the end. (A 0 is invalid
@@ -164,7 +167,7 @@ func (s *jsonScanner) object() goja.Value {
 		if s.peek() != '"' {
 			s.fail(expected)
 		}
-		key := unistring.NewFromString(s.text())
+		key := s.text()
 		if s.peek() != ':' {
 			s.fail("Expected ':' after property name in JSON")
 		}
@@ -176,7 +179,7 @@ func (s *jsonScanner) object() goja.Value {
 			s.pos++
 		case '}':
 			s.pos++
-			o := newObject(s.vm, s.keys[first:], s.values[first:])
+			o := newObject(s.vm, s.prototype, s.keys[first:], s.values[first:])
 			s.keys, s.values = s.keys[:first], s.values[:first]
 			return o
 		default:
@@ -210,6 +213,14 @@ func (s *jsonScanner) array() goja.Value {
 
 func (s *jsonScanner) number() goja.Value {
 	start := s.pos
+	n, i := int64(0), start
+	for ; i < len(s.in) && i < start+15 && s.in[i] >= '0' && s.in[i] <= '9'; i++ {
+		n = 10*n + int64(s.in[i]-'0')
+	}
+	if i > start && s.in[start] != '0' && i < len(s.in) && (s.in[i] == ',' || s.in[i] == '}' || s.in[i] == ']') { // most are
+		s.pos = i
+		return s.vm.ToValue(n)
+	}
 	for s.pos < len(s.in) && strings.IndexByte("0123456789.+-eE", s.in[s.pos]) >= 0 {
 		s.pos++
 	}
@@ -220,7 +231,7 @@ func (s *jsonScanner) number() goja.Value {
 			return s.vm.ToValue(i)
 		}
 	}
-	if !json.Valid([]byte(text)) {
+	if !jsonscan.Valid(text) {
 		s.pos = start + 1 // most often it is 0
 		s.fail("Unexpected number in JSON")
 	}
@@ -249,6 +260,12 @@ func (s *jsonScanner) interned(text string) goja.Value {
 // text reads a string. Half of a surrogate pair becomes U+FFFD.
 func (s *jsonScanner) text() string {
 	start, plain := s.pos, true
+	if end, escaped, ok := jsonscan.String(s.in, start); ok && !escaped {
+		if text := s.in[start+1 : end-1]; utf8.ValidString(text) {
+			s.pos = end
+			return text
+		}
+	}
 	for s.pos++; s.pos < len(s.in); s.pos++ {
 		switch c := s.in[s.pos]; {
 		case c == '"':

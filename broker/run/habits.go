@@ -25,6 +25,7 @@ var (
 
 const (
 	unwrapsHint = "a call gives the tool's parsed result itself, not { content: [{ text }] }: use r in place of r.content[0].text or r.structuredContent"
+	contentHint = "a call gives the tool's structured result itself, not { content: [{ text }] }: where that is { content: string }, r.content is the text, without [0].text"
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
 
@@ -99,13 +100,20 @@ func (h *habits) hints(code string, exit int) (hints []string) {
 		for _, s := range h.seen {
 			gave = append(gave, s.tool+" gave "+whatItIs(s.value))
 		}
-		hints = append(hints, unwrapsHint+"; "+strings.Join(gave, ", "))
+		hint := unwrapsHint
+		if slices.ContainsFunc(h.seen, func(s seenValue) bool { return textContent.MatchString(string(s.value)) }) {
+			hint = contentHint
+		}
+		hints = append(hints, hint+"; "+strings.Join(gave, ", "))
 	}
 	if exit == sandbox.ExitThrew && calls.MatchString(code) {
 		hints = append(hints, callsHint)
 	}
 	return hints
 }
+
+// textContent matches an object with a text as its content.
+var textContent = lazyregexp.New(`^\{\s*"content"\s*:\s*"`)
 
 // hasContent reports whether code may read the content of a value as that of a
 // CallToolResult: a list, or what code names in the value.

@@ -80,7 +80,7 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 		`{"entities":[{"name":"x"}],"relations":[]}`:                          "s__a gave {entities: 1 × {name: string}, relations: []}",
 		`[{"type":"text","text":"hi"},{"type":"image","size":1,"ref":"r_1"}]`: "s__a gave a list of text, image",
 		`[{"type":"bug","id":1}]`:                                             "s__a gave 1 × {type: string, id: number}",
-		`{"content":"hi"}`:                                                    "s__a gave {content: string}",
+		`{"content":"hi"}`:                                                    "r.content is the text, without [0].text; s__a gave {content: string}",
 		`{"content":[{"type":"text"}]}`:                                       "",
 		`{"structuredContent":{}}`:                                            "",
 		`[{"content":[1]}]`:                                                   "",

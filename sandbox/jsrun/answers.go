@@ -32,6 +32,11 @@ func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 	if bytes > maxShaped {
 		return
 	}
+	if !r.reads.inTexts {
+		r.reads.inTexts = true
+		r.prepareReads()
+		r.watchTexts()
+	}
 	if o, ok := v.(*goja.Object); ok {
 		if o.ClassName() == "Array" {
 			_ = o.SetPrototype(r.listPrototype(target)) // a new array takes any
@@ -40,10 +45,6 @@ func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 	}
 	if !goja.IsString(v) || len(r.reads.texts) == maxTexts {
 		return
-	}
-	if r.reads.texts == nil {
-		r.prepareReads()
-		r.watchTexts()
 	}
 	r.reads.texts = append(r.reads.texts, textAnswer{v, target})
 }
@@ -61,7 +62,9 @@ func (r *runtime) watchTexts() {
 				return v
 			}
 			if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
-				r.missWhole(property, r.reads.texts[i].target, r.textAdvice(property))
+				r.missWhole(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ", r.textAdvice(property))
+			} else if r.isMethod("Array", property) {
+				r.missWhole(property, "it is read of ", r.textAdvice(property))
 			}
 			return goja.Undefined()
 		},
@@ -99,7 +102,7 @@ func (r *runtime) listPrototype(target string) *goja.Object {
 				return v
 			}
 			if o, ok := receiver.(*goja.Object); ok && property != "then" && property != "toJSON" && o.ClassName() == "Array" {
-				r.missWhole(property, target, listAdvice(o))
+				r.missWhole(property, "what "+sandbox.ShownTarget(target)+" answered is ", listAdvice(o))
 			}
 			return goja.Undefined()
 		},
@@ -147,15 +150,45 @@ func listAdvice(list *goja.Object) string {
 	return fmt.Sprintf("a list of %d%s: take one, as in r[0], or all with r.map", n, of)
 }
 
-// missWhole remembers a read of a property that an answer does not have because it is
-// something else.
-func (r *runtime) missWhole(property, target, is string) {
+// missWhole remembers a read of a property that a value does not have because it is
+// something else; of says which value.
+func (r *runtime) missWhole(property, of, is string) {
 	at, agent := r.reader()
 	if !agent || len(property) > 200 {
 		return
 	}
 	r.reads.last = &miss{
 		property: property, at: at, plain: r.reads.sites[at] == script.ReadPlain,
-		advice: gate.Name(property) + " is undefined: what " + sandbox.ShownTarget(target) + " answered is " + is,
+		advice: gate.Name(property) + " is undefined: " + of + is,
 	}
+}
+
+// missIterator answers a read of the iterator of an object of an answer, which has none.
+func (r *runtime) missIterator(target string, symbol *goja.Symbol, receiver goja.Value) goja.Value {
+	if v := r.reads.plain.GetSymbol(symbol); v != nil {
+		return v
+	}
+	o, ok := receiver.(*goja.Object)
+	at, agent := r.reader()
+	if symbol != goja.SymIterator || !ok || !agent {
+		return goja.Undefined()
+	}
+	var lists []string
+	keys := o.Keys()
+	for _, key := range keys[:min(len(keys), maxKeys)] {
+		if v, ok := o.Get(key).(*goja.Object); ok && v.ClassName() == "Array" {
+			lists = append(lists, "."+gate.Name(key))
+		}
+	}
+	is := "an object and not a list"
+	switch names := gate.Names(keys); {
+	case len(lists) > 0 && len(lists) <= maxParts:
+		is += "; its lists: " + strings.Join(lists, ", ")
+	case len(names) > shownFields:
+		is += fmt.Sprintf(", with %s and %d more", strings.Join(names[:shownFields], ", "), len(names)-shownFields)
+	case len(names) > 0:
+		is += ", with " + strings.Join(names, ", ")
+	}
+	r.reads.last = &miss{property: "iterator", at: at, advice: "the object, in what " + sandbox.ShownTarget(target) + " answered, is " + is}
+	return goja.Undefined()
 }

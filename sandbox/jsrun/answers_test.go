@@ -34,6 +34,12 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 			"content is undefined: what echo__echo answered is a list of text, image: take a part, as in r.find((p) => p.type === 'text')"},
 		{`[{"id":1,"name":"x"},{"id":2}]`, "return r.items.map((x) => x)", "items is undefined: what echo__echo answered is a list of 2, each with id, name: take one, as in r[0], or all with r.map"},
 		{`[1,2]`, "return r.data.length", "data is undefined: what echo__echo answered is a list of 2: take one"},
+		{`{"content":"a\nb"}`, "return r.map((l) => l)", "write .content.split('\\n').map"},
+		{`{"content":"[1,2]"}`, "return r.filter(Boolean)", "write JSON.parse(r.content).filter"},
+		{`{"content":"a\nb"}`, "return r.content.filter(Boolean)", "filter is undefined: it is read of a text: make a list of it first, as in .split('\\n').filter"},
+		{`{"content":"a","rows":[1]}`, "for (const x of r) x()", "the object, in what echo__echo answered, is an object and not a list; its lists: .rows"},
+		{`{"content":"a"}`, "return [...r]", "is an object and not a list, with content"},
+		{`{"content":"a"}`, "const [a] = r; return a", "is an object and not a list, with content"},
 		{`[]`, "return r.split('x')", "split is undefined: what echo__echo answered is an empty list"},
 	} {
 		out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+tt.code, tt.answer)
@@ -44,6 +50,18 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 	out := answered(t, "const r = await callMCPTool('echo__echo', {});\nreturn r.text", `"hi"`)
 	if want := "the script returned undefined: line 2: text is undefined: what echo__echo answered is a text"; len(out.Reads) != 1 || !strings.HasPrefix(out.Reads[0], want) {
 		t.Errorf("reads %q, want %q", out.Reads, want)
+	}
+	for code, want := range map[string]string{
+		"return r.map((x) => x.url)":             "the script returned a list of nothing: line 2: url is undefined: did you mean uri?",
+		"return r.map((x) => ({ u: x.url }))":    "the script returned a list of nothing: line 2: url is undefined: did you mean uri?",
+		"return r.map((x) => x.uri)":             "",
+		"return r.map((x) => x.url ?? null)":     "",
+		"return r.map((x) => x.url).concat([1])": "",
+		"return [null]":                          "",
+	} {
+		if out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+code, `[{"uri":"a"},{"uri":"b"}]`); strings.Join(out.Reads, "; ") != want {
+			t.Errorf("%s: value %s, reads %q, want %q", code, out.Value, out.Reads, want)
+		}
 	}
 	for _, code := range []string{"const o = {}; return o.x.y", "return 'other'.content[0]", "r.content;\nreturn [].x.y"} {
 		if out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+code, `"hi"`); strings.Contains(out.Error, "hint:") {

@@ -85,6 +85,9 @@ func (r *runtime) openPrototype(target string) *goja.Object {
 			}
 			return goja.Undefined()
 		},
+		GetSym: func(_ *goja.Object, symbol *goja.Symbol, receiver goja.Value) goja.Value {
+			return r.missIterator(target, symbol, receiver)
+		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
 	r.reads.open[target] = p
@@ -141,6 +144,13 @@ func (r *runtime) instead(m *miss) string {
 			return fmt.Sprintf("%s is an object and not %s; write %s", has, of.what, strings.Join(of.in, " or "))
 		}
 	}
+	if r.isMethod("Array", m.property) && len(texts) == 1 {
+		list := "." + gate.Name(texts[0]) + ".split('\\n')."
+		if text := stringOr(m.receiver.Get(texts[0]), ""); strings.HasPrefix(strings.TrimSpace(text), "[") {
+			list = "JSON.parse(r." + gate.Name(texts[0]) + ")."
+		}
+		return fmt.Sprintf("%s is an object and not a list, with a text in %s; write %s%s", has, gate.Name(texts[0]), list, m.property)
+	}
 	if near := nearest.Names(m.property, keys, 2); len(near) > 0 {
 		return "did you mean " + strings.Join(gate.Names(near), " or ") + "?"
 	}
@@ -165,9 +175,9 @@ func (r *runtime) isMethod(class, name string) bool {
 	return ok && slices.Contains(prototype.GetOwnPropertyNames(), name)
 }
 
-// noteUndefined adds a note if the program returned undefined because of a read of a
-// missing property of an answer.
-func (r *runtime) noteUndefined() {
+// noteUndefined adds a note if the program returned undefined, or a list of nothing, because
+// of a read of a missing property of an answer; what says which.
+func (r *runtime) noteUndefined(what string) {
 	m := r.reads.last
 	if m == nil || !m.plain || len(r.reads.notes) > 0 {
 		return
@@ -176,5 +186,5 @@ func (r *runtime) noteUndefined() {
 	if advice == "" {
 		advice = gate.Name(m.property) + " is undefined: " + r.instead(m)
 	}
-	r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned undefined: line %d: %s", m.at.Line, advice))
+	r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned %s: line %d: %s", what, m.at.Line, advice))
 }

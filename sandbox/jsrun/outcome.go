@@ -3,6 +3,7 @@ package jsrun
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
@@ -43,8 +45,12 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 			return r.aborted(ctx, err)
 		case err == nil:
 			out.Value = value
-			if value == nil && !r.printed && r.reads.last != nil {
-				if err := r.guard(r.noteUndefined); isEnd(err) { // it may run a getter of the program
+			if r.reads.last != nil && (value == nil && !r.printed || isHollow(value)) {
+				what := "undefined"
+				if value != nil {
+					what = "a list of nothing"
+				}
+				if err := r.guard(func() { r.noteUndefined(what) }); isEnd(err) { // it may run a getter of the program
 					return r.aborted(ctx, err)
 				}
 			}
@@ -66,6 +72,18 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 	}
 	return r.withRejections(ctx, out)
 }
+
+// hollow matches results that consist of null and of empty objects.
+var hollow = lazyregexp.New(`^\[(?:(?:null|\{\}),)*(?:null|\{\})\]$`)
+
+// isHollow reports whether a result is a list of nothing, as if each read of an element
+// had failed.
+func isHollow(value json.RawMessage) bool {
+	return len(value) >= len("[{}]") && len(value) < maxHollow && (value[1] == 'n' || value[1] == '{' && value[2] == '}') && hollow.MatchString(string(value))
+}
+
+// maxHollow bounds the examined results, in bytes.
+const maxHollow = 64 << 10
 
 // returned says what became of a result that JSON does not have; "" if it has it.
 func returned(v goja.Value) string {

@@ -28,19 +28,20 @@ const (
 // have an object between them and Object.prototype, which is asked only for properties
 // that the object itself lacks: everything else is as in plain JavaScript, and as fast.
 type reads struct {
-	shapes map[string]*sandbox.Shape // by target of the call
-	listed map[*sandbox.Shape]bool   // shapes in elements of lists
-	sites  map[script.Spot]script.ReadSite
-	protos map[*sandbox.Shape]*goja.Object
-	plain  *goja.Object // Object.prototype
-	seen   map[string]bool
-	notes  []string
-	open   map[string]*goja.Object   // prototypes of answers without a shape, by target
-	media  map[string]*sandbox.Shape // of images, sounds and files, by target
-	lists  map[string]*goja.Object   // prototypes of answers that are lists, by target
-	texts  []textAnswer
-	usual  map[*goja.Object]*goja.Object // what our other prototypes are shown as
-	last   *miss
+	shapes  map[string]*sandbox.Shape // by target of the call
+	listed  map[*sandbox.Shape]bool   // shapes in elements of lists
+	sites   map[script.Spot]script.ReadSite
+	protos  map[*sandbox.Shape]*goja.Object
+	plain   *goja.Object // Object.prototype
+	seen    map[string]bool
+	notes   []string
+	open    map[string]*goja.Object   // prototypes of answers without a shape, by target
+	media   map[string]*sandbox.Shape // of images, sounds and files, by target
+	lists   map[string]*goja.Object   // prototypes of answers that are lists, by target
+	texts   []textAnswer
+	inTexts bool                          // reads of texts are watched
+	usual   map[*goja.Object]*goja.Object // what our other prototypes are shown as
+	last    *miss
 }
 
 // shapeOf is the shape of the answer to a call, if its reads are watched.
@@ -97,6 +98,9 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
 		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
 			return r.missed(s, target, property, receiver)
+		},
+		GetSym: func(_ *goja.Object, symbol *goja.Symbol, receiver goja.Value) goja.Value {
+			return r.missIterator(target, symbol, receiver)
 		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)

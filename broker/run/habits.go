@@ -20,7 +20,8 @@ var (
 		`\[\s*["'](?:content|structuredContent)["']\s*\]\s*[\[.]|\bof\s+\w+\.content\b|\bin\s+\w+\.content\b|\.get\(\s*["']content["']|` +
 		`\{\s*(?:\w+\s*,\s*)*(?:content|structuredContent)\b[^=;]{0,60}\}\s*=\s*await\b`)
 	// calls matches calls through a client.
-	calls = lazyregexp.New(`\.\s*(?:callTool|call_tool)\s*\(|\b(?:mcp|mcpClient|client|session|tools)\s*\.\s*(?:call|callMCPTool|invoke|execute)\s*\(`)
+	calls = lazyregexp.New(`\.\s*(?:callTool|call_tool)\s*\(|\b(?:mcp|mcpClient|client|session|tools)\s*\.\s*(?:call|callMCPTool|invoke|execute)\s*\(|` +
+		`\btools\s*(?:\.\s*\w+)?\.\s*(?:\w+__\w+|\w+\.\w+)\s*\(|\b(?:mcp|codemode|servers|mcpServers|mcpTools)\s*(?:\.\s*\w+|\[[^\]]+\])\s*[.(\[]`)
 )
 
 const (

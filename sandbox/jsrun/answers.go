@@ -26,16 +26,23 @@ type textAnswer struct {
 	target string
 }
 
+// watchCalls makes reads noticed that a program makes of the wrong values around its
+// first call.
+func (r *runtime) watchCalls() {
+	if r.reads.inCalls {
+		return
+	}
+	r.reads.inCalls = true
+	r.prepareReads()
+	r.watchTexts()
+	r.watchPromises()
+}
+
 // watchWhole makes reads of properties noticed that an answer lacks because it is a text
 // or a list.
 func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 	if bytes > maxShaped {
 		return
-	}
-	if !r.reads.inTexts {
-		r.reads.inTexts = true
-		r.prepareReads()
-		r.watchTexts()
 	}
 	if o, ok := v.(*goja.Object); ok {
 		if o.ClassName() == "Array" {
@@ -49,29 +56,52 @@ func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 	r.reads.texts = append(r.reads.texts, textAnswer{v, target})
 }
 
-// watchTexts puts an object between String.prototype and Object.prototype. It is asked
-// only for properties that no text has.
+// watchTexts notices reads of properties that no text has.
 func (r *runtime) watchTexts() {
-	prototype := r.vm.ToValue("").ToObject(r.vm).Prototype()
+	r.insertBelow(r.vm.ToValue("").ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
+		if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
+			r.missWhole(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ", r.textAdvice(property))
+		} else if r.isMethod("Array", property) {
+			r.missWhole(property, "it is read of ", r.textAdvice(property))
+		}
+	})
+}
+
+// watchPromises notices reads of properties that no promise has, such as those of an
+// answer that the program does not await.
+func (r *runtime) watchPromises() {
+	promise, _, _ := r.vm.NewPromise()
+	r.insertBelow(r.vm.ToValue(promise).ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
+		if o, ok := receiver.(*goja.Object); ok && property != "toJSON" && isPromise(o) {
+			r.missWhole(property, "it is read of ", "a promise: await is missing, as in (await x)."+gate.Name(property))
+		}
+	})
+}
+
+func isPromise(o *goja.Object) bool {
+	_, ok := o.Export().(*goja.Promise)
+	return ok
+}
+
+// insertBelow puts an object between a prototype and Object.prototype. It calls missed
+// for properties that neither has.
+func (r *runtime) insertBelow(prototype *goja.Object, missed func(property string, receiver goja.Value)) {
 	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
 		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
 			if property == "__proto__" {
 				return r.reads.plain
 			}
-			if v := r.reads.plain.Get(property); v != nil {
-				return v
+			v := r.reads.plain.Get(property)
+			if v == nil {
+				missed(property, receiver)
+				v = goja.Undefined()
 			}
-			if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
-				r.missWhole(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ", r.textAdvice(property))
-			} else if r.isMethod("Array", property) {
-				r.missWhole(property, "it is read of ", r.textAdvice(property))
-			}
-			return goja.Undefined()
+			return v
 		},
 		GetIdx: func(*goja.Object, int, goja.Value) goja.Value { return goja.Undefined() },
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	_ = prototype.SetPrototype(p)
+	_ = prototype.SetPrototype(p) // fails only for Object.prototype
 	r.reads.usual[p] = r.reads.plain
 }
 

@@ -52,6 +52,15 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 		t.Errorf("reads %q, want %q", out.Reads, want)
 	}
 	for code, want := range map[string]string{
+		"const r = callMCPTool('echo__echo', {});\nreturn r.content.length": "hint: content is undefined: it is read of a promise: await is missing, as in (await x).content",
+		"const r = callMCPTool('echo__echo', {});\nreturn r.map((x) => x)":  "hint: map is undefined: it is read of a promise: await is missing",
+		"for (const x of callMCPTool('echo__echo', {}).rows) x()":           "hint: rows is undefined: it is read of a promise",
+	} {
+		if out := answered(t, code, `{"content":"a"}`); !strings.Contains(out.Error, want) {
+			t.Errorf("%s: %s, want %q", code, out.Error, want)
+		}
+	}
+	for code, want := range map[string]string{
 		"return r.map((x) => x.url)":             "the script returned a list of nothing: line 2: url is undefined: did you mean uri?",
 		"return r.map((x) => ({ u: x.url }))":    "the script returned a list of nothing: line 2: url is undefined: did you mean uri?",
 		"return r.map((x) => x.uri)":             "",

@@ -130,6 +130,7 @@ func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 	}
 	if call.CallsTool() {
 		c.call.Line = r.lineOf(c.stack)
+		r.watchCalls()
 	}
 	if h, ok := r.host.(refuser); ok && r.tape.journal != nil {
 		if err := h.Refuse(c.call); err != nil {

@@ -39,7 +39,7 @@ type reads struct {
 	media   map[string]*sandbox.Shape // of images, sounds and files, by target
 	lists   map[string]*goja.Object   // prototypes of answers that are lists, by target
 	texts   []textAnswer
-	inTexts bool                          // reads of texts are watched
+	inCalls bool                          // reads of texts and promises are watched
 	usual   map[*goja.Object]*goja.Object // what our other prototypes are shown as
 	last    *miss
 }

@@ -69,7 +69,7 @@ try {
 const hits = await tools.search('tickets', { limit: 3 });
 store.set('cursor', { page: 2 });
 await new Promise((done) => setTimeout(done, 1));
-export default { keys, hits, whole: await results.Get('r_abc') };
+export default { keys, hits, whole: await results.get('r_abc') };
 `, ""},
 		{"misspelt import", "import { listTicket } from './servers/my-tracker';\nlistTicket;", "'listTickets'"},
 		{"missing argument", from + "await listTickets({ state: 'OPEN' });", "TS2345|TS2741"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 )
 
@@ -62,8 +63,8 @@ func open(ctx context.Context, name, dir string) (*build, error) {
 	return b, nil
 }
 
-// compile builds the programs of a revision, or of the working tree for ".". It sets
-// only linker flags, so that it shares the compiler's cache with tests.
+// compile builds the programs of a revision, or of the working tree for ".", without
+// cgo, as releases are built: a dynamic linker makes each start slower.
 func compile(ctx context.Context, revision, programs, source string) error {
 	root, err := output(ctx, ".", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -90,9 +91,31 @@ func compile(ctx context.Context, revision, programs, source string) error {
 	return err
 }
 
+// unlike returns how two programs were built differently where that changes what is
+// measured, or "".
+func unlike(a, b *debug.BuildInfo) string {
+	var list []string
+	for _, key := range []string{"CGO_ENABLED", "-race", "-gcflags", "GOARCH", "GOAMD64", "GOEXPERIMENT"} {
+		if x, y := setting(a, key), setting(b, key); x != y {
+			list = append(list, fmt.Sprintf("%s is %q and %q", key, x, y))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func setting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, out)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,30 @@ func TestRatiosOfTurns(t *testing.T) {
 	a.print(&out, "old", "new")
 	if want := "| call_tool echo (ms) | 1 | 1.2 | 1.20 | 1.15 to 5.10 |"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %s", &out, want)
+	}
+}
+
+func TestProgramsAreBuiltAlike(t *testing.T) {
+	build := func(pairs ...string) *debug.BuildInfo {
+		info := &debug.BuildInfo{}
+		for i := 0; i < len(pairs); i += 2 {
+			info.Settings = append(info.Settings, debug.BuildSetting{Key: pairs[i], Value: pairs[i+1]})
+		}
+		return info
+	}
+	static := build("CGO_ENABLED", "0", "-trimpath", "true", "vcs.revision", "1")
+	for _, tt := range []struct {
+		other *debug.BuildInfo
+		want  string
+	}{
+		{build("vcs.revision", "2", "CGO_ENABLED", "0"), ""},
+		{build("CGO_ENABLED", "1"), `CGO_ENABLED is "0" and "1"`},
+		{build("CGO_ENABLED", "0", "-race", "true"), `-race is "" and "true"`},
+		{build("GOAMD64", "v3"), `CGO_ENABLED is "0" and "", GOAMD64 is "" and "v3"`},
+	} {
+		if got := unlike(static, tt.other); got != tt.want {
+			t.Errorf("unlike %v = %q, want %q", tt.other.Settings, got, tt.want)
+		}
 	}
 }
 

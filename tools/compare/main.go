@@ -4,20 +4,22 @@
 //	go -C tools run ./compare [flags] OLD NEW
 //
 // OLD and NEW are revisions of this repository, which are built, or folders that
-// contain a broker program. "." is the working tree. The builds take turns, so that
-// both meet the same load. The table has medians, and the median and the quartiles of
-// the ratios of the turns. With -limit the exit code is 1 if a ratio is above it in all
-// of three attempts.
+// contain a broker program. "." is the working tree. Both must be built alike: with cgo
+// a script costs half as much again. The builds take turns, so that both meet the same
+// load. The table has medians, and the median and the quartiles of the ratios of the
+// turns. With -limit the exit code is 1 if a ratio is above it in all of three attempts.
 package main
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 )
 
@@ -58,6 +60,15 @@ func run(ctx context.Context, args []string) error {
 		if builds[i], err = open(ctx, name, filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	var infos [2]*debug.BuildInfo
+	for i, b := range builds {
+		if infos[i], err = buildinfo.ReadFile(b.program); err != nil {
+			return fmt.Errorf("%s: %w", flags.Arg(i), err)
+		}
+	}
+	if how := unlike(infos[0], infos[1]); how != "" {
+		return fmt.Errorf("the programs are not built alike: %s\nhint: give revisions, or build both with CGO_ENABLED=0 go build -ldflags='-s -w'", how)
 	}
 	t := newTable(*rounds)
 	if err := t.measure(ctx, builds, *only); err != nil {

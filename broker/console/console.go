@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -24,9 +23,6 @@ import (
 	"sync"
 	"time"
 )
-
-//go:embed dist
-var dist embed.FS
 
 // policy lets a page load what is served here and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -204,7 +200,7 @@ var buildID = sync.OnceValue(func() string {
 	h := sha256.New()
 	_ = fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			data, _ := dist.ReadFile(name) // embedded: it is there
+			data, _ := fs.ReadFile(dist, name) // embedded: it is there
 			_, _ = h.Write(data)
 		}
 		return err

@@ -9,7 +9,6 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	typec "github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/client"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/internal/host"
@@ -227,7 +226,7 @@ func (e *engine) removeContainer(id string) error {
 		if err == nil || cerrdefs.IsNotFound(err) {
 			return nil
 		}
-		if ctx.Err() != nil || client.IsErrConnectionFailed(err) || time.Now().Add(wait).After(refused) {
+		if ctx.Err() != nil || connectionFailed(err) || time.Now().Add(wait).After(refused) {
 			return brief(err)
 		}
 		<-time.After(wait)

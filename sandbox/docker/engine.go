@@ -9,13 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/docker/docker/client"
 )
 
 // An engine is a container engine that has answered.
 type engine struct {
-	api     *client.Client
+	api     *apiClient
 	address string
 	seccomp bool   // it filters system calls of containers; set by describe
 	name    string // set by describe
@@ -106,11 +104,7 @@ func connect(ctx context.Context, named Address) (*engine, error) {
 }
 
 func dial(ctx context.Context, a Address) (*engine, error) {
-	opts := []client.Opt{client.WithHost(a.Host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
-	if a.CA != "" {
-		opts = append(opts, client.WithTLSClientConfig(a.CA, a.Cert, a.Key)) // TLS 1.2 at least
-	}
-	api, err := client.NewClientWithOpts(opts...)
+	api, err := newClient(a)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,9 @@ import "github.com/docker/docker/client"
 // nodocker has one that answers nothing.
 type apiClient = client.Client
 
+// errNone says that the program has no client.
+var errNone error
+
 func newClient(a Address) (*apiClient, error) {
 	opts := []client.Opt{client.WithHost(a.Host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
 	if a.CA != "" {

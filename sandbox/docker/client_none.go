@@ -13,7 +13,6 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 var errNone = errors.New("this broker was built without containers, with the tag nodocker")
@@ -32,7 +31,7 @@ func (*apiClient) ContainerAttach(context.Context, string, typec.AttachOptions) 
 	return types.HijackedResponse{}, errNone
 }
 
-func (*apiClient) ContainerCreate(context.Context, *typec.Config, *typec.HostConfig, *network.NetworkingConfig, *ocispec.Platform, string) (typec.CreateResponse, error) {
+func (*apiClient) ContainerCreate(context.Context, *typec.Config, *typec.HostConfig, *network.NetworkingConfig, any, string) (typec.CreateResponse, error) {
 	return typec.CreateResponse{}, errNone
 }
 

@@ -72,6 +72,9 @@ func (e *MissingEngine) Is(target error) bool { return target == ErrNoEngine }
 
 // connect returns the first engine that answers.
 func connect(ctx context.Context, named Address) (*engine, error) {
+	if errNone != nil {
+		return nil, errNone
+	}
 	missing := new(MissingEngine)
 	home, err := os.UserHomeDir()
 	failed := func(a Address, why any) {

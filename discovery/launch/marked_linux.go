@@ -3,7 +3,6 @@ package launch
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,16 +38,24 @@ func Marked(mark string) []int {
 
 // markedProcesses returns the living processes of this user with a wanted mark.
 func markedProcesses(wanted func(mark string) bool) (pids []int) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // no error: the pattern is right
-	for _, path := range paths {
-		env, err := os.ReadFile(path)
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // those that it could read
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		env, err := os.ReadFile("/proc/" + name + "/environ") // Glob would list the folder of each process
 		if err != nil || !bytes.Contains(env, []byte(markVariable)) {
 			continue // another user's, or gone
 		}
 		_, mark, ok := bytes.Cut(append([]byte{0}, env...), []byte("\x00"+markVariable+"="))
 		mark, _, _ = bytes.Cut(mark, []byte{0})
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if ok && err == nil && pid != os.Getpid() && wanted(string(mark)) {
+		if ok && wanted(string(mark)) {
 			pids = append(pids, pid)
 		}
 	}

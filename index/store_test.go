@@ -73,12 +73,18 @@ func stored(t *testing.T, dir string, c *discovery.Catalog) (*Index, *bytes.Buff
 	t.Helper()
 	var log bytes.Buffer
 	x := openIndex(t, &Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))}, c)
-	if !x.current.onDisk() {
+	if !onDisk(x) {
 		if err := x.settle(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return x, &log
+}
+
+func onDisk(x *Index) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.current.onDisk()
 }
 
 // kept are the directories of finished indexes in dir, and other are the rest.
@@ -153,7 +159,7 @@ func TestProcessesThatEndSoonKeepTheirIndex(t *testing.T) {
 			for range 2 {
 				x := New(&Options{Dir: dir})
 				syncWith(t, x, c.tools, c.entries...)
-				if x.current.onDisk() {
+				if onDisk(x) {
 					t.Error("files were written before the first search")
 				}
 				if len(ids(t, x, Query{Text: c.query})) == 0 {
@@ -168,7 +174,7 @@ func TestProcessesThatEndSoonKeepTheirIndex(t *testing.T) {
 				}
 				x = New(&Options{Dir: dir})
 				syncWith(t, x, c.tools, c.entries...)
-				if !x.current.onDisk() || len(ids(t, x, Query{Text: c.query})) == 0 {
+				if !onDisk(x) || len(ids(t, x, Query{Text: c.query})) == 0 {
 					t.Errorf("the next start does not search the directory for %q", c.query)
 				}
 				if err := x.Close(); err != nil {
@@ -441,8 +447,11 @@ func TestUnusedIndexesAreRemoved(t *testing.T) {
 // What has changed is built in without anybody asking, and kept.
 func TestChangesAreBuiltInInTheBackground(t *testing.T) {
 	dir := t.TempDir()
-	x, _ := stored(t, dir, many(30))
+	x := New(&Options{Dir: dir})
+	t.Cleanup(func() { _ = x.Close() })
 	x.quiet = time.Millisecond
+	syncWith(t, x, many(30))
+	eventually.True(t, "the first index is in the directory", func() bool { return onDisk(x) })
 	syncWith(t, x, many(33))
 	eventually.True(t, "the changes are in one new index", func() bool {
 		x.mu.RLock()

@@ -46,6 +46,7 @@ type Finder struct {
 	lines   lineCache // lines of tools in recent answers
 	entries entries   // beside tools
 	aside   aside
+	shapes  shapeCache
 	notice  atomic.Pointer[string] // for list_servers; see SetNotice
 
 	syncing sync.Mutex

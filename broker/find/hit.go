@@ -16,6 +16,10 @@ type SearchHit struct {
 	Kind   string `json:"kind,omitempty"`
 	Name   string `json:"name"`
 	Server string `json:"server,omitempty"`
+	// Also are the ids of equal tools of other servers, and AlsoMore the number of those
+	// that are not among them.
+	Also     []string `json:"also,omitempty"`
+	AlsoMore int      `json:"also_more,omitempty"`
 	// Origin is the origin of a skill, such as "local:user", unless it belongs to a
 	// server.
 	Origin string `json:"origin,omitempty"`

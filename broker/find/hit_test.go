@@ -251,31 +251,6 @@ func TestEntriesAreFound(t *testing.T) {
 	}
 }
 
-// A fork of a server has the same tools. Its copy must not look like another
-// tool further down.
-func TestEqualToolsStandSideBySide(t *testing.T) {
-	tool := func(id, name, description, schema string) result {
-		return result{tool: &discovery.Tool{ID: id, ListedTool: discovery.ListedTool{Name: name, Description: description, InputSchema: []byte(schema)}}}
-	}
-	ranked := []result{
-		tool("work__list", "list", "List issues.", `{"a":1}`),
-		tool("other__list", "list", "List files.", `{"a":1}`),
-		{entry: &Entry{Entry: index.Entry{ID: "p", Kind: "prompt"}}},
-		tool("home__list", "list", "List issues.", `{}`),
-		tool("x__get", "get", "", `{"a":1}`),
-		tool("y__get", "get", "", `{"b":1}`),
-		tool("z__get", "get", "", `{"a":1}`),
-	}
-	var got []string
-	for _, r := range foldEqual(ranked) {
-		got = append(got, r.id())
-	}
-	want := []string{"work__list", "home__list", "other__list", "p", "x__get", "z__get", "y__get"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
-}
-
 func TestNoteOnWords(t *testing.T) {
 	for _, c := range []struct {
 		found index.Hits

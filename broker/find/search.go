@@ -41,6 +41,8 @@ type SearchRequest struct {
 	Limit int
 	// Offset leaves out that many of the best hits, to page on.
 	Offset int
+	// Expand gives each of several equal tools a place of its own.
+	Expand bool
 	// NoWait searches only the tools that are listed now. Closing GoOn ends the wait
 	// for other servers; nil is never closed. If GoOn is set, the answer has no note
 	// about starting servers: the caller shows them.
@@ -130,6 +132,7 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 		s.note("limit is at most %d", maxHits)
 	}
 	s.readQuery()
+	s.lower = strings.ToLower(s.text)
 	if s.text == "" {
 		s.browse(ctx)
 	} else if err := s.find(ctx); err != nil {
@@ -162,6 +165,8 @@ type search struct {
 	req      SearchRequest
 	renderer renderer
 	text     string // what is searched for; empty to browse
+	lower    string // the same in lower case
+	cut      bool   // see fold
 	server   string // config key, or empty for all
 	// explained is set if the note names what the answer omits although it matches.
 	explained bool
@@ -250,16 +255,16 @@ func (s *search) find(ctx context.Context) error {
 	if s.req.Limit == 0 && found.Named > limit { // a list of names returns all of them
 		limit = min(found.Named, maxHits)
 	}
-	results := s.resolve(found.Hits)
-	if offersIn(results) > maxOffersFirst && found.Total > q.Limit { // the tools may be anywhere behind them
+	results := s.fold(s.resolve(found.Hits))
+	if found.Total > q.Limit && (offersIn(results) > maxOffersFirst || len(results) < s.req.Offset+limit || s.cut) { // tools may be anywhere behind offers and equal ones
 		q.Limit = found.Total
 		if found, err = s.f.index.Search(ctx, q); err != nil {
 			return err
 		}
-		results = s.resolve(found.Hits)
+		results = s.fold(s.resolve(found.Hits))
 	}
 	s.answer.MatchCount = found.Total
-	if results, err = s.withPassages(ctx, toolsFirst(foldEqual(results)), &found); err != nil {
+	if results, err = s.withPassages(ctx, toolsFirst(results), &found); err != nil {
 		return err
 	}
 	results = results[min(s.req.Offset, len(results)):]
@@ -287,12 +292,17 @@ func (s *search) find(ctx context.Context) error {
 // show renders what was found, until ctx is done.
 func (s *search) show(ctx context.Context, results []result) {
 	s.answer.Showing = len(results)
-	said, explained := false, false // give each advice once
+	said, explained, folded := false, false, false // give each advice once
 	for _, r := range results {
 		if ctx.Err() != nil {
 			return
 		}
 		h := s.renderer.hit(s.scope, r, len(results))
+		for _, t := range r.also[:min(len(r.also), maxAlso)] {
+			h.Also = append(h.Also, t.ID)
+		}
+		h.AlsoMore = len(r.also) - len(h.Also)
+		folded = folded || len(r.also) > 0
 		if !said && r.tool != nil {
 			before := h.Signature
 			h.Signature = withMore(before)
@@ -303,11 +313,15 @@ func (s *search) show(ctx context.Context, results []result) {
 		}
 		s.answer.Tools = append(s.answer.Tools, h)
 	}
+	if folded {
+		s.note(`"also": the same tool of other servers ("expand": true lists each)`)
+	}
 }
 
 // A result is one thing that was found: a tool, or an entry.
 type result struct {
 	tool    *discovery.Tool
+	also    []*discovery.Tool // equal ones of other servers
 	entry   *Entry
 	passage *Passage // of a skill that was found by its files
 }
@@ -327,31 +341,6 @@ func (s *search) resolve(hits []index.Hit) []result {
 		}
 	}
 	return results
-}
-
-// foldEqual puts equal tools of several servers side by side, at the rank of
-// the best of them: apart, the second looks like another tool, and is missed.
-func foldEqual(results []result) []result {
-	type key struct{ name, description, schema string }
-	first := make(map[key]int) // where in groups
-	var groups [][]result
-	for _, r := range results {
-		if r.tool == nil {
-			groups = append(groups, []result{r})
-			continue
-		}
-		k := key{name: r.tool.Name, description: r.tool.Description}
-		if k.description == "" {
-			k.schema = string(r.tool.InputSchema)
-		}
-		if at, ok := first[k]; ok {
-			groups[at] = append(groups[at], r)
-			continue
-		}
-		first[k] = len(groups)
-		groups = append(groups, []result{r})
-	}
-	return slices.Concat(groups...)
 }
 
 const (

@@ -89,7 +89,7 @@ func (f *Finder) patience(c *surface.Call) patience {
 	return p
 }
 
-var searchArguments = []string{"query", "server", "detail", "limit", "offset"}
+var searchArguments = []string{"query", "server", "detail", "limit", "offset", "expand"}
 
 // searchRequest reads the arguments of a search. What is wrong with them is an
 // error in words for the one who gave them.
@@ -108,8 +108,12 @@ func searchRequest(a surface.Arguments) (SearchRequest, error) {
 	if err != nil {
 		return SearchRequest{}, err
 	}
+	expand := false
+	if a.Given("expand") && json.Unmarshal(a["expand"], &expand) != nil {
+		return SearchRequest{}, fmt.Errorf("expand is %s: use true or false", gate.Cut(string(a["expand"]), 40))
+	}
 	return SearchRequest{
-		Query: a.Text("query"), Server: a.Text("server"), Detail: Detail(strings.TrimSpace(a.Text("detail"))),
+		Query: a.Text("query"), Expand: expand, Server: a.Text("server"), Detail: Detail(strings.TrimSpace(a.Text("detail"))),
 		// Larger ones mean no more, and fit an int.
 		Limit: int(min(limit, maxOffset)), Offset: int(max(-1, min(offset, maxOffset+1))),
 	}, nil

@@ -107,9 +107,17 @@ func searchOf(b *broker.Broker) evaluate.Search {
 		deep, err := b.Search(ctx, broker.SearchRequest{Query: text, Detail: broker.DetailName, Limit: evaluate.Depth})
 		catalog := b.Catalog()
 		for _, h := range deep.Tools {
-			if t, ok := catalog.Tool(h.Name); ok {
-				a.Found = append(a.Found, t.Server+"/"+t.Name)
+			t, ok := catalog.Tool(h.Name)
+			if !ok {
+				continue
 			}
+			var same []string
+			for _, id := range h.Also {
+				if t, ok := catalog.Tool(id); ok {
+					same = append(same, t.Server+"/"+t.Name)
+				}
+			}
+			a.Found, a.Same = append(a.Found, t.Server+"/"+t.Name), append(a.Same, same)
 		}
 		return a, err
 	}

@@ -62,6 +62,7 @@ func (a *app) searchCommand() *cobra.Command {
 	c.Flags().BoolVar(&explain, "explain", false, "show the score of each hit, word by word")
 	c.Flags().IntVar(&req.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
 	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
+	c.Flags().BoolVar(&req.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
@@ -133,6 +134,13 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 			name += " (" + h.Kind + ")"
 		}
 		sayln(w, name)
+		if len(h.Also) > 0 {
+			more := ""
+			if h.AlsoMore > 0 {
+				more = fmt.Sprintf(", and %d more", h.AlsoMore)
+			}
+			say(w, "    also: %s%s\n", strings.Join(h.Also, ", "), more)
+		}
 		said := ""
 		if h.Passage != nil {
 			said = h.File + ": " + h.Fragment
@@ -160,7 +168,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 // inShell returns a text of an answer to a model with the commands in place of the tools
 // and options that it names.
 func inShell(text string) string {
-	return strings.NewReplacer("list_servers", "broker servers list", ": detail full*/", ": --detail full*/", "// detail full ", "// --detail full ").Replace(text)
+	return strings.NewReplacer("list_servers", "broker servers list", `"expand": true lists each`, "--expand lists each", ": detail full*/", ": --detail full*/", "// detail full ", "// --detail full ").Replace(text)
 }
 
 // useInShell says how to use a hit that is not a tool.

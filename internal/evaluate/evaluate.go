@@ -65,6 +65,9 @@ func Read(r io.Reader) ([]Query, error) {
 type Answer struct {
 	// Found are tools as "server/tool", best first.
 	Found []string
+	// Same are the equal tools in the place of each of Found; finding one of them is a
+	// hit. It may be nil.
+	Same [][]string
 	// Tokens is what the answer costs the model that reads it.
 	Tokens int
 	// Took is how long the search took.
@@ -130,7 +133,7 @@ func Run(ctx context.Context, queries []Query, search Search) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("query %q: %w", q.Text, err)
 		}
-		o := outcome{rank: rank(a.Found, q.Relevant), tokens: a.Tokens, took: a.Took}
+		o := outcome{rank: rank(a, q.Relevant), tokens: a.Tokens, took: a.Took}
 		if sets[q.Set] == nil {
 			order = append(order, q.Set)
 		}
@@ -155,9 +158,10 @@ type outcome struct {
 }
 
 // rank is the place of the first right tool, from 1, or 0.
-func rank(found, relevant []string) int {
-	for i, f := range found[:min(len(found), Depth)] {
-		if slices.Contains(relevant, f) {
+func rank(a Answer, relevant []string) int {
+	right := func(tool string) bool { return slices.Contains(relevant, tool) }
+	for i, f := range a.Found[:min(len(a.Found), Depth)] {
+		if right(f) || i < len(a.Same) && slices.ContainsFunc(a.Same[i], right) {
 			return i + 1
 		}
 	}

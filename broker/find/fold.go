@@ -15,10 +15,11 @@ const maxAlso = 8
 
 // fold makes one result of equal tools of several servers, at the rank of the best of
 // them. Tools of servers that the query names stay, since its author tells them apart.
-// It sets s.cut if the last result is equal to an earlier one: there may be more.
+// It sets s.cut if the last result is equal to one of the first that are shown, which may
+// have more equals.
 // Forks that differ, with the same name and description, stand side by side: apart, the
 // second looks like another tool, and is missed.
-func (s *search) fold(results []result) []result {
+func (s *search) fold(results []result, shown int) []result {
 	var groups [][]result
 	byName := map[string][]int{} // where in groups
 	for _, r := range results {
@@ -33,7 +34,7 @@ func (s *search) fold(results []result) []result {
 			head := groups[i][0].tool
 			if s.folds(r.tool) && s.folds(head) && s.same(head, r.tool) {
 				groups[i][0].also = append(groups[i][0].also, r.tool)
-				at, s.cut = -2, i < s.req.Offset+maxHits
+				at, s.cut = -2, i < shown
 				break
 			}
 			if head.Name == r.tool.Name && head.Description == r.tool.Description && (head.Description != "" || bytes.Equal(head.InputSchema, r.tool.InputSchema)) {

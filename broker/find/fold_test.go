@@ -76,7 +76,7 @@ func TestEqualToolsTakeOnePlace(t *testing.T) {
 	} {
 		s := &search{f: &Finder{}, req: tt.request, lower: tt.query}
 		var got []string
-		for _, r := range s.fold(tt.ranked) {
+		for _, r := range s.fold(tt.ranked, 8) {
 			line := r.id()
 			for i, o := range r.also {
 				if i == 0 {

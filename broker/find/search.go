@@ -255,13 +255,13 @@ func (s *search) find(ctx context.Context) error {
 	if s.req.Limit == 0 && found.Named > limit { // a list of names returns all of them
 		limit = min(found.Named, maxHits)
 	}
-	results := s.fold(s.resolve(found.Hits))
+	results := s.fold(s.resolve(found.Hits), s.req.Offset+limit)
 	if found.Total > q.Limit && (offersIn(results) > maxOffersFirst || len(results) < s.req.Offset+limit || s.cut) { // tools may be anywhere behind offers and equal ones
 		q.Limit = found.Total
 		if found, err = s.f.index.Search(ctx, q); err != nil {
 			return err
 		}
-		results = s.fold(s.resolve(found.Hits))
+		results = s.fold(s.resolve(found.Hits), s.req.Offset+limit)
 	}
 	s.answer.MatchCount = found.Total
 	if results, err = s.withPassages(ctx, toolsFirst(results), &found); err != nil {

@@ -114,7 +114,7 @@ func (a *app) auditListCommand() *cobra.Command {
 		}),
 	}
 	flags := c.Flags()
-	flags.IntVar(&f.Limit, "limit", 50, "maximum number; negative for all")
+	flags.IntVar(&f.Limit, "limit", 50, "at most this many executions, the newest; -1 shows all")
 	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
 	flags.StringVar(&f.Client, "client", "", "only those of this client: stdio, exec, the name of a token, or what the client calls itself")
@@ -348,7 +348,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().IntVar(&limit, "limit", 50, "maximum number; negative for all")
+	c.Flags().IntVar(&limit, "limit", 50, "at most this many events, the newest; -1 shows all")
 	sinceVar(c.Flags(), &since, "what happened")
 	return c
 }

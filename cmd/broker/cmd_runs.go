@@ -66,7 +66,7 @@ func (a *app) runsListCommand() *cobra.Command {
 			return printRuns(a, list, "no run is kept")
 		}),
 	}
-	c.Flags().IntVar(&limit, "limit", 50, "maximum number; negative for all")
+	c.Flags().IntVar(&limit, "limit", 50, "at most this many runs, the newest; -1 shows all")
 	return c
 }
 

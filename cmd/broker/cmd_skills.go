@@ -265,7 +265,7 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().IntVar(&limit, "limit", limit, "maximum number")
+	c.Flags().IntVar(&limit, "limit", limit, "at most this many skills, the best first")
 	return c
 }
 

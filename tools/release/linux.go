@@ -22,9 +22,25 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
+// examples returns what administrators copy and adapt.
+func (r *release) examples() (list []file, err error) {
+	for _, name := range []string{"broker.service", "nginx.conf"} {
+		data, err := os.ReadFile(filepath.Join(r.root, "deploy", name))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, file{name: "usr/share/doc/mcpbroker/examples/" + name, data: data, mode: 0o644})
+	}
+	return list, nil
+}
+
 // linux writes deb, rpm and apk.
 func (r *release) linux(t target, programs []file) error {
 	texts, err := r.texts("usr/share/doc/mcpbroker/", "linux", t.String(), "")
+	if err != nil {
+		return err
+	}
+	examples, err := r.examples()
 	if err != nil {
 		return err
 	}
@@ -46,7 +62,7 @@ func (r *release) linux(t target, programs []file) error {
 		if format == "apk" {
 			info.VersionSchema, info.Version = "none", apkVersion(r.version)
 		}
-		for i, f := range slices.Concat(under("usr/bin", programs), texts, r.shell(format)) {
+		for i, f := range slices.Concat(under("usr/bin", programs), texts, examples, r.shell(format)) {
 			source := filepath.Join(dir, strconv.Itoa(i))
 			if err := os.WriteFile(source, f.data, f.mode); err != nil {
 				return err

@@ -184,7 +184,7 @@ func (b built) testDeb(t *testing.T) {
 	dpkg := []string{"dpkg", "--root=" + root, "--force-not-root", "--force-bad-path", "--log=/dev/null"}
 	succeed(t, "", append(dpkg, "--install", b.named("mcpbroker_1.2.3~rc.1_"+b.here.arch+".deb"))...)
 	works(t, filepath.Join(root, "usr/bin/broker"))
-	for _, name := range []string{"bash-completion/completions/broker", "zsh/vendor-completions/_broker", "fish/vendor_completions.d/broker.fish", "doc/mcpbroker/THIRD_PARTY_LICENSES.txt", "man/man1/broker-exec.1.gz"} {
+	for _, name := range []string{"bash-completion/completions/broker", "zsh/vendor-completions/_broker", "fish/vendor_completions.d/broker.fish", "doc/mcpbroker/THIRD_PARTY_LICENSES.txt", "doc/mcpbroker/examples/broker.service", "doc/mcpbroker/examples/nginx.conf", "man/man1/broker-exec.1.gz"} {
 		if read(t, filepath.Join(root, "usr/share", name)) == "" {
 			t.Errorf("%s is empty", name)
 		}

@@ -206,6 +206,7 @@ func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clie
 		if err := p.write(); err != nil {
 			return err
 		}
+		a.recordOutcomes(p.path, "broker import", p.outcomes)
 	}
 	r := importReport{Config: p.path, DryRun: dryRun, Servers: p.outcomes, Needs: unset(p.outcomes), Withheld: p.withheld(), Errors: p.errors}
 	_, err = a.thenIndex(ctx, noIndex || dryRun, p.added(), func(report *indexReport) error {
@@ -214,6 +215,9 @@ func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clie
 			return a.printJSON(r)
 		}
 		printImport(a.stdout, r)
+		if !dryRun {
+			a.sayUnnamed()
+		}
 		return nil
 	})
 	if err == nil && len(r.Errors) > 0 {

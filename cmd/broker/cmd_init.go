@@ -221,6 +221,7 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 		if err := p.write(); err != nil {
 			return false, err
 		}
+		i.a.recordOutcomes(p.path, "broker init", p.outcomes)
 	}
 	i.seen.Import, i.plan = &r, p
 	start := time.Now()

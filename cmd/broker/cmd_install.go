@@ -295,6 +295,9 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 	if err != nil {
 		return err
 	}
+	if !r.DryRun {
+		a.recordOutcomes(res.Config, "broker install --move", res.Moved)
+	}
 	_, err = a.thenIndex(ctx, noIndex || r.DryRun, nil, func(report *indexReport) error {
 		if a.json {
 			return a.printJSON(struct {
@@ -303,6 +306,9 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 			}{res, report})
 		}
 		printInstall(a.stdout, r, res)
+		if !r.DryRun {
+			a.sayUnnamed()
+		}
 		return nil
 	})
 	return err

@@ -31,6 +31,7 @@ func (a *app) printEdit(e serverEdit) error {
 	for _, n := range e.Notes {
 		say(a.stdout, "note: %s\n", n)
 	}
+	a.sayUnnamed()
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (i *initRun) tasks() []task {
 			list = append(list, t)
 		}
 	}
-	return append(list, i.projectTasks()...)
+	return append(append(list, i.projectTasks()...), i.a.unnamedTasks()...)
 }
 
 // taskFor returns what is left to do for a server of the config. It has no Why if that is

@@ -108,6 +108,8 @@ var diagram = []row{
 	{pkg: "state/sqlite", imports: []string{"state", "state/tables"}},
 	{pkg: "state/postgres", imports: []string{"state", "state/tables"}},
 	{pkg: "state/s3", imports: []string{"state", "internal/outbound"}, modules: []string{"std"}},
+	{pkg: "state/local", imports: []string{"state", "state/files", "state/sqlite"}, modules: []string{"std"}},
+	{pkg: "state/shared", imports: []string{"state", "state/postgres", "state/sqlite"}, modules: []string{"std"}},
 	{pkg: "state/statetest", imports: []string{"state", "internal/eventually"}},
 	{pkg: "state/...", imports: []string{"state"}},
 	{pkg: "internal/redact", modules: []string{"std"}},

@@ -2,12 +2,11 @@
 // any number of implementations: executions and their calls, events, learned types,
 // results, values, pins and documents.
 //
-// [github.com/mcpbroker/mcpbroker/state/sqlite] and
-// [github.com/mcpbroker/mcpbroker/state/files] implement them for one machine,
-// [github.com/mcpbroker/mcpbroker/state/postgres] for any number. A contract assumes
-// neither one process nor a file: its promises hold for several brokers that share one
-// state, and package statetest checks them. Only the programs and the package broker
-// choose an implementation.
+// A [Backend] has all of them: [github.com/mcpbroker/mcpbroker/state/local] for one
+// machine, [github.com/mcpbroker/mcpbroker/state/shared] for any number. A contract
+// assumes neither one process nor a file: its promises hold for several brokers that
+// share one state, and package statetest checks them. Only the programs choose an
+// implementation.
 package state
 
 import "errors"

@@ -53,8 +53,29 @@ func (b *Bus) Leads() bool { return b.leads.Load() }
 
 // Publish implements state.Bus.
 func (b *Bus) Publish(ctx context.Context, topic, name string) error {
-	_, err := b.d.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", b.d.channel(), notice(topic, name))
-	return b.d.failed("send a notice through", err)
+	return b.d.publish(ctx, topic, name)
+}
+
+func (d *Database) publish(ctx context.Context, topic, name string) error {
+	_, err := d.db.ExecContext(ctx, "SELECT pg_notify($1, $2)", d.channel(), notice(topic, name))
+	return d.failed("send a notice through", err)
+}
+
+// A Sender is a state.Bus that sends notices and receives none, for what ends soon. It
+// needs no connection of its own, and leads.
+type Sender struct {
+	state.LocalBus
+	d *Database
+}
+
+var _ state.Bus = (*Sender)(nil)
+
+// Sender returns a bus that receives nothing.
+func (d *Database) Sender() *Sender { return &Sender{d: d} }
+
+// Publish implements state.Bus.
+func (s *Sender) Publish(ctx context.Context, topic, name string) error {
+	return s.d.publish(ctx, topic, name)
 }
 
 // channel is where the notices of a schema are.

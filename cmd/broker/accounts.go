@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/bearer"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
@@ -78,7 +79,7 @@ func isLocal(addr string) bool {
 
 // openAccounts opens the service with which people connect their accounts, or returns nil
 // for a broker without people.
-func (a *app) openAccounts(cfg *config.Config, s *session, kept *stores, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*accounts.Service, error) {
+func (a *app) openAccounts(cfg *config.Config, s *session, kept *application.State, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*accounts.Service, error) {
 	if a.httpAddr == "" {
 		return nil, nil
 	}
@@ -95,7 +96,7 @@ func (a *app) openAccounts(cfg *config.Config, s *session, kept *stores, shared 
 		base = "http://localhost" // until it listens: see meetPeople
 	}
 	return accounts.New(accounts.Options{
-		Documents: kept.people(), Base: base, SignIn: with, Console: console, Shared: shared, Note: note, Logger: kept.log,
+		Documents: kept.People, Base: base, SignIn: with, Console: console, Shared: shared, Note: note, Logger: kept.Logger,
 		Servers: func() []accounts.Server { return connectable(s.live.Load()) },
 		Expand: func(secret func(string) (string, error)) func(string) (string, error) {
 			from := sources()

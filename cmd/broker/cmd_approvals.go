@@ -14,7 +14,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
@@ -25,7 +24,7 @@ func (a *app) approvalsCommand() *cobra.Command {
 func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List runs that wait for a decision", Args: noArgs,
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, _ []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
 			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Waiting(ctx)
 			if err != nil {
 				return err
@@ -41,7 +40,7 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
 		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json, each call that is\n" +
 			"shown in full has a digest: pass it to approve --shown where approve has no terminal.",
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			run, calls, err := runs.Run(ctx, args[0])
 			if err != nil {
 				return unknownRun(err, args[0])
@@ -93,7 +92,7 @@ func (a *app) approveCommand() *cobra.Command {
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: oneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			return a.decide(ctx, runs, args[0], v, always, seen)
 		}),
 	}
@@ -109,7 +108,7 @@ func (a *app) denyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
 		Args: oneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
 			return a.decide(ctx, runs, args[0], v, false, nil)
 		}),
@@ -119,7 +118,7 @@ func (a *app) denyCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) decide(ctx context.Context, runs *tables.Runs, id string, v state.Verdict, always bool, seen []string) error {
+func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v state.Verdict, always bool, seen []string) error {
 	var run state.Run
 	v.ForRun = v.ForRun || always
 	meant, err := (&api.Reader{Runs: runs}).Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {

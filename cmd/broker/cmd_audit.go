@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -27,21 +27,29 @@ func (a *app) auditCommand() *cobra.Command {
 
 // readAudit opens the record of the config's state directory. One that has
 // not been written yet is said so, not made.
-func (a *app) readAudit() (record, error) {
-	st, err := a.stores()
+func (a *app) readAudit() (state.AuditStore, error) {
+	st, err := a.openAnyState()
 	if err != nil {
 		return nil, err
 	}
-	store, err := st.history()
+	store, err := st.Audit(context.Background(), state.AuditOptions{ReadOnly: true})
 	if err != nil {
 		_ = st.Close() // the first error is what matters
 		return nil, hinted("%w\nhint: broker serve and broker exec create it; --state-dir names another directory", err)
 	}
-	return closing{store, st}, nil
+	return openRecord{store, st}, nil
 }
 
+// An openRecord closes its state too.
+type openRecord struct {
+	state.AuditStore
+	in *application.State
+}
+
+func (r openRecord) Close() error { return errors.Join(r.AuditStore.Close(), r.in.Close()) }
+
 // withAudit is a command's RunE that does f with the record.
-func (a *app) withAudit(f func(ctx context.Context, store record, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withAudit(f func(ctx context.Context, store state.AuditStore, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		store, err := a.readAudit()
 		if err != nil {
@@ -77,15 +85,15 @@ func (a *app) stateOfNone() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	state, err := a.stateOf(path)
+	dir, err := a.stateOf(path)
 	if err != nil {
 		return "", err
 	}
-	store, err := sqlite.OpenReadOnly(state)
+	store, err := application.OpenDirectory(dir, state.Limits{}, a.logger()).Audit(context.Background(), state.AuditOptions{ReadOnly: true})
 	if err != nil {
 		return "", err
 	}
-	return state, store.Close()
+	return dir, store.Close()
 }
 
 var auditStatuses = []string{
@@ -102,7 +110,7 @@ func (a *app) auditListCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
 			list, err := store.List(ctx, f)
 			if err != nil {
 				return err
@@ -197,7 +205,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 		Long: "Show one execution with its script, as far as it was recorded, and its calls. EXECUTION is an id of audit list,\n" +
 			"or how it begins. What looked like a secret reads [redacted].",
 		Args: oneArg("the id of an execution, or how it begins"),
-		RunE: a.withAudit(func(ctx context.Context, store record, args []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, args []string) error {
 			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
 				return hinted("%w\nhint: broker audit list", err)
@@ -330,7 +338,7 @@ func (a *app) auditEventsCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: noArgs,
-		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
 			list, err := store.Events(ctx, since, limit)
 			if err != nil {
 				return err
@@ -361,7 +369,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if older == 0 {
 				return usage("prune needs --older-than\nhint: broker audit prune --older-than 720h")
 			}
-			st, err := a.stores()
+			st, err := a.openAnyState()
 			if err != nil {
 				return err
 			}
@@ -370,7 +378,7 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := st.record(&sqlite.Options{Days: -1, MaxBytes: -1, Anchor: anchor, Logger: a.logger()})
+			store, err := st.Audit(cmd.Context(), state.AuditOptions{Days: -1, MaxBytes: -1, Anchor: anchor})
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 		Long: "Check that nobody has changed the record: each row has a digest in a chain of hashes. The first row that was\n" +
 			"changed is named, and the exit code is 1. Someone who can write the file can rewrite all of it, or cut its end. To detect\n" +
 			"that you need anchors: heads of the chain, which audit.anchor of the config appends to a file that they cannot write.",
-		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
 			path, err := a.anchorFile(file)
 			if err != nil {
 				return err
@@ -128,7 +128,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 		Long: "Print all executions with their calls, oldest first, then all events, as JSON lines: {\"execution\", \"calls\"}, {\"calls\"} for calls that\n" +
 			"no execution made, and {\"event\"}. With --format otlp, each line is a request of OTLP logs in JSON, which collectors read from\n" +
 			"files (otlpjsonfile) or take at /v1/logs.",
-		RunE: a.withAudit(func(ctx context.Context, store record, _ []string) error {
+		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
 			switch format {
 			case "jsonl":
 				return a.exportLines(ctx, store)
@@ -142,7 +142,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) exportLines(ctx context.Context, store record) error {
+func (a *app) exportLines(ctx context.Context, store state.AuditStore) error {
 	err := store.Export(ctx, func(e state.Execution, calls []state.Call) error {
 		line := map[string]any{"calls": orEmpty(calls)}
 		if e.ID != "" {
@@ -157,7 +157,7 @@ func (a *app) exportLines(ctx context.Context, store record) error {
 }
 
 // eachEvent calls f for all events, the oldest first.
-func eachEvent(ctx context.Context, store record, f func(state.Event) error) error {
+func eachEvent(ctx context.Context, store state.AuditStore, f func(state.Event) error) error {
 	list, err := store.Events(ctx, time.Time{}, -1)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func eachEvent(ctx context.Context, store record, f func(state.Event) error) err
 // maxLogBatch is how many records one request has.
 const maxLogBatch = 1000
 
-func (a *app) exportOTLP(ctx context.Context, store record) error {
+func (a *app) exportOTLP(ctx context.Context, store state.AuditStore) error {
 	var batch []telemetry.Log
 	flush := func() error {
 		if len(batch) == 0 {

@@ -58,12 +58,12 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if s.from.Equal(s.until) { // a moment means from then until now
 			s.until = time.Now().Add(time.Minute)
 		}
-		return a.withAudit(func(ctx context.Context, store record, _ []string) error { return a.showDay(ctx, store, s) })(cmd, nil)
+		return a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error { return a.showDay(ctx, store, s) })(cmd, nil)
 	}
 	return c
 }
 
-func (a *app) showDay(ctx context.Context, store record, s span) error {
+func (a *app) showDay(ctx context.Context, store state.AuditStore, s span) error {
 	executions, err := store.List(ctx, state.Filter{Since: s.from, Until: s.until, Limit: maxDayExecutions + 1})
 	if err != nil {
 		return err

@@ -28,11 +28,11 @@ func (a *app) authCommand() *cobra.Command {
 
 // signIns reads the config and opens what is stored about sign-ins.
 func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
-	cfg, st, err := a.configStores() // closed with the process, after the one command
+	cfg, st, err := a.loadState() // closed with the process, after the one command
 	if err != nil {
 		return nil, nil, err
 	}
-	return cfg, st.signIns(), nil
+	return cfg, st.SignIns(), nil
 }
 
 // remoteServer finds the server that a sign-in command names.

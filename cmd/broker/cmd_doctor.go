@@ -77,7 +77,7 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 		e.add(c)
 	}
 	e.add(checkLayers(ctx, s)...)
-	if c, on := a.checkSkillScripts(ctx, s.config); on {
+	if c, on := checkSkillScripts(ctx, s.home(s.config)); on {
 		e.add(c)
 	}
 	e.add(checkNPX(ctx, s, fix)...)
@@ -134,7 +134,7 @@ func checkProject(s *session) (check, bool) {
 
 // checkState writes a file where the broker keeps its state.
 func checkState(ctx context.Context, s *session) check {
-	where, err := s.stores.describe(ctx)
+	where, err := s.store.Describe(ctx)
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "\"state\" of the config names the database"}
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
@@ -18,18 +18,14 @@ import (
 )
 
 // pinStore judges by what is kept; changed may be nil.
-func (a *app) pinStore(cfg *config.Config, in *stores, changed func(server, what string)) *pins.Store {
-	kept := apartPins{in.pins(), make(map[string]string)}
+func (a *app) pinStore(cfg *config.Config, in *application.State, changed func(server, what string)) *pins.Store {
+	kept := apartPins{in.Pins(), make(map[string]string)}
 	for _, s := range cfg.Servers {
 		if s.File != "" {
 			kept.file[s.Name] = s.File
 		}
 	}
-	o := &pins.Options{Mode: a.pinMode(cfg), Logger: a.logger(), Changed: changed}
-	if in.db == nil { // versions in a database are small numbers, which are not unique among databases
-		o.Verdicts = filepath.Join(in.dir, "verdicts.json")
-	}
-	return pins.Open(kept, o)
+	return pins.Open(kept, &pins.Options{Mode: a.pinMode(cfg), Verdicts: in.Verdicts, Logger: a.logger(), Changed: changed})
 }
 
 // apartPins keeps the pins of servers of projects apart from those of others that
@@ -63,7 +59,7 @@ func (p apartPins) PinsVersion(ctx context.Context, server string) string {
 }
 
 // noteChanges makes what differs events.
-func noteChanges(store record) func(server, what string) {
+func noteChanges(store state.AuditStore) func(server, what string) {
 	return func(server, what string) {
 		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
 	}

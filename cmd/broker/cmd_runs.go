@@ -13,7 +13,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -23,15 +22,15 @@ func (a *app) runsCommand() *cobra.Command {
 
 // withRuns is a command's RunE that does f with the journals of the config's state
 // directory.
-func (a *app) withRuns(f func(ctx context.Context, runs *tables.Runs, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withRuns(f func(ctx context.Context, runs state.RunStore, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		st, err := a.stores()
+		st, err := a.openAnyState()
 		if err != nil {
 			return err
 		}
 		defer st.Close()
-		runs := st.runs()
-		a.tokens = st.vault()
+		runs := st.Runs(state.RunOptions{})
+		a.tokens = st.Vault()
 		err = f(cmd.Context(), runs, args)
 		if closed := runs.Close(); err == nil {
 			err = closed
@@ -41,7 +40,7 @@ func (a *app) withRuns(f func(ctx context.Context, runs *tables.Runs, args []str
 }
 
 // findRun finds a run by the beginning of its id.
-func (a *app) findRun(ctx context.Context, runs *tables.Runs, id string) (api.Run, error) {
+func (a *app) findRun(ctx context.Context, runs state.RunStore, id string) (api.Run, error) {
 	run, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Run(ctx, id, false)
 	return run, unknownRun(err, id)
 }
@@ -58,7 +57,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "list", Short: "List runs that made calls, newest first", Args: noArgs,
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, _ []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
 			list, err := runs.Runs(ctx, limit)
 			if err != nil {
 				return err
@@ -82,7 +81,7 @@ func printRuns(a *app, list []state.Run, none string) error {
 func (a *app) runsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run with its script and its calls", Args: oneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			run, err := a.findRun(ctx, runs, args[0])
 			if err != nil {
 				return err
@@ -131,7 +130,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 				}
 			}
 			var run api.Run
-			err := a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) (err error) {
+			err := a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) (err error) {
 				run, err = a.findRun(ctx, runs, args[0])
 				return err
 			})(cmd, args)
@@ -157,7 +156,7 @@ func (a *app) runsSettleCommand() *cobra.Command {
 		Long: "Record what became of a call that was sent before a crash and whose answer was lost. The broker never sends such a\n" +
 			"call again by itself. First check whether it was done. Afterwards: broker runs resume RUN",
 		Args: someArgs(2, 2, "the id of a run, and the number of a call"),
-		RunE: a.withRuns(func(ctx context.Context, runs *tables.Runs, args []string) error {
+		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil || done == retry {
 				return usage("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])

@@ -20,17 +20,13 @@ import (
 // people review them and put them under version control with it.
 func savedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
 
-// scriptStore is where the config's scripts are.
+// scriptStore is where the config's scripts are. It is open until the process ends.
 func (a *app) scriptStore() (script.Store, error) {
-	cfg, dir, err := a.loadWithState()
+	cfg, st, err := a.loadState()
 	if err != nil {
 		return script.Store{}, err
 	}
-	st, err := a.kept(cfg, dir)
-	if err != nil {
-		return script.Store{}, err
-	}
-	return st.scripts(cfg), nil
+	return st.Scripts(savedScripts(cfg)), nil
 }
 
 func (a *app) scriptsCommand() *cobra.Command {
@@ -82,7 +78,7 @@ func (a *app) scriptsSaveCommand() *cobra.Command {
 
 // ofExecution fills in the script of an execution as it ran.
 func (a *app) ofExecution(ctx context.Context, s *script.Script) error {
-	return a.audited(ctx, func(store record) error {
+	return a.audited(ctx, func(store state.AuditStore) error {
 		e, _, err := store.Show(ctx, s.Execution)
 		switch {
 		case err != nil:
@@ -105,7 +101,7 @@ func notRecorded(e state.Execution) error {
 }
 
 // audited does f with the record of the config.
-func (a *app) audited(_ context.Context, f func(record) error) error {
+func (a *app) audited(_ context.Context, f func(state.AuditStore) error) error {
 	store, err := a.readAudit()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -77,9 +78,7 @@ func (a *app) serveHere(ctx context.Context, serve func(context.Context, *sessio
 	if err != nil {
 		return err
 	}
-	if s.stores.bus != nil {
-		defer s.stores.bus.Subscribe(state.TopicCancel, func(id string) { s.root.Cancel(id) })()
-	}
+	defer s.store.Bus().Subscribe(state.TopicCancel, func(id string) { s.root.Cancel(id) })()
 	defer a.serveMetrics(s)()
 	s.broker.StartSoon(ctx)
 	w, stop := a.watch(ctx, s)
@@ -136,7 +135,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		return err
 	}
 	page := console.New()
-	watched, err := apitoken.Watch(ctx, s.stores.apiTokens(), a.logger())
+	watched, err := apitoken.Watch(ctx, s.store.APITokens(), a.logger())
 	if err != nil {
 		return err
 	}
@@ -145,7 +144,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return err
 	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: s.takesMore}
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: func() bool { return application.TakesMore(s.audit, s.live.Load().Broker.StateFailure == "refuse") }}
 	if s.accounts != nil {
 		o.Connect, o.ConnectLink = s.accounts.Handler(), s.accounts.Link
 	}
@@ -156,7 +155,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		o.Default = s.config.Broker.Profile
 	}
 	requests := newRunning()
-	fleet, err := share.join(ctx, s.stores, requests)
+	fleet, err := share.join(ctx, s.store, requests)
 	if err != nil {
 		return err
 	}

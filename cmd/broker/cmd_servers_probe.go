@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -110,10 +111,11 @@ func (a *app) finishProbe(p probe, err error) error {
 
 // probe starts one server by itself, whether it is enabled or not.
 func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
-	cfg, dir, err := a.loadWithState()
+	cfg, in, err := a.loadState()
 	if err != nil {
 		return probe{}, err
 	}
+	defer in.Close()
 	s, err := knownServer(cfg, name, command)
 	if err != nil {
 		return probe{}, err
@@ -121,11 +123,6 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	only := *cfg
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
-	in, err := a.storesOf(cfg, dir)
-	if err != nil {
-		return probe{}, err
-	}
-	defer in.Close()
 	pool := a.pool(upstreams(&only), in)
 	start := time.Now()
 	st := pool.Refresh(ctx, name)[0]
@@ -146,12 +143,11 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 
 // pool connects to servers without a broker. It promises them what the broker
 // promises, since what they list is kept for the broker too.
-func (a *app) pool(servers []upstream.Config, st *stores) *upstream.Pool {
-	shared, _ := st.listings()
+func (a *app) pool(servers []upstream.Config, st *application.State) *upstream.Pool {
 	return upstream.NewPool(servers, &upstream.Options{
-		Listings: shared,
-		Logger:   st.log, CacheDir: catalogueDir(st.dir), PackageDir: st.dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
-		OAuth: signer(st.signIns(), expand),
+		Listings: st.ServerListings(),
+		Logger:   st.Logger, CacheDir: catalogueDir(st.Dir), PackageDir: st.Dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
+		OAuth: signer(st.SignIns(), expand),
 	})
 }
 

@@ -25,7 +25,11 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 			"pins would hold back, or one that does not start, waits for this command; \"broker servers list\" and \"broker doctor\" show it.",
 		Args: oneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, state, err := a.loadWithState()
+			cfg, err := a.loadServers()
+			if err != nil {
+				return err
+			}
+			state, err := a.stateOf(cfg.Path)
 			if err != nil {
 				return err
 			}

@@ -38,10 +38,12 @@ type skillHome struct {
 	plugins  string
 	switches skills.Switchboard
 
+	closes func() error // the switches; nil if somebody else does
+
 	found *skills.Registry // the skills, including those of servers; nil before servers were asked
 }
 
-// skillHome reads the config, if there is one. install says that the folder of
+// skillHome reads the config, if there is one, and opens its switches. install says that the folder of
 // skills need not be there yet.
 func (a *app) skillHome(install bool) (*skillHome, error) {
 	if err := a.checkSkillsPath(install); err != nil {
@@ -58,7 +60,13 @@ func (a *app) skillHome(install bool) (*skillHome, error) {
 		}
 	}
 	a.overrule(cfg)
-	return a.homeOf(cfg), nil
+	switches, closes, err := a.openSwitches(cfg)
+	if err != nil {
+		return nil, err
+	}
+	h := homeOf(cfg, switches)
+	h.closes = closes
+	return h, nil
 }
 
 // withHome is a command's RunE that does f with the home of skills.
@@ -68,18 +76,29 @@ func (a *app) withHome(f func(h *skillHome, args []string) error) func(*cobra.Co
 		if err != nil {
 			return err
 		}
-		return f(h, args)
+		err = f(h, args)
+		if e := h.closes(); err == nil {
+			err = e
+		}
+		return err
 	}
 }
 
 // homeOf is where the skills and plugins of a config are.
-func (a *app) homeOf(cfg *config.Config) *skillHome {
-	h := &skillHome{config: cfg}
+func homeOf(cfg *config.Config, switches skills.Switchboard) *skillHome {
+	h := &skillHome{config: cfg, switches: switches}
 	h.skills = h.resolve(cmp.Or(h.config.Broker.Skills.Path, "skills"))
 	h.plugins = h.resolve(cmp.Or(h.config.Broker.Plugins.Path, "plugins"))
-	h.switches = a.switchesOf(cfg)
 	return h
 }
+
+// switchboard has the switches of a config in the state that s has opened.
+func (s *session) switchboard(cfg *config.Config) skills.Switchboard {
+	return s.store.Switchboard(switchFile(cfg))
+}
+
+// home is homeOf for a config that is in force, or may be.
+func (s *session) home(cfg *config.Config) *skillHome { return homeOf(cfg, s.switchboard(cfg)) }
 
 // resolve makes a path of the config absolute; ~ is the user's folder.
 func (h *skillHome) resolve(path string) string {
@@ -310,7 +329,7 @@ func (a *app) skillsShowCommand() *cobra.Command {
 		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: oneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
-				return a.showSkill(k, a.scriptsOf(h.config).ToolsOf(k))
+				return a.showSkill(k, scriptsOf(h).ToolsOf(k))
 			})
 		},
 	}

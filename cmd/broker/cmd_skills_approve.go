@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
@@ -17,8 +16,8 @@ import (
 )
 
 // scriptsOf is how the scripts of skills run.
-func (a *app) scriptsOf(cfg *config.Config) broker.Scripts {
-	h, s := a.homeOf(cfg), cfg.Broker.Skills
+func scriptsOf(h *skillHome) broker.Scripts {
+	s := h.config.Broker.Skills
 	o := broker.Scripts{
 		Mode: broker.ScriptMode(s.Scripts), Timeout: s.ScriptTimeout, MaxOutput: int(s.ScriptMaxOutput),
 		Cwd: s.ScriptCwd, Image: s.ScriptImage, Env: s.ScriptEnv, Approvals: h.switches,
@@ -34,12 +33,12 @@ func (a *app) scriptsOf(cfg *config.Config) broker.Scripts {
 
 // checkSkillScripts says whether scripts of skills can run; on is false if they
 // are not to.
-func (a *app) checkSkillScripts(ctx context.Context, cfg *config.Config) (c check, on bool) {
+func checkSkillScripts(ctx context.Context, h *skillHome) (c check, on bool) {
+	cfg := h.config
 	c = check{Name: "scripts of skills", OK: true}
 	switch set := cfg.Broker.Skills; broker.ScriptMode(set.Scripts) {
 	case broker.ScriptsHost:
 		var approved []string
-		h := a.homeOf(cfg)
 		for _, k := range h.registry().Refresh().All() {
 			if row, err := approvalOf(k, h.switches); err == nil && row.Approved {
 				approved = append(approved, row.Name)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -20,16 +19,6 @@ import (
 func (a *app) storeCommand() *cobra.Command {
 	return group("store", "Manage stored results of executions and values of scripts, and their database",
 		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand(), a.storeRekeyCommand())
-}
-
-// configStores opens the stores of the config.
-func (a *app) configStores() (*config.Config, *stores, error) {
-	cfg, dir, err := a.loadWithState()
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := a.storesOf(cfg, dir)
-	return cfg, st, err
 }
 
 // storeRow is one thing that is kept: a result has a ref, a value a key.
@@ -58,12 +47,12 @@ func (a *app) storeListCommand() *cobra.Command {
 		Long:  "List stored results and values. All local clients of a user, and their windows, share one store; each token, person and\nprofile has its own.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, st, err := a.configStores()
+			_, st, err := a.loadState()
 			if err != nil {
 				return err
 			}
 			defer st.Close()
-			rows, err := storeRows(cmd.Context(), st.kept())
+			rows, err := storeRows(cmd.Context(), st)
 			if err != nil {
 				return err
 			}
@@ -82,31 +71,31 @@ func clientLabel(name string) string {
 }
 
 // ownClients are the clients that keep something themselves.
-func ownClients(ctx context.Context, store keptStore) ([]string, error) {
-	all, err := store.Clients(ctx)
+func ownClients(ctx context.Context, store state.Backend) ([]string, error) {
+	all, err := store.Results().Clients(ctx)
 	return slices.DeleteFunc(all, func(c string) bool { return strings.HasSuffix(c, state.OriginsSuffix) }), err
 }
 
-func storeRows(ctx context.Context, store keptStore) ([]storeRow, error) {
+func storeRows(ctx context.Context, store state.Backend) ([]storeRow, error) {
 	clients, err := ownClients(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	rows := []storeRow{}
 	for _, c := range clients {
-		list, err := store.List(ctx, c)
+		list, err := store.Results().List(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range list {
 			rows = append(rows, storeRow{Client: c, Ref: r.Ref, MIME: r.MIME, Bytes: r.Bytes, Created: &r.Created})
 		}
-		keys, err := store.Keys(ctx, c)
+		keys, err := store.Values().Keys(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		for _, k := range keys {
-			v, err := store.Value(ctx, c, k)
+			v, err := store.Values().Value(ctx, c, k)
 			if errors.Is(err, state.ErrNotFound) {
 				continue // it has just been deleted
 			}
@@ -121,21 +110,21 @@ func storeRows(ctx context.Context, store keptStore) ([]storeRow, error) {
 
 // A keptItem is a result or a value, by its name, with its owner.
 type keptItem struct {
-	keptStore
+	state.Backend
 	owner, name string
 	isResult    bool
 }
 
 // find looks a name up among everybody's results and, if no result has it, the
 // values of the local user, or of the only client that has such a value.
-func find(ctx context.Context, store keptStore, name string) (keptItem, error) {
+func find(ctx context.Context, store state.Backend, name string) (keptItem, error) {
 	none := keptItem{}
 	clients, err := ownClients(ctx, store)
 	if err != nil {
 		return none, err
 	}
 	for _, c := range clients {
-		list, err := store.List(ctx, c)
+		list, err := store.Results().List(ctx, c)
 		if err != nil {
 			return none, err
 		}
@@ -144,7 +133,7 @@ func find(ctx context.Context, store keptStore, name string) (keptItem, error) {
 		}
 	}
 	for _, c := range append([]string{state.Local}, clients...) {
-		if _, err := store.Value(ctx, c, name); err == nil {
+		if _, err := store.Values().Value(ctx, c, name); err == nil {
 			return keptItem{store, c, name, false}, nil
 		} else if !errors.Is(err, state.ErrNotFound) {
 			return none, err
@@ -157,12 +146,12 @@ func find(ctx context.Context, store keptStore, name string) (keptItem, error) {
 // argument.
 func (a *app) withKept(f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		_, st, err := a.configStores()
+		_, st, err := a.loadState()
 		if err != nil {
 			return err
 		}
 		defer st.Close()
-		k, err := find(cmd.Context(), st.kept(), args[0])
+		k, err := find(cmd.Context(), st, args[0])
 		if err != nil {
 			return err
 		}
@@ -179,9 +168,9 @@ func (a *app) storeGetCommand() *cobra.Command {
 		RunE: a.withKept(func(ctx context.Context, k keptItem) (err error) {
 			item, data := state.Result{MIME: state.JSON}, []byte(nil)
 			if k.isResult {
-				item, data, err = results.Get(ctx, k, k.owner, k.name)
+				item, data, err = results.Get(ctx, k.Results(), k.owner, k.name)
 			} else {
-				data, err = k.Value(ctx, k.owner, k.name)
+				data, err = k.Values().Value(ctx, k.owner, k.name)
 			}
 			if err != nil {
 				return err
@@ -220,9 +209,9 @@ func (a *app) storeRemoveCommand() *cobra.Command {
 		Args:    oneArg("a reference or a key (broker store list shows them)"),
 		RunE: a.withKept(func(ctx context.Context, k keptItem) error {
 			if k.isResult {
-				return k.Remove(ctx, k.owner, k.name)
+				return k.Results().Remove(ctx, k.owner, k.name)
 			}
-			_, err := k.DeleteValue(ctx, k.owner, k.name)
+			_, err := k.Values().DeleteValue(ctx, k.owner, k.name)
 			return err
 		}),
 	}

@@ -15,36 +15,22 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 			"then the old one; run store rekey; then give them the new one alone.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, st, err := a.configStores()
+			_, st, err := a.loadState()
 			if err != nil {
 				return err
 			}
 			defer st.Close()
-			if st.db == nil || len(st.keys) == 0 {
+			if st.Rekey == nil {
 				return usage("the config has no \"state\" with a \"stateKey\": only a database is sealed again\nhint: without one, people connect their accounts again when the key changes")
 			}
 			all := state.Rekeyed{Unopened: []string{}}
-			add := func(kind string, r state.Rekeyed, err error) error {
+			err = st.Rekey(cmd.Context(), func(part string, r state.Rekeyed) {
 				all.Sealed, all.Kept = all.Sealed+r.Sealed, all.Kept+r.Kept
 				for _, name := range r.Unopened {
-					all.Unopened = append(all.Unopened, kind+" "+name)
+					all.Unopened = append(all.Unopened, part+" "+name)
 				}
-				return err
-			}
-			for _, kind := range sealedKinds {
-				r, err := st.sealed(kind).Rekey(cmd.Context(), st.db.Documents(kind))
-				if err := add(kind, r, err); err != nil {
-					return err
-				}
-			}
-			runs := st.runs()
-			defer runs.Close()
-			r, err := runs.Rekey(cmd.Context())
-			if err := add("run", r, err); err != nil {
-				return err
-			}
-			r, err = st.db.Kept(nil).In(st.objects).Rekey(cmd.Context())
-			if err := add("result", r, err); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 			return a.printRekeyed(all)

@@ -106,7 +106,7 @@ func (t *tail) run(ctx context.Context) error {
 }
 
 // begin prints what was recorded last.
-func (t *tail) begin(ctx context.Context, store record) error {
+func (t *tail) begin(ctx context.Context, store state.AuditStore) error {
 	calls, err := store.Calls(ctx, state.CallFilter{Limit: t.limit, Server: t.server, Status: t.status})
 	executions, err2 := store.List(ctx, state.Filter{Limit: t.limit, Status: t.status})
 	if err = errors.Join(err, err2); err != nil {
@@ -116,7 +116,7 @@ func (t *tail) begin(ctx context.Context, store record) error {
 }
 
 // goOn prints what was recorded after a position.
-func (t *tail) goOn(ctx context.Context, store record, after state.Position) (state.News, error) {
+func (t *tail) goOn(ctx context.Context, store state.AuditStore, after state.Position) (state.News, error) {
 	n, err := store.News(ctx, after)
 	if err == nil && n.Missed {
 		n.Calls, err = store.Calls(ctx, state.CallFilter{Limit: int(min(n.At.Call-after.Call, maxTailCalls))})

@@ -52,12 +52,12 @@ It is shown only once: the broker keeps its SHA-256. A running broker accepts it
 
 // withTokens opens the tokens of the config for do.
 func (a *app) withTokens(do func(cfg *config.Config, tokens apitoken.Store) error) error {
-	cfg, st, err := a.configStores()
+	cfg, st, err := a.loadState()
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	return do(cfg, apitoken.NewStore(st.apiTokens()))
+	return do(cfg, apitoken.NewStore(st.APITokens()))
 }
 
 // A createdToken is what "tokens create" prints.

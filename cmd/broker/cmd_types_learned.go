@@ -18,7 +18,7 @@ func (a *app) typesLearnedCommand() *cobra.Command {
 
 // withLearned calls f with the learned types of the config's state directory.
 func (a *app) withLearned(f func(*learned.Store) error) error {
-	cfg, st, err := a.configStores()
+	cfg, st, err := a.loadState()
 	if err != nil {
 		return err
 	}

@@ -44,10 +44,11 @@ func (a *app) waitCommand() *cobra.Command {
 }
 
 func (a *app) wait(ctx context.Context, names []string, limit time.Duration) error {
-	cfg, dir, err := a.loadWithState()
+	cfg, st, err := a.loadState()
 	if err != nil {
 		return err
 	}
+	defer st.Close()
 	for _, n := range names {
 		switch s := cfg.Server(n); {
 		case s == nil:
@@ -59,11 +60,6 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	if len(names) == 0 {
 		names = enabledServers(cfg)
 	}
-	st, err := a.storesOf(cfg, dir)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
 	pool := a.pool(upstreams(cfg), st)
 	rows := a.awaitServers(ctx, pool, names, limit)
 	if err := pool.Close(); err != nil {

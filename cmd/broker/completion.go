@@ -55,7 +55,7 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 }
 
 func (a *app) completeServer(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	if cfg, err := a.load(); err == nil {
+	if cfg, err := a.loadServers(); err == nil {
 		for _, s := range cfg.Servers {
 			list = completion(list, typed, s.Name, s.Description)
 		}
@@ -152,7 +152,11 @@ func completion(list []cobra.Completion, typed, name, description string) []cobr
 
 // cachedCatalog are the tools that are known without asking any server.
 func (a *app) cachedCatalog() *discovery.Catalog {
-	cfg, state, err := a.loadWithState()
+	cfg, err := a.loadServers()
+	if err != nil {
+		return &discovery.Catalog{}
+	}
+	state, err := a.stateOf(cfg.Path)
 	if err != nil {
 		return &discovery.Catalog{}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // maxCompleted is how many executions or runs a shell is offered.
@@ -54,7 +53,7 @@ const inOrder = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKee
 // completeExecution completes the last executions, each with when it began and how
 // it ended.
 func (a *app) completeExecution(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	a.completing(cmd, func(ctx context.Context, store record) {
+	a.completing(cmd, func(ctx context.Context, store state.AuditStore) {
 		executions, _ := store.List(ctx, state.Filter{Limit: maxCompleted})
 		for _, e := range executions {
 			list = completion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", when(e.Started), e.Status, counted(e.Calls, "call"), clientOf(e)))
@@ -64,7 +63,7 @@ func (a *app) completeExecution(cmd *cobra.Command, _ []string, typed string) (l
 }
 
 // completing calls f with the record, if there is one.
-func (a *app) completing(cmd *cobra.Command, f func(context.Context, record)) {
+func (a *app) completing(cmd *cobra.Command, f func(context.Context, state.AuditStore)) {
 	if store, err := a.readAudit(); err == nil {
 		defer store.Close()
 		f(contextOf(cmd), store)
@@ -82,7 +81,7 @@ func contextOf(cmd *cobra.Command) context.Context {
 // completeRuns completes runs, or only those that wait for a person.
 func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-		_ = a.withRuns(func(ctx context.Context, runs *tables.Runs, _ []string) error {
+		_ = a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
 			r := api.Reader{Runs: runs}
 			found, err := r.Waiting(contextOf(cmd))
 			if !waiting {
@@ -100,7 +99,7 @@ func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
 // completeCaller completes the clients of the last executions.
 func (a *app) completeCaller(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	names := map[string]bool{}
-	a.completing(cmd, func(ctx context.Context, store record) {
+	a.completing(cmd, func(ctx context.Context, store state.AuditStore) {
 		executions, _ := store.List(ctx, state.Filter{Limit: 1000})
 		for _, e := range executions {
 			names[e.Client], names[e.ClientInfo] = true, true

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,10 +16,12 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/catalogues"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
-	"github.com/mcpbroker/mcpbroker/state/postgres"
 )
 
 // BenchmarkFleetStart reports how long a broker takes from its start until it is
@@ -70,28 +71,29 @@ func BenchmarkFleetNews(b *testing.B) {
 	server, err := postgrestest.Start()
 	server = postgrestest.Need(b, server, err)
 	b.Cleanup(func() { server.Stop() })
-	brokers := []*stores{}
+	brokers := []*application.State{}
 	for at := server.Address(); len(brokers) < 2; {
-		db, err := postgres.Connect(at, nil)
+		st, err := application.OpenState(application.StateOptions{
+			Dir: b.TempDir(), Config: config.Broker{State: at}, Expand: expand, Keyring: oauth.NoKeyring{}, Serve: len(brokers) == 1,
+		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := db.Migrate(b.Context()); err != nil {
+		if err := st.Prepare(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		brokers = append(brokers, &stores{db: db, log: slog.New(slog.DiscardHandler)})
+		brokers = append(brokers, st)
 	}
-	brokers[1].join()
 	b.Cleanup(func() { brokers[0].Close(); brokers[1].Close() })
 	o := &upstream.Options{CacheDir: b.TempDir()}
 	known := make(chan discovery.Listing, 100)
-	o.Listings, o.Lists = brokers[1].listings()
+	o.Listings, o.Lists = brokers[1].ServerListings(), brokers[1].Lists
 	o.OnListing = func(l discovery.Listing) { known <- l }
 	cfg := upstream.Config{Name: "s", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Good)}
 	p := upstream.NewPool([]upstream.Config{cfg}, o)
 	b.Cleanup(func() { p.Close() })
 	dir := b.TempDir()
-	first := upstream.NewPool([]upstream.Config{cfg}, &upstream.Options{CacheDir: dir, Listings: sharedListings{kept: brokers[0].db.Listings()}})
+	first := upstream.NewPool([]upstream.Config{cfg}, &upstream.Options{CacheDir: dir, Listings: brokers[0].ServerListings()})
 	first.Refresh(b.Context())
 	first.Close()
 	<-known
@@ -107,13 +109,13 @@ func BenchmarkFleetNews(b *testing.B) {
 	var took, query []time.Duration
 	for n := 0; b.Loop(); n++ {
 		start := time.Now()
-		if err := brokers[0].db.Listings().SetListing(b.Context(), key, []byte(strings.Replace(string(listing), `"name":"echo"`, fmt.Sprintf(`"name":"echo%d"`, n), 1))); err != nil {
+		if err := brokers[0].Listings().SetListing(b.Context(), key, []byte(strings.Replace(string(listing), `"name":"echo"`, fmt.Sprintf(`"name":"echo%d"`, n), 1))); err != nil {
 			b.Fatal(err)
 		}
 		<-known
 		took = append(took, time.Since(start))
 		start = time.Now()
-		if _, err := brokers[0].db.Server(b.Context()); err != nil {
+		if _, err := brokers[0].Listings().Listings(b.Context(), []string{"none"}); err != nil {
 			b.Fatal(err)
 		}
 		query = append(query, time.Since(start))

@@ -19,13 +19,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // Names of principals in the record that are not MCP clients.
@@ -61,23 +61,23 @@ func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *ski
 func (a *app) record(cfg *config.Config, e state.Event) {
 	dir, err := a.stateOf(cfg.Path)
 	if err == nil {
-		err = noteIn(e, func() (*stores, error) { return a.storesOf(cfg, dir) })
+		err = noteIn(e, func() (*application.State, error) { return a.openPrepared(cfg, dir) })
 	}
 	a.noted(e, err)
 }
 
 // note is record for commands that read no config.
 func (a *app) note(e state.Event) {
-	a.noted(e, noteIn(e, a.stores))
+	a.noted(e, noteIn(e, a.openAnyState))
 }
 
-func noteIn(e state.Event, open func() (*stores, error)) error {
+func noteIn(e state.Event, open func() (*application.State, error)) error {
 	st, err := open()
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	store, err := st.record(unpruned)
+	store, err := st.Audit(context.Background(), unpruned)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *app) noted(e state.Event, err error) {
 }
 
 // unpruned opens a record from which nothing goes by itself.
-var unpruned = &sqlite.Options{Days: -1, MaxBytes: -1}
+var unpruned = state.AuditOptions{Days: -1, MaxBytes: -1, Keep: state.Keep{Code: true}}
 
 // manageOverHTTP returns the HTTP interface of a running broker, for clients with
 // tokens and for the console. Changes are in force when they are answered.
@@ -147,16 +147,16 @@ func consoleSession(c *console.Console, people *accounts.Service) func(*http.Req
 // apiOptions are those of the HTTP interface, but for who may use it.
 func (a *app) apiOptions(s *session, w *watcher) api.Options {
 	return api.Options{
-		Cancel:  s.cancels(),
+		Cancel:  s.store.Cancel,
 		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
 		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
-		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins, Tokens: s.stores.vault()},
+		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins, Tokens: s.store.Vault()},
 		Note:   s.audit.Note,
 		SaveScript: func(name, description, code string) (any, error) {
 			if strings.TrimSpace(code) == "" {
 				return nil, errors.New("the script is empty")
 			}
-			saved, err := s.stores.scripts(s.config).Save(script.Script{Name: name, Description: description, Code: code})
+			saved, err := s.store.Scripts(savedScripts(s.config)).Save(script.Script{Name: name, Description: description, Code: code})
 			if err != nil {
 				return nil, err
 			}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/state/postgres"
@@ -53,8 +54,8 @@ func aPlugin(t *testing.T) string {
 	return dir
 }
 
-// Loading a config opens nothing, but it reads the switches of existing plugins from a
-// database without creating tables.
+// Loading a config connects to nothing. With the servers of plugins, it reads which are
+// enabled from a database, if there are plugins, and creates no tables.
 func TestLoadingAConfigOpensNothing(t *testing.T) {
 	t.Parallel()
 	address, came := noDatabase(t)
@@ -71,11 +72,14 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 			}
 		}
 		a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: io.Discard}
-		if _, err := a.load(); err != nil || came.Load() != 0 {
-			t.Errorf("%s: %d connections, %v", name, came.Load(), err)
+		for _, load := range []func() (*config.Config, error){a.load, a.loadServers} {
+			if _, err := load(); err != nil || came.Load() != 0 {
+				t.Errorf("%s: %d connections, %v", name, came.Load(), err)
+			}
 		}
 	}
-	// If it is unknown whether an existing plugin is on, loading fails.
+	// If it is unknown whether an existing plugin is on, its servers are left out, and a
+	// reload fails.
 	unknown := filepath.Join(t.TempDir(), "servers.json")
 	writeConfig(t, unknown, map[string]any{"broker": map[string]any{"state": address}, "mcpServers": map[string]any{}})
 	if err := os.CopyFS(filepath.Join(filepath.Dir(unknown), "plugins", "kit"), os.DirFS(aPlugin(t))); err != nil {
@@ -83,14 +87,22 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	}
 	var said strings.Builder
 	away := &app{configPath: unknown, stateDir: t.TempDir(), stdout: io.Discard, stderr: &said}
-	cfg, err := away.load()
+	if _, err := away.load(); err != nil || came.Load() != 0 {
+		t.Errorf("with a plugin: %d connections, %v", came.Load(), err)
+	}
+	cfg, err := away.loadServers()
 	if err != nil || !strings.Contains(said.String(), "the servers of plugins are left out") {
 		t.Errorf("%v; it says %s", err, &said)
 	}
-	if _, err := away.withPlugins(cfg); err == nil {
+	switches, closes, err := away.openSwitches(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closes()
+	if _, err := withPlugins(homeOf(cfg, switches)); err == nil {
 		t.Error("a reload would take the plugin's servers away")
 	}
-	if _, err := away.pluginState(cfg); err == nil {
+	if _, err := pluginState(homeOf(cfg, switches)); err == nil {
 		t.Error("the plugins look as if they had changed")
 	}
 
@@ -102,7 +114,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	}
 	var notes strings.Builder
 	a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: &notes}
-	if _, err := a.load(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
+	if _, err := a.loadServers(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
 		t.Errorf("%v; it says %s", err, &notes)
 	}
 	in, err := postgres.Connect(with, nil)
@@ -120,21 +132,21 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 func TestReloadsLeaveDatabasesAlone(t *testing.T) {
 	t.Parallel()
 	plugins := filepath.Join(t.TempDir(), "plugins")
-	r, db, cs, config := startAway(t, map[string]any{"plugins": map[string]any{"path": plugins}})
-	output(t, brokerCommand(t, "plugins", "install", aPlugin(t), "--yes", "--config", config, "--state-dir", r.dir))
+	r, db, cs, file := startAway(t, map[string]any{"plugins": map[string]any{"path": plugins}})
+	output(t, brokerCommand(t, "plugins", "install", aPlugin(t), "--yes", "--config", file, "--state-dir", r.dir))
 	works := func() bool {
 		return runs(t.Context(), cs, "return await callMCPTool('kit:tool.echo', {a: 1})", "a") == nil
 	}
 	eventually.True(t, "the plugin's server is there", works)
 	write := func(state, description string) {
 		t.Helper()
-		writeConfig(t, config, map[string]any{
+		writeConfig(t, file, map[string]any{
 			"broker": map[string]any{"state": state, "plugins": map[string]any{"path": plugins}, "http": map[string]any{"tokens": map[string]string{"me": fleetToken}}},
 			"mcpServers": map[string]any{
 				"good": map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Good), "description": description},
 			}})
 	}
-	text, err := os.ReadFile(config)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,9 +94,6 @@ type app struct {
 	warn func(problem string) // reports what in the config has no effect; may be nil
 
 	tokens api.Tokens // describes the tokens in waiting calls; see withRuns
-
-	keeping sync.Mutex         // guards what follows; see kept
-	keeps   map[string]*stores // by where they are
 }
 
 // exit codes of the command line. exec has its own for what is wrong with the
@@ -164,9 +161,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	for _, st := range a.keeps {
-		_ = st.Close() // all is written
-	}
 	return a.end(cmd, err)
 }
 

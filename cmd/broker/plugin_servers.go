@@ -19,11 +19,12 @@ import (
 // own, each as plugin:server. A server of the config with the same name takes
 // precedence. Problems of a plugin's servers become notes. It returns an error if it
 // cannot read which plugins are enabled or approved.
-func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
+func withPlugins(h *skillHome) (*config.Config, error) {
+	cfg := h.config
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg, nil
 	}
-	plugins, _, err := a.enabledPlugins(cfg)
+	plugins, _, err := h.enabledPlugins()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 		if len(servers) == 0 {
 			continue
 		}
-		yes, why, err := library.MayStart(a.homeOf(cfg).switches, p)
+		yes, why, err := library.MayStart(h.switches, p)
 		if err != nil {
 			return nil, err
 		}
@@ -58,14 +59,24 @@ func (a *app) withPlugins(cfg *config.Config) (*config.Config, error) {
 
 // withPluginsOrNote is withPlugins for a command: if that fails, it returns the config
 // with a note and without servers of plugins.
-func (a *app) withPluginsOrNote(cfg *config.Config) *config.Config {
-	merged, err := a.withPlugins(cfg)
+func withPluginsOrNote(h *skillHome) *config.Config {
+	cfg := h.config
+	merged, err := withPlugins(h)
 	if err == nil {
 		return merged
 	}
 	noted := *cfg
 	noted.Notes = append(slices.Clone(cfg.Notes), "warning: the servers of plugins are left out: "+oneLine(err.Error(), 300))
 	return &noted
+}
+
+// joinPlugins is withPluginsOrNote, and prints what it notes.
+func (a *app) joinPlugins(cfg *config.Config, switches skills.Switchboard) *config.Config {
+	merged := withPluginsOrNote(homeOf(cfg, switches))
+	for _, n := range merged.Notes[len(cfg.Notes):] {
+		sayln(a.stderr, n)
+	}
+	return merged
 }
 
 // noBytecode keeps Python from writing beside its programs, which would not be the
@@ -160,9 +171,8 @@ func hasServer(cfg *config.Config) func(name string) bool {
 
 // enabledPlugins are the plugins of a config that are switched on, and what is
 // wrong with plugins.
-func (a *app) enabledPlugins(cfg *config.Config) ([]*plugin.Plugin, []skills.Problem, error) {
-	h := a.homeOf(cfg)
-	return library.EnabledPlugins(h.plugins, h.switches, cfg.Broker.Plugins.Enabled)
+func (h *skillHome) enabledPlugins() ([]*plugin.Plugin, []skills.Problem, error) {
+	return library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled)
 }
 
 // pluginServer reads a server of a plugin as if it stood in the config.
@@ -183,8 +193,8 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 }
 
 // pluginCommands are the commands of the plugins that are switched on.
-func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
-	plugins, _, _ := a.enabledPlugins(cfg) // load reports problems
+func pluginCommands(h *skillHome) []plugin.Command {
+	plugins, _, _ := h.enabledPlugins() // joinPlugins reports problems
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)
@@ -194,8 +204,8 @@ func (a *app) pluginCommands(cfg *config.Config) []plugin.Command {
 
 // pluginState returns a text that identifies the state of the plugins' servers and
 // commands. It returns an error if the state cannot be read.
-func (a *app) pluginState(cfg *config.Config) (string, error) {
-	plugins, _, err := a.enabledPlugins(cfg)
+func pluginState(h *skillHome) (string, error) {
+	plugins, _, err := h.enabledPlugins()
 	if err != nil {
 		return "", err
 	}
@@ -206,7 +216,7 @@ func (a *app) pluginState(cfg *config.Config) (string, error) {
 	}
 	var states []state
 	for _, p := range plugins {
-		yes, why, err := library.MayStart(a.homeOf(cfg).switches, p)
+		yes, why, err := library.MayStart(h.switches, p)
 		if err != nil {
 			return "", err
 		}

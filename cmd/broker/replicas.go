@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"strings"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/replicas"
 )
@@ -17,8 +18,8 @@ type member struct{ name, address string }
 var replicaName = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 // join joins the replicas that share the state; nil if this broker has its own.
-func (s member) join(ctx context.Context, st *stores, requests *running) (*replicas.Fleet, error) {
-	all := st.replicas()
+func (s member) join(ctx context.Context, st *application.State, requests *running) (*replicas.Fleet, error) {
+	all := st.Replicas()
 	if all == nil {
 		if s.name != "" || s.address != "" {
 			return nil, usage("--advertise and --replica are for brokers that share a database\nhint: \"state\" of the config names it")
@@ -37,7 +38,7 @@ func (s member) join(ctx context.Context, st *stores, requests *running) (*repli
 			return nil, usage("--advertise: %w", err)
 		}
 	}
-	fleet, err := replicas.Join(ctx, replicas.Options{Name: s.name, Address: s.address, State: all, Around: requests.count, Logger: st.log})
+	fleet, err := replicas.Join(ctx, replicas.Options{Name: s.name, Address: s.address, State: all, Around: requests.count, Logger: st.Logger})
 	if err != nil {
 		return nil, hinted("--advertise: %w\nhint: the address must be one of this machine that the other replicas can connect to", err)
 	}

@@ -211,12 +211,12 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	d.Base, d.Warn = h.session.root, nil
 	d.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
 	note := noteChanges(h.session.audit)
-	d.Pins = h.a.pinStore(at.config, h.session.stores, func(server, what string) {
+	d.Pins = h.a.pinStore(at.config, h.session.store, func(server, what string) {
 		if at.apart[server] { // the others are noted already
 			note(server, what)
 		}
 	})
-	root, err := broker.New(d, h.a.brokerSettings(at.config))
+	root, err := broker.New(d, h.a.brokerSettings(h.session.home(at.config)))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -15,13 +14,12 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/files"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
 )
 
 // An attacked runs programs as execute_code does: each by a broker of its own
@@ -29,8 +27,8 @@ import (
 // and a store.
 type attacked struct {
 	runner sandbox.Runner
-	audit  *sqlite.Store
-	kept   *files.Store
+	audit  state.AuditStore
+	kept   state.Backend
 	log    *slog.Logger
 	n      atomic.Int64
 }
@@ -41,12 +39,12 @@ const maxKeptByAttack = 64 << 20
 // openAttacked opens a broker with its record and store in dir. The caller closes
 // runner, and then the record.
 func openAttacked(runner sandbox.Runner, dir string, log *slog.Logger) (*attacked, error) {
-	record, err := sqlite.Open(dir, nil)
+	kept := application.OpenDirectory(dir, state.Limits{MaxBytes: maxKeptByAttack}, log)
+	record, err := kept.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: true}})
 	if err != nil {
 		return nil, err
 	}
-	return &attacked{runner: runner, audit: record, log: log,
-		kept: files.Open(filepath.Join(dir, "results"), &state.Limits{MaxBytes: maxKeptByAttack})}, nil
+	return &attacked{runner: runner, audit: record, kept: kept, log: log}, nil
 }
 
 // run is attack.Options.Run.
@@ -63,8 +61,8 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 	b, err := broker.New(broker.Deps{
 		Runner:    keepOpen{a.runner},
 		Audit:     a.audit,
-		Results:   a.kept,
-		Values:    a.kept,
+		Results:   a.kept.Results(),
+		Values:    a.kept.Values(),
 		Logger:    a.log,
 		Languages: languages,
 	}, broker.Settings{
@@ -89,9 +87,9 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 // forget removes what a script has kept.
 func (a *attacked) forget(owner string) {
 	ctx := context.Background()
-	list, _ := a.kept.List(ctx, owner) // what cannot be listed is removed with the folder
+	list, _ := a.kept.Results().List(ctx, owner) // what cannot be listed is removed with the folder
 	for _, r := range list {
-		_ = a.kept.Remove(ctx, owner, r.Ref)
+		_ = a.kept.Results().Remove(ctx, owner, r.Ref)
 	}
 }
 

@@ -2,10 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,8 +23,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -32,9 +32,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
-	"github.com/mcpbroker/mcpbroker/state/files"
-	"github.com/mcpbroker/mcpbroker/state/sqlite"
-	"github.com/mcpbroker/mcpbroker/state/tables"
 )
 
 // A session is a broker with what it stands on.
@@ -42,12 +39,12 @@ type session struct {
 	config  *config.Config
 	project *project // of the working folder; may be nil
 	state   string
-	stores  *stores
+	store   *application.State
 	root    *broker.Broker // of all that is configured
 	bound   *broker.Broker // of what this process may ever see
 	broker  *broker.Broker // of what it sees
-	audit   record
-	runs    *tables.Runs
+	audit   state.AuditStore
+	runs    state.RunStore
 	pins    *pins.Store
 	learned *learned.Store
 	folder  *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
@@ -66,7 +63,7 @@ type session struct {
 
 // close ends the servers and the sandbox, then what they write to.
 func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.quotas.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close())
+	return errors.Join(s.root.Close(), s.quotas.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close(), s.store.Close())
 }
 
 // notice tells models what is missing.
@@ -80,7 +77,8 @@ func (s *session) notice() {
 	}
 }
 
-// load reads the config file, takes the servers of plugins in and says what is odd in it.
+// load reads the config file and prints its notes. It connects to nothing, and leaves out
+// the servers of plugins: see loadServers.
 func (a *app) load() (*config.Config, error) {
 	if err := a.checkSkillsPath(false); err != nil {
 		return nil, err
@@ -94,7 +92,6 @@ func (a *app) load() (*config.Config, error) {
 		return nil, err
 	}
 	a.overrule(cfg)
-	cfg = a.withPluginsOrNote(cfg)
 	for _, n := range cfg.Notes {
 		sayln(a.stderr, n)
 	}
@@ -136,10 +133,24 @@ func (a *app) loadWithState() (*config.Config, string, error) {
 // open reads the config and makes a broker of it. spares is the number of
 // sandboxes kept ready; negative means none.
 func (a *app) open(spares int) (_ *session, err error) {
-	cfg, dir, err := a.loadWithState()
+	// If an error occurs, everything that was opened is closed here.
+	var opened []func() error
+	defer func() {
+		for _, closes := range slices.Backward(opened) {
+			if err == nil {
+				return
+			}
+			if e := closes(); e != nil {
+				err = errors.Join(err, e)
+			}
+		}
+	}()
+	cfg, kept, err := a.loadState()
 	if err != nil {
 		return nil, err
 	}
+	opened = append(opened, kept.Close)
+	dir := kept.Dir
 	if err := a.checkProfile(cfg); err != nil {
 		return nil, err
 	}
@@ -156,26 +167,6 @@ func (a *app) open(spares int) (_ *session, err error) {
 		return nil, err
 	}
 	log := a.logger()
-	kept, err := a.kept(cfg, dir)
-	if err != nil {
-		return nil, err
-	}
-	if a.serving {
-		kept.join()
-	}
-	// If an error occurs, everything that was opened is closed here, except the stores,
-	// which are closed when the command ends.
-	var opened []func() error
-	defer func() {
-		for _, closes := range slices.Backward(opened) {
-			if err == nil {
-				return
-			}
-			if e := closes(); e != nil {
-				err = errors.Join(err, e)
-			}
-		}
-	}()
 	store, err := openAudit(kept, cfg)
 	if err != nil {
 		return nil, err
@@ -196,11 +187,10 @@ func (a *app) open(spares int) (_ *session, err error) {
 		return nil, err
 	}
 	opened = append(opened, seen.Close)
-	types, results, runs := learned.New(store, log), kept.kept(), kept.runs()
-	limiter := quota.New(quotas(cfg), kept.buckets(), log)
+	types, runs := learned.New(store, log), kept.Runs(state.RunOptions{Full: cfg.Broker.Durability == "full"})
+	limiter := quota.New(quotas(cfg), kept.Buckets(), log)
 	opened = append(opened, types.Close, runs.Close, limiter.Close)
-	runs.Full = cfg.Broker.Durability == "full"
-	vault := kept.vault()
+	vault := kept.Vault()
 	if seen != nil {
 		vault.Count = seen.Redacted
 	}
@@ -213,14 +203,14 @@ func (a *app) open(spares int) (_ *session, err error) {
 			Isolations:    where.offered(),
 			Pins:          a.pinStore(cfg, kept, noteChanges(store)),
 			SkillCacheDir: skillCacheDir(dir), IndexDir: indexDir(dir),
-			Workflows: files.OpenDocuments(a.homeOf(cfg).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
-			Documents: kept.documents(), Requests: kept.requests(),
-			OAuth:   signer(kept.signIns(), from.Expand),
-			Learned: types, Results: results, Values: results, Runs: runs,
+			Workflows: kept.Workflows(homeOf(cfg, kept.Switchboard(switchFile(cfg))).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
+			Documents: kept.Shared, Requests: kept.Requests(),
+			OAuth:   signer(kept.SignIns(), from.Expand),
+			Learned: types, Results: kept.Results(), Values: kept.Values(), Runs: runs,
 			Always: func(tools []string) error { return allowAlways(cfg.Path, tools) },
-			Vault:  vault, Quota: limiter, Refuse: kept.refuse(store, cfg),
+			Vault:  vault, Quota: limiter, Refuse: kept.Refuse(store, cfg.Broker.StateFailure == "refuse"),
 		}
-		d.Listings, d.Lists = kept.listings()
+		d.Listings, d.Lists = kept.ServerListings(), kept.Lists
 		d.Languages, d.UnavailableLanguages = where.runs()
 		if seen != nil {
 			d.Observer, d.Observe = seen, seen.Middleware
@@ -237,11 +227,11 @@ func (a *app) open(spares int) (_ *session, err error) {
 	}
 	pinned := a.pinStore(cfg, kept, noteChanges(store))
 	d.Pins = pinned
-	b, err := broker.New(d, a.brokerSettings(cfg))
+	b, err := broker.New(d, a.brokerSettings(homeOf(cfg, kept.Switchboard(switchFile(cfg)))))
 	if err != nil {
 		return nil, err
 	}
-	s.telemetry, s.config, s.project, s.state, s.stores = seen, cfg, project, dir, kept
+	s.telemetry, s.config, s.project, s.state, s.store = seen, cfg, project, dir, kept
 	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
 	s.folder, s.deps, s.where, s.places = folder, deps, where, places
 	s.accounts, s.quotas, s.runner = people, limiter, runner
@@ -260,14 +250,6 @@ func configEvent(cfg *config.Config) state.Event {
 		h.Write(sum[:])
 	}
 	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: counted(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
-}
-
-// tokenVault is where the values of a state directory's tokens are. The name of its
-// key tells it from those of others, and is none that a configuration can read.
-func tokenVault(dir string, log *slog.Logger) *vault.Vault {
-	sum := sha256.Sum256([]byte(dir))
-	key := vault.Key(filepath.Join(dir, "tokens.key"), keyring(), fmt.Sprintf("oauth:vault-%x", sum[:8]), oauth.ErrNotFound)
-	return vault.New(filepath.Join(dir, "tokens.sealed"), key, log)
 }
 
 // catalogueDir returns the folder of a state directory with the listings and failures
@@ -296,7 +278,8 @@ func (s *session) requireLanguage() error {
 }
 
 // brokerSettings returns the settings in the config file, and the flags that overrule them.
-func (a *app) brokerSettings(cfg *config.Config) broker.Settings {
+func (a *app) brokerSettings(home *skillHome) broker.Settings {
+	cfg := home.config
 	set := cfg.Broker.WithDefaults()
 	var wait time.Duration // the default
 	if w := set.Search.Wait; w != nil {
@@ -305,11 +288,11 @@ func (a *app) brokerSettings(cfg *config.Config) broker.Settings {
 	return broker.Settings{
 		Typecheck:           typechecker(cfg, a.logger()),
 		TypecheckStrict:     set.Typecheck == "strict",
-		Skills:              a.homeOf(cfg).registry(),
-		Commands:            a.pluginCommands(cfg),
+		Skills:              home.registry(),
+		Commands:            pluginCommands(home),
 		SkillBudget:         cfg.Broker.Skills.CatalogBudget,
 		SkillsDir:           cfg.Broker.Skills.ContainerPath,
-		Scripts:             a.scriptsOf(cfg),
+		Scripts:             scriptsOf(home),
 		Redact:              vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
@@ -363,10 +346,10 @@ func unlearned(cfg *config.Config) map[string]bool {
 	return names
 }
 
-func openAudit(in *stores, cfg *config.Config) (record, error) {
+func openAudit(in *application.State, cfg *config.Config) (state.AuditStore, error) {
 	set := cfg.Broker.WithDefaults()
-	store, err := in.record(&sqlite.Options{NoCode: !*set.Audit.Code, Payloads: set.Audit.Payloads, Days: set.Audit.Days,
-		MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor), Logger: in.log})
+	store, err := in.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: *set.Audit.Code, Payloads: set.Audit.Payloads},
+		Days: set.Audit.Days, MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor)})
 	if err != nil {
 		return nil, hinted("%w\nhint: --state-dir names another directory", err)
 	}

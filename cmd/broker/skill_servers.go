@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -23,14 +24,14 @@ type skillView struct {
 	registry *skills.Registry
 	pool     *upstream.Pool // nil without servers
 	pins     *pins.Store
-	stores   *stores
+	store    *application.State
 	cache    *skills.Cache
 }
 
 // openSkills reads what is known of the skills. It starts no server.
 func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	v := &skillView{app: a, registry: h.registry()}
-	servers := upstreams(a.withPluginsOrNote(h.config))
+	servers := upstreams(withPluginsOrNote(h))
 	if set := h.config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
 		return v, nil
 	}
@@ -40,11 +41,11 @@ func (a *app) openSkills(h *skillHome) (*skillView, error) {
 	}
 	h.found = v.registry
 	v.cache = skills.NewCache(skillCacheDir(state))
-	if v.stores, err = a.storesOf(h.config, state); err != nil {
+	if v.store, err = a.openPrepared(h.config, state); err != nil {
 		return nil, err
 	}
-	v.pool = a.pool(servers, v.stores)
-	v.pins = a.pinStore(h.config, v.stores, nil)
+	v.pool = a.pool(servers, v.store)
+	v.pins = a.pinStore(h.config, v.store, nil)
 	v.take()
 	return v, nil
 }
@@ -57,7 +58,7 @@ func (v *skillView) take() {
 func (v *skillView) close() {
 	if v.pool != nil {
 		v.pool.Close()
-		v.stores.Close()
+		v.store.Close()
 	}
 }
 
@@ -89,11 +90,16 @@ func (v *skillView) learn(ctx context.Context) bool {
 }
 
 // withView calls f with what is known of the skills of the config.
-func (a *app) withView(f func(*skillHome, *skillView) error) error {
+func (a *app) withView(f func(*skillHome, *skillView) error) (err error) {
 	h, err := a.skillHome(false)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if e := h.closes(); err == nil {
+			err = e
+		}
+	}()
 	v, err := a.openSkills(h)
 	if err != nil {
 		return err

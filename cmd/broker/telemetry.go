@@ -53,7 +53,7 @@ func (a *app) gauges(ctx context.Context, s *session) []telemetry.Gauge {
 		return nil
 	}
 	list := []telemetry.Gauge{{Name: "broker_audit_lag_rows", Value: float64(s.audit.Lag())}}
-	list = append(list, s.spoolGauges()...)
+	list = append(list, s.store.SpoolGauges(s.audit)...)
 	if q, ok := s.runner.(interface{ Running() int }); ok {
 		list = append(list, telemetry.Gauge{Name: "broker_executions", Value: float64(q.Running())})
 	}

@@ -55,10 +55,10 @@ func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	w = &watcher{a: a, s: s, config: s.config}
-	w.plugins, _ = a.pluginState(s.config) // on an error, the first readable state differs
+	w.plugins, _ = pluginState(s.home(s.config)) // on an error, the first readable state differs
 	w.seen, _ = stampOf(s.config.Path)
 	w.manage(s.config)
-	changed, unhear := s.stores.switched()
+	changed, unhear := s.store.Switched()
 	wg.Go(func() {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
@@ -87,7 +87,7 @@ func (w *watcher) current() *config.Config {
 func (w *watcher) library() *library.Library { return w.managed.Load() }
 
 func (w *watcher) manage(cfg *config.Config) {
-	h := w.a.homeOf(cfg)
+	h := w.s.home(cfg)
 	h.found = w.s.root.Skills()
 	w.managed.Store(h.library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
 }
@@ -110,7 +110,7 @@ func (w *watcher) look(all bool) {
 	installed := w.plugins
 	if all {
 		var err error
-		if installed, err = w.a.pluginState(w.config); err != nil {
+		if installed, err = pluginState(w.s.home(w.config)); err != nil {
 			installed = w.plugins // assume no change until it can be read
 		}
 	}
@@ -128,7 +128,7 @@ func (w *watcher) look(all bool) {
 	w.seen, w.plugins, w.unread = now, installed, ""
 	if cfg != nil {
 		w.config = cfg
-		if state, err := w.a.pluginState(cfg); err == nil {
+		if state, err := pluginState(w.s.home(cfg)); err == nil {
 			w.plugins = state
 		}
 		w.manage(cfg)
@@ -147,7 +147,7 @@ func (a *app) reload(s *session) (*config.Config, error) {
 		written = cfg.Broker
 		keepState(cfg, s.config)
 		a.overrule(cfg)
-		merged, unread := a.withPlugins(cfg)
+		merged, unread := withPlugins(s.home(cfg))
 		if unread != nil {
 			return nil, &unreadError{unread}
 		}
@@ -165,7 +165,7 @@ func (a *app) reload(s *session) (*config.Config, error) {
 	s.pins.SetMode(a.pinMode(cfg))
 	s.quotas.Set(quotas(cfg))
 	s.live.Store(cfg)
-	s.root.Apply(a.brokerSettings(cfg))
+	s.root.Apply(a.brokerSettings(s.home(cfg)))
 	s.notice()
 	s.audit.Note(configEvent(cfg))
 	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, written))

@@ -23,12 +23,24 @@ type Backend struct {
 
 var _ state.Backend = (*Backend)(nil)
 
-// Open returns the state in dir. A nil logger discards.
-func Open(dir string, log *slog.Logger) *Backend {
+// Options changes how a Backend works. The zero value is good.
+type Options struct {
+	// Limits are those of results and values.
+	Limits state.Limits
+	// Logger may be nil.
+	Logger *slog.Logger
+}
+
+// Open returns the state in dir. Nil options are the zero value.
+func Open(dir string, o *Options) *Backend {
+	if o == nil {
+		o = &Options{}
+	}
+	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Backend{dir: dir, log: log, kept: files.Open(filepath.Join(dir, "results"), nil)}
+	return &Backend{dir: dir, log: log, kept: files.Open(filepath.Join(dir, "results"), &o.Limits)}
 }
 
 // Prepare implements state.Backend. Each store creates its files itself.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/state"
@@ -21,8 +22,8 @@ type Options struct {
 	// SpoolDir is a directory of this machine, in which the record waits while the
 	// database is away. If empty, records are lost after 10 s.
 	SpoolDir string
-	// Serve receives the notices of other brokers, on a connection of its own. Without
-	// it the Bus only sends.
+	// Serve receives the notices of other brokers, on a connection of its own that lasts
+	// from the first use of Bus or Pins. Without it the Bus only sends.
 	Serve bool
 	// Logger may be nil.
 	Logger *slog.Logger
@@ -33,30 +34,37 @@ type Backend struct {
 	db   *postgres.Database
 	o    Options
 	kept *postgres.Kept
-	pins state.Pins
-	bus  state.Bus
-	stop func() error // the bus
 
 	prepared atomic.Bool
+
+	join sync.Once // sets the fields below
+	bus  state.Bus
+	pins state.Pins
+	stop func() error
 }
 
 var _ state.Backend = (*Backend)(nil)
 
-// Open returns the state at the address of a database, as for postgres.Connect. It
-// connects on first use, or at once to serve.
+// Open returns the state at the address of a database, as for postgres.Connect.
 func Open(address string, o Options) (*Backend, error) {
 	db, err := postgres.Connect(address, o.Logger)
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{db: db, o: o, kept: db.Kept(nil).In(o.Objects)}
-	if !o.Serve {
-		b.bus, b.pins, b.stop = db.Sender(), db.Pins(), func() error { return nil }
-		return b, nil
-	}
-	bus := db.Bus()
-	b.bus, b.pins, b.stop = bus, bus.Pins(), bus.Close
-	return b, nil
+	return &Backend{db: db, o: o, kept: db.Kept(nil).In(o.Objects)}, nil
+}
+
+// joined starts the bus, once.
+func (b *Backend) joined() *Backend {
+	b.join.Do(func() {
+		if !b.o.Serve {
+			b.bus, b.pins = b.db.Sender(), b.db.Pins()
+			return
+		}
+		bus := b.db.Bus()
+		b.bus, b.pins, b.stop = bus, bus.Pins(), bus.Close
+	})
+	return b
 }
 
 // Prepare implements state.Backend. It creates and updates the tables.
@@ -117,13 +125,13 @@ func (b *Backend) Results() state.Results { return b.kept }
 func (b *Backend) Values() state.Values { return b.kept }
 
 // Pins implements state.Backend.
-func (b *Backend) Pins() state.Pins { return b.pins }
+func (b *Backend) Pins() state.Pins { return b.joined().pins }
 
 // Documents implements state.Backend.
 func (b *Backend) Documents(kind string) state.Documents { return b.db.Documents(kind) }
 
 // Bus implements state.Backend.
-func (b *Backend) Bus() state.Bus { return b.bus }
+func (b *Backend) Bus() state.Bus { return b.joined().bus }
 
 // Listings implements state.Backend.
 func (b *Backend) Listings() state.Listings { return b.db.Listings() }
@@ -144,4 +152,10 @@ func (b *Backend) RekeyDocuments(ctx context.Context, sealed *state.Sealed, kind
 func (b *Backend) RekeyResults(ctx context.Context) (state.Rekeyed, error) { return b.kept.Rekey(ctx) }
 
 // Close implements state.Backend.
-func (b *Backend) Close() error { return errors.Join(b.stop(), b.db.Close()) }
+func (b *Backend) Close() error {
+	b.join.Do(func() {}) // not any more
+	if b.stop == nil {
+		return b.db.Close()
+	}
+	return errors.Join(b.stop(), b.db.Close())
+}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -6,21 +6,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 var errDatabaseAway = errors.New("the broker's database cannot be reached")
 
-// refuse says what does not go on while the database cannot be reached: executions,
-// which have no class, where the record is full or the config says so, and calls that
-// may change something. It is nil without a database.
-func (st *stores) refuse(in record, cfg *config.Config) func(context.Context, policy.Class) error {
-	if st.db == nil {
+// Refuse returns what refuses executions, which have no class, and calls that may change
+// something, while the database cannot be reached: executions if the record is full, or
+// if strict is set. It returns nil if there is no database.
+func (st *State) Refuse(in state.AuditStore, strict bool) func(context.Context, policy.Class) error {
+	if !st.Spools {
 		return nil
 	}
-	strict := cfg.Broker.StateFailure == "refuse"
 	return func(ctx context.Context, class policy.Class) error {
 		if err := in.Full(); err != nil {
 			return err
@@ -47,7 +46,7 @@ func (st *stores) refuse(in record, cfg *config.Config) func(context.Context, po
 const failover = 5 * time.Second
 
 // isBack reports whether the database can be reached again before too long.
-func isBack(ctx context.Context, in record) bool {
+func isBack(ctx context.Context, in state.AuditStore) bool {
 	ctx, cancel := context.WithTimeout(ctx, failover)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -64,21 +63,18 @@ func isBack(ctx context.Context, in record) bool {
 	}
 }
 
-// takesMore reports whether executions are not refused at this moment: another broker
+// TakesMore reports whether executions are not refused at this moment: another broker
 // may reach the database.
-func (s *session) takesMore() bool {
-	if s.stores.db == nil {
-		return true
-	}
-	_, _, away := s.audit.Spool()
-	return s.audit.Full() == nil && !(away && s.live.Load().Broker.StateFailure == "refuse")
+func TakesMore(in state.AuditStore, strict bool) bool {
+	_, _, away := in.Spool()
+	return in.Full() == nil && !(away && strict)
 }
 
-// spoolGauges are about what waits for the database; none without one.
-func (s *session) spoolGauges() []telemetry.Gauge {
-	if s.stores.db == nil {
+// SpoolGauges returns the size of what waits for the database, if there is one.
+func (st *State) SpoolGauges(in state.AuditStore) []telemetry.Gauge {
+	if !st.Spools {
 		return nil
 	}
-	rows, bytes, _ := s.audit.Spool()
+	rows, bytes, _ := in.Spool()
 	return []telemetry.Gauge{{Name: "broker_audit_spool_rows", Value: float64(rows)}, {Name: "broker_audit_spool_bytes", Value: float64(bytes)}}
 }

@@ -45,9 +45,10 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/app", "internal/pins", "internal/top", "state"},
+	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/app/...", "internal/pins", "internal/top", "state"},
 		slices.DeleteFunc(slices.Clone(below), func(p string) bool { return p == "state/..." })...)},
 	{pkg: "internal/app", imports: append([]string{"broker/..."}, below...)},
+	{pkg: "internal/app/host", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
@@ -120,7 +121,7 @@ func (h *consoleHost) open(changes bool) (url string, err error) {
 		o.Session, o.Private = consoleSession(h.page, nil), true
 		handler := surface.ConsoleHandler(h.page, api.New(o), api.Refuse)
 		h.serving.Go(func() {
-			if err := serveUntil(h.ctx, l, handler, drainOptions{}); err != nil {
+			if err := host.Serve(h.ctx, l, handler, host.ServeOptions{}); err != nil {
 				h.a.logger().Error("serve the console", "err", err)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -154,7 +155,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if a.chosenProfile() == "" {
 		o.Default = s.config.Broker.Profile
 	}
-	requests := newRunning()
+	requests := host.NewRunning()
 	fleet, err := share.join(ctx, s.store, requests)
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		}()
 	}
 	if fleet != nil && share.address != "" {
-		o.Busy = requests.begin
+		o.Busy = requests.Begin
 	}
 	handler, err := s.bound.Handler(o)
 	if err != nil {
@@ -189,7 +190,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		say(a.stderr, "broker: people sign in to the console at %s/console/\n", publicURL(s.config.Broker.HTTP))
 	}
 	defer a.logLayers(ctx, s)()
-	return serveUntil(ctx, l, handler, drainOptions{limit: a.drain, running: requests, balanced: fleet != nil, waiting: func(n int) {
+	return host.Serve(ctx, l, handler, host.ServeOptions{Limit: a.drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {
 		say(a.stderr, "broker: finishing %s, for %v at most; a second signal ends at once\n", counted(n, "request"), a.drain)
 	}})
 }

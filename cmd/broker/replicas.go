@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/replicas"
 )
@@ -18,7 +19,7 @@ type member struct{ name, address string }
 var replicaName = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 // join joins the replicas that share the state; nil if this broker has its own.
-func (s member) join(ctx context.Context, st *application.State, requests *running) (*replicas.Fleet, error) {
+func (s member) join(ctx context.Context, st *application.State, requests *host.Running) (*replicas.Fleet, error) {
 	all := st.Replicas()
 	if all == nil {
 		if s.name != "" || s.address != "" {
@@ -38,7 +39,7 @@ func (s member) join(ctx context.Context, st *application.State, requests *runni
 			return nil, usage("--advertise: %w", err)
 		}
 	}
-	fleet, err := replicas.Join(ctx, replicas.Options{Name: s.name, Address: s.address, State: all, Around: requests.count, Logger: st.Logger})
+	fleet, err := replicas.Join(ctx, replicas.Options{Name: s.name, Address: s.address, State: all, Around: requests.Wrap, Logger: st.Logger})
 	if err != nil {
 		return nil, hinted("--advertise: %w\nhint: the address must be one of this machine that the other replicas can connect to", err)
 	}

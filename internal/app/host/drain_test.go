@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestDrain(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			waits, served := make(chan int, 1), make(chan error, 1)
 			go func() {
-				served <- serveUntil(ctx, l, handler, drainOptions{limit: tt.limit, waiting: func(n int) { waits <- n }})
+				served <- Serve(ctx, l, handler, ServeOptions{Limit: tt.limit, Waiting: func(n int) { waits <- n }})
 			}()
 			url, answers := "http://"+l.Addr().String(), make(chan string, 1)
 			client := &http.Client{Transport: &http.Transport{}}

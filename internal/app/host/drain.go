@@ -1,4 +1,6 @@
-package main
+// Package host serves many clients: the listener, and how a server ends without losing
+// what is in progress.
+package host
 
 import (
 	"context"
@@ -8,14 +10,17 @@ import (
 	"time"
 )
 
-// drainOptions say how a server ends. With the zero value, its requests end at once.
-type drainOptions struct {
-	limit   time.Duration      // how long requests may take to finish
-	waiting func(requests int) // is called before it waits for that many
-	running *running           // counts what else has to finish; nil for nothing
-	// balanced says that others answer in its place: nothing that is on its way to
-	// it is lost.
-	balanced bool
+// ServeOptions say how a server ends. With the zero value, its requests end at once.
+type ServeOptions struct {
+	// Limit is how long requests may take to finish.
+	Limit time.Duration
+	// Waiting, if not nil, is called before Serve waits for that many requests.
+	Waiting func(requests int)
+	// Running counts what else has to finish; it may be nil.
+	Running *Running
+	// Balanced means that others answer in its place: no request that is on its way is
+	// lost.
+	Balanced bool
 }
 
 // idleTime is how long a connection stays open that a balancer keeps for its next
@@ -27,19 +32,19 @@ const idleTime = 5 * time.Second
 // canceled.
 const shutdownGrace = 500 * time.Millisecond
 
-// serveUntil serves until ctx is done. It then accepts no more connections, waits for
+// Serve serves l until ctx is done. It then accepts no more connections, waits for
 // the requests in progress, and cancels those that remain: it kills scripts of clients
 // that are gone.
-func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, o drainOptions) error {
+func Serve(ctx context.Context, l net.Listener, handler http.Handler, o ServeOptions) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	r := o.running
+	r := o.Running
 	if r == nil {
-		r = newRunning()
+		r = NewRunning()
 	}
 	conns := &connections{}
-	handler = r.count(handler)
-	if o.balanced {
+	handler = r.Wrap(handler)
+	if o.Balanced {
 		handler = conns.last(handler)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ConnState: conns.note,
@@ -52,18 +57,18 @@ func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, o dra
 	case <-ctx.Done():
 	}
 	ctx = context.WithoutCancel(ctx)
-	limit, end := context.WithTimeout(ctx, o.limit)
+	limit, end := context.WithTimeout(ctx, o.Limit)
 	defer end()
-	if o.balanced && o.limit > 0 {
+	if o.Balanced && o.Limit > 0 {
 		stopAccepting(l)
 		r.endStreams()
-		if n := r.now(); n > 0 && o.waiting != nil {
-			o.waiting(n)
+		if n := r.count(); n > 0 && o.Waiting != nil {
+			o.Waiting(n)
 		}
 		conns.leave(limit, r)
-	} else if n, none := r.wait(); n > 0 && o.limit > 0 {
-		if o.waiting != nil {
-			o.waiting(n)
+	} else if n, none := r.wait(); n > 0 && o.Limit > 0 {
+		if o.Waiting != nil {
+			o.Waiting(n)
 		}
 		ended := make(chan struct{})
 		go func() { // it closes the listener, and connections as they become idle
@@ -161,14 +166,14 @@ func (l *lastAnswer) Flush() {
 
 // leave waits until no request is in progress, and connections are closed or have been
 // idle for a while.
-func (c *connections) leave(ctx context.Context, r *running) {
+func (c *connections) leave(ctx context.Context, r *Running) {
 	c.mu.Lock()
 	c.leaving, c.used = true, time.Now()
 	c.mu.Unlock()
 	quiet := func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return r.now() == 0 && (c.open == 0 || time.Since(c.used) >= idleTime)
+		return r.count() == 0 && (c.open == 0 || time.Since(c.used) >= idleTime)
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -181,9 +186,9 @@ func (c *connections) leave(ctx context.Context, r *running) {
 	}
 }
 
-// running counts the requests that end by themselves: all but the streams on which
+// Running counts the requests that end by themselves: all but the streams on which
 // clients wait for news.
-type running struct {
+type Running struct {
 	mu     sync.Mutex
 	n      int
 	none   chan struct{} // closed when n falls to 0; nil if no goroutine waits
@@ -191,9 +196,12 @@ type running struct {
 	closed chan struct{} // when streams are to end
 }
 
-func newRunning() *running { return &running{closed: make(chan struct{})} }
+// NewRunning counts from 0.
+func NewRunning() *Running { return &Running{closed: make(chan struct{})} }
 
-func (r *running) count(next http.Handler) http.Handler {
+// Wrap returns a handler whose requests are counted, and whose streams end
+// when the server leaves.
+func (r *Running) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodGet || req.Header.Get("Mcp-Method") == "subscriptions/listen" {
 			ctx, cancel := context.WithCancel(req.Context())
@@ -208,13 +216,13 @@ func (r *running) count(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req.WithContext(ctx))
 			return
 		}
-		defer r.begin()()
+		defer r.Begin()()
 		next.ServeHTTP(w, req)
 	})
 }
 
-// begin counts one more, until done is called.
-func (r *running) begin() (done func()) {
+// Begin counts one more, until done is called.
+func (r *Running) Begin() (done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
@@ -229,17 +237,17 @@ func (r *running) begin() (done func()) {
 }
 
 // endStreams ends the streams of clients, who open them again elsewhere.
-func (r *running) endStreams() { r.leave.Do(func() { close(r.closed) }) }
+func (r *Running) endStreams() { r.leave.Do(func() { close(r.closed) }) }
 
-// now is how many requests run.
-func (r *running) now() int {
+// count returns the number of requests in progress.
+func (r *Running) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n
 }
 
 // wait returns how many requests run, and what is closed when none does.
-func (r *running) wait() (n int, none <-chan struct{}) {
+func (r *Running) wait() (n int, none <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := make(chan struct{})

@@ -48,6 +48,7 @@ var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/app/...", "internal/pins", "internal/top", "state"},
 		slices.DeleteFunc(slices.Clone(below), func(p string) bool { return p == "state/..." })...)},
 	{pkg: "internal/app", imports: append([]string{"broker/..."}, below...)},
+	{pkg: "internal/app/observe", imports: []string{"discovery", "discovery/upstream", "internal/config", "internal/pins", "internal/telemetry", "state"}, modules: []string{"std"}},
 	{pkg: "internal/app/host", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/app/observe"
 	"github.com/mcpbroker/mcpbroker/sandbox/remote"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
@@ -74,7 +75,7 @@ func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health
 		if err != nil {
 			return err
 		}
-		server := &http.Server{Handler: ownHost(h.Addr(), sandboxdHealth(s)), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
+		server := &http.Server{Handler: observe.OwnHost(h.Addr(), sandboxdHealth(s)), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
 		defer server.Close()
 		go func() { _ = server.Serve(h) }() // ends with Close
 		say(a.stderr, "broker: health at http://%s/readyz\n", h.Addr())

@@ -182,7 +182,7 @@ func (a *app) open(spares int) (_ *session, err error) {
 		folder.Store(new(projectFolder(dir)))
 	}
 	s := new(session) // measured from when it is complete
-	seen, err := a.telemetry(cfg, s)
+	seen, err := a.observed(cfg, s)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"os"
+
+	"github.com/mcpbroker/mcpbroker/internal/app/observe"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/telemetry"
+)
+
+// observed is the telemetry of a session, or nil; s need not be complete yet.
+func (a *app) observed(cfg *config.Config, s *session) (*telemetry.Telemetry, error) {
+	a.metrics = cmp.Or(a.metrics, cfg.Broker.Metrics)
+	seen, err := observe.New(observe.Options{
+		Config: cfg.Broker.Telemetry, Page: a.metrics != "", Getenv: os.Getenv, Version: version, Logger: a.logger(),
+		Sources: func() *observe.Sources {
+			if s.root == nil {
+				return nil
+			}
+			queue, _ := s.runner.(observe.Queue)
+			return &observe.Sources{Broker: s.root, Audit: s.audit, Queue: queue, Runs: s.runs, Pins: s.pins,
+				Spool: func() []telemetry.Gauge { return s.store.SpoolGauges(s.audit) }}
+		},
+	})
+	if wrong, ok := errors.AsType[*observe.EndpointError](err); ok {
+		return nil, usage("%w\nhint: such as http://localhost:4318, where it speaks OTLP over HTTP", wrong)
+	}
+	return seen, err
+}
+
+// serveMetrics answers Prometheus until stop is called. If another broker uses the
+// address, it does nothing.
+func (a *app) serveMetrics(s *session) (stop func()) {
+	if a.metrics == "" {
+		return func() {}
+	}
+	at, stop, err := observe.Serve(a.metrics, s.telemetry)
+	if err != nil {
+		say(a.stderr, "broker: no metrics: %v\n", err)
+		return func() {}
+	}
+	say(a.stderr, "broker: metrics at http://%s/metrics\n", at)
+	return stop
+}

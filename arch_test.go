@@ -49,6 +49,7 @@ var diagram = []row{
 		slices.DeleteFunc(slices.Clone(below), func(p string) bool { return p == "state/..." })...)},
 	{pkg: "internal/app", imports: append([]string{"broker/..."}, below...)},
 	{pkg: "internal/app/observe", imports: []string{"discovery", "discovery/upstream", "internal/config", "internal/pins", "internal/telemetry", "state"}, modules: []string{"std"}},
+	{pkg: "internal/app/identity", imports: []string{"broker", "broker/surface", "discovery/upstream", "internal/accounts", "internal/bearer", "internal/config", "internal/oauth"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
 	{pkg: "internal/app/host", modules: []string{"std", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},
@@ -166,7 +167,7 @@ var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest"
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/identity", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},

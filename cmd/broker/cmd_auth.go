@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
@@ -92,7 +93,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if conf.OwnAuthorization() {
 		return usage("%s has an Authorization in its \"headers\", which is what it gets\nhint: remove it from %s to sign in", name, cfg.Path)
 	}
-	s, err := oauthServer(conf)
+	s, err := identity.Server(conf, expand)
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -180,7 +181,7 @@ func (a *app) authLogoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := oauthServer(conf)
+			s, err := identity.Server(conf, expand)
 			if err != nil {
 				return usage("%w", err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -100,7 +101,7 @@ func (a *app) openServing(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	places, _ := s.usualPlaces()
-	if err := cmp.Or(a.checkPeople(s.config), s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
+	if err := cmp.Or(settingError(identity.CheckPeople(s.config, a.httpAddr)), s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
 		_ = s.close() // nothing has run
 		return nil, err
 	}
@@ -127,13 +128,13 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return usage("%w", ownLines{err})
 	}
-	values, limits, err := httpTokens(s.config)
+	values, limits, err := identity.Tokens(s.config.Broker.HTTP, expand)
 	if err != nil {
-		return err
+		return settingError(err)
 	}
-	people, err := signIn(s.config.Broker.HTTP.SignIn)
+	people, err := identity.SignIn(s.config.Broker.HTTP.SignIn)
 	if err != nil {
-		return err
+		return settingError(err)
 	}
 	page := console.New()
 	watched, err := apitoken.Watch(ctx, s.store.APITokens(), a.logger())
@@ -187,7 +188,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
 	}
 	if o.ConsoleSignIn {
-		say(a.stderr, "broker: people sign in to the console at %s/console/\n", publicURL(s.config.Broker.HTTP))
+		say(a.stderr, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.config.Broker.HTTP))
 	}
 	defer a.logLayers(ctx, s)()
 	return host.Serve(ctx, l, handler, host.ServeOptions{Limit: a.drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {

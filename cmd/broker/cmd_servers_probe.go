@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -147,7 +148,7 @@ func (a *app) pool(servers []upstream.Config, st *application.State) *upstream.P
 	return upstream.NewPool(servers, &upstream.Options{
 		Listings: st.ServerListings(),
 		Logger:   st.Logger, CacheDir: catalogueDir(st.Dir), PackageDir: st.Dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
-		OAuth: signer(st.SignIns(), expand),
+		OAuth: identity.Signer(st.SignIns(), expand),
 	})
 }
 

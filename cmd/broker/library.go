@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -110,7 +111,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 		}
 	}
 	o := a.apiOptions(s, w)
-	o.Tokens, o.AdminToken, o.Owner = tokens, admin, ownerOf(tokens, limits)
+	o.Tokens, o.AdminToken, o.Owner = tokens, admin, identity.OwnerOf(tokens, limits)
 	o.TokensOnly = func() bool { return s.config.Broker.HTTP.SignIn.Issuer != "" || issued.Any() }
 	o.Issued = func(token string) string {
 		client, l, ok := issued.Owner(token)
@@ -121,7 +122,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 	}
 	o.Session = consoleSession(c, s.accounts)
 	if cfg := s.config.Broker.HTTP; cfg.Console != nil {
-		o.Enter = "sign in at " + publicURL(cfg) + "/console/"
+		o.Enter = "sign in at " + identity.PublicURL(cfg) + "/console/"
 	}
 	return api.New(o), nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
@@ -205,7 +206,7 @@ func (a *app) open(spares int) (_ *session, err error) {
 			SkillCacheDir: skillCacheDir(dir), IndexDir: indexDir(dir),
 			Workflows: kept.Workflows(homeOf(cfg, kept.Switchboard(switchFile(cfg))).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
 			Documents: kept.Shared, Requests: kept.Requests(),
-			OAuth:   signer(kept.SignIns(), from.Expand),
+			OAuth:   identity.Signer(kept.SignIns(), from.Expand),
 			Learned: types, Results: kept.Results(), Values: kept.Values(), Runs: runs,
 			Always: func(tools []string) error { return allowAlways(cfg.Path, tools) },
 			Vault:  vault, Quota: limiter, Refuse: kept.Refuse(store, cfg.Broker.StateFailure == "refuse"),
@@ -381,7 +382,7 @@ func upstreamsWhere(cfg *config.Config, disabled bool) []upstream.Config {
 			AsWritten: s.Direct != nil && !*s.Direct, Permit: s.Permit,
 			URL: s.URL, Headers: s.Headers, Type: s.Type,
 			Credentials: upstream.Credentials(s.Credentials),
-			OAuth:       upstreamOAuth(s.OAuth),
+			OAuth:       identity.Upstream(s.OAuth),
 			KeepAlive:   s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
 			Instances: sharing.Kind(s.Instances),
 		})

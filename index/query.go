@@ -39,6 +39,10 @@ type parsed struct {
 	// words is the number of different words that were looked up in the lexicon, and
 	// english the number that it has.
 	words, english int
+	// unsure is the number of words that no tool has, nor the lexicon.
+	unsure int
+	// apart is set while the words of a phrase are translated one by one.
+	apart bool
 }
 
 // parse finds the meaning of the words of text in this snapshot. Words of other
@@ -46,12 +50,12 @@ type parsed struct {
 // than a third of them.
 func (s *snapshot) parse(text string) parsed {
 	q := s.parseAs(text, false, nil)
-	if q.words == 0 || q.english == q.words && len(q.unmatched)+len(q.repaired) == 0 {
+	if q.words == 0 || q.english == q.words && q.unsure == 0 {
 		return q
 	}
 	foreign := 3*q.english <= q.words
 	var translated map[int]translation
-	if foreign || 2*(len(q.unmatched)+len(q.repaired)) >= q.words {
+	if foreign || 2*q.unsure >= q.words {
 		translated = translate(prepared(text))
 	}
 	if foreign || len(translated) > q.english {
@@ -101,6 +105,8 @@ func (s *snapshot) parseAs(text string, foreign bool, translated map[int]transla
 			q.words++
 			if found.known {
 				q.english++
+			} else if !found.direct {
+				q.unsure++
 			}
 			at := len(q.wanted)
 			q.wanted = append(q.wanted, wanted{surface: surface, to: found.to})
@@ -127,18 +133,30 @@ func (s *snapshot) parseTranslated(q *parsed, p piece, surface string, t transla
 	if p.unspaced {
 		for _, w := range wordsOf(p.whole) {
 			var own []variant
-			for _, pair := range pairs(w.word) {
+			all := pairs(w.word)
+			for _, pair := range all {
 				if found := s.find(pair); found != nil {
 					own = append(own, variant{word: found, weight: formWeight})
 				}
 			}
-			s.wantTranslation(q, surface, w.word, own, w.english)
+			if len(own) < len(all) {
+				own = nil // of another word
+			}
+			s.wantTranslation(q, surface, w.word, own, w.english, besideUnspaced)
 		}
 		return false
 	}
-	if t.skip {
+	if t.skip && (!q.apart || len(t.apart) == 0) {
 		q.words++
 		return true
+	}
+	if t.skip {
+		t.english = t.apart
+	} else {
+		q.apart = len(t.apart) > 0 && !s.has(t.english)
+		if q.apart {
+			t.english = t.apart
+		}
 	}
 	if len(t.english) == 0 {
 		return false
@@ -152,19 +170,34 @@ func (s *snapshot) parseTranslated(q *parsed, p piece, surface string, t transla
 	if len(own) == 0 && !isASCII(p.whole) && scriptOf(p.whole) != "latin" && len(s.repair(p.whole)) > 0 {
 		return false // a typing error in a word that tools have
 	}
-	if !s.wantTranslation(q, surface, surface, own, t.english) {
+	if !s.wantTranslation(q, surface, surface, own, t.english, besideWeight) {
 		return false
 	}
 	q.words++
 	return true
 }
 
-// wantTranslation adds a word of another language: its own forms, if tools have any, and
-// what it stands for. It reports whether tools have any of them.
-func (s *snapshot) wantTranslation(q *parsed, surface, word string, to []variant, english []string) bool {
-	direct, weight := len(to) > 0, translatedWeight
+// has reports whether tools have any of the words or their synonyms.
+func (s *snapshot) has(english []string) bool {
+	for _, e := range english {
+		st := queryStem(e)
+		if len(s.variants(st, words().synonyms[st], 1)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// wantTranslation adds what a word of another language stands for to own, its own forms
+// that tools have. It reports whether tools have any of them. Beside such forms, a
+// translation counts beside; the pairs of an unspaced word are words by themselves.
+func (s *snapshot) wantTranslation(q *parsed, surface, word string, own []variant, english []string, beside float64) bool {
+	direct, weight, to := len(own) > 0, translatedWeight, own
 	if direct {
-		weight = besideWeight
+		weight = beside
+		if isUnspacedWord(word) {
+			to = nil
+		}
 	}
 	for _, e := range english {
 		st := queryStem(e)
@@ -297,6 +330,7 @@ type resolution struct {
 	// synonyms replace the word, best first, if no tool contains it.
 	synonyms []string
 	known    bool // the lexicon has synonyms for it
+	direct   bool // tools have it, a form or a synonym of it
 }
 
 // maxSynonyms bounds the synonyms that are reported for a replaced word.
@@ -334,8 +368,8 @@ func (s *snapshot) resolveAnew(word, written string) resolution {
 			}
 		}
 	}
-	direct := len(r.to) > 0
-	if !direct {
+	r.direct = len(r.to) > 0
+	if !r.direct {
 		r.synonyms = s.related(&r, st)
 	} else {
 		s.related(&r, st)

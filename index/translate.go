@@ -14,10 +14,12 @@ import (
 var translationsFile string
 
 // How much the English word counts against the word of the query in its own language:
-// translatedWeight where no tool has that, else besideWeight.
+// translatedWeight where no tool has that, else besideWeight, or besideUnspaced in a text
+// without blanks, of which tools have a pair of characters sooner.
 const (
 	translatedWeight = 0.9
 	besideWeight     = 0.3
+	besideUnspaced   = 0.6
 )
 
 // A tongue is what is known of one language: which words of tools its words stand for.
@@ -257,6 +259,9 @@ func (t *tongue) compound(word string) []string {
 type translation struct {
 	english []string
 	skip    bool // it is the rest of a phrase, or says nothing
+	// apart is what a word of a phrase stands for by itself, for tools that have no word for
+	// the phrase.
+	apart []string
 }
 
 // translate returns what the pieces of a text stand for, by where they begin, if the
@@ -326,11 +331,19 @@ func (t *tongue) read(list []piece, script string) (found map[int]translation, k
 		if n == 0 {
 			continue
 		}
-		found[p.start] = translation{english: english}
+		tr := translation{english: english}
+		if n > 1 {
+			tr.apart = t.english(p.written)
+		}
+		found[p.start] = tr
 		known += n
 		words += n - 1
 		for k := 1; k < n; k++ {
-			found[list[i+k].start] = translation{skip: true}
+			rest := translation{skip: true}
+			if !t.stop[list[i+k].whole] {
+				rest.apart = t.english(list[i+k].written)
+			}
+			found[list[i+k].start] = rest
 		}
 		i += n - 1
 	}

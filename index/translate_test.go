@@ -67,6 +67,21 @@ func TestToolsInTheLanguageOfTheQueryComeFirst(t *testing.T) {
 	}
 }
 
+// A phrase of the table is read word by word where no tool has a word for it.
+func TestPhrasesThatNoToolHasAreReadWordByWord(t *testing.T) {
+	x := newIndex(t, catalog(
+		discovery.ListedTool{Name: "close_office", Description: "Close."}, discovery.ListedTool{Name: "change_color", Description: "Change."},
+		discovery.ListedTool{Name: "translate_text", Description: "Translate a text."}, discovery.ListedTool{Name: "list_systems", Description: "List systems."},
+	))
+	for q, want := range map[string]string{
+		"ترجمة نصية": "translate_text", "список файловая система": "list_systems", "lista los sistema de archivos": "list_systems", "zmień rozmiar": "change_color",
+	} {
+		if got := ids(t, x, Query{Text: q}); len(got) == 0 || got[0] != "git_hub__"+want {
+			t.Errorf("Search(%q) = %v, want %s first", q, got, want)
+		}
+	}
+}
+
 // English queries with words that exist in other languages stay English.
 func TestEnglishQueriesAreNotTranslated(t *testing.T) {
 	x := newIndex(t, catalog(englishTools...))
@@ -109,26 +124,37 @@ func TestTranslationsAreWhole(t *testing.T) {
 		n++
 	}
 	for _, tongue := range list {
-		if len(tongue.words) < 200 || len(tongue.stop) == 0 {
+		if len(tongue.words) < 850 || len(tongue.stop) == 0 {
 			t.Errorf("%s has %d words and %d stop words", tongue.name, len(tongue.words), len(tongue.stop))
 		}
 	}
-	if n < 250 {
+	if n < 1000 {
 		t.Errorf("%d lines", n)
 	}
 }
 
+// Queries of languages-apart.jsonl are recorded English queries, translated before the
+// table was extended.
 func TestQueriesInOtherLanguagesOverRecordedTools(t *testing.T) {
 	needRetrieval(t)
 	c := loadTools(t, filepath.Join(retrieval, "tools_core.jsonl"))
-	r, err := evaluate.Run(t.Context(), loadQueries(t, "testdata/languages.jsonl"), searcher(newIndex(t, c), c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range r.Sets {
-		t.Logf("%s: hit@1 %.3f, @5 %.3f", f.Set, f.Hit1, f.Hit5)
-		if f.Hit5 < .8 {
-			t.Errorf("%s: hit@5 %.3f, want .800", f.Set, f.Hit5)
+	x := newIndex(t, c)
+	for file, floor := range map[string]float64{"testdata/languages.jsonl": .8, "testdata/languages-apart.jsonl": .7} {
+		queries := loadQueries(t, file)
+		r, err := evaluate.Run(t.Context(), queries, searcher(x, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range append(r.Sets, r.All) {
+			t.Logf("%s of %s: hit@1 %.3f, @5 %.3f", f.Set, file, f.Hit1, f.Hit5)
+			if f.Hit5 < floor {
+				t.Errorf("%s of %s: hit@5 %.3f, want %.3f", f.Set, file, f.Hit5, floor)
+			}
+		}
+		for _, q := range queries {
+			if len(ids(t, x, Query{Text: q.Text})) == 0 {
+				t.Errorf("%s: no hit for %q", q.Set, q.Text)
+			}
 		}
 	}
 }

@@ -282,8 +282,8 @@ func translate(text string) map[int]translation {
 	var best map[int]translation
 	most := 0
 	for _, t := range tongues[script]() {
-		found, known, words := t.read(list, script)
-		if script == "latin" && (known < 2 && known < words || 3*known < words) {
+		found, known, words, sure := t.read(list, script)
+		if script == "latin" && (known < 2 && known < words || 3*known < words || !sure) {
 			continue
 		}
 		switch {
@@ -313,8 +313,8 @@ func union(a, b []string) []string {
 }
 
 // read translates the pieces of a script, and returns how many of how many words it
-// knows.
-func (t *tongue) read(list []piece, script string) (found map[int]translation, known, words int) {
+// knows. It is sure if one of them is more than the beginning of a word that it knows.
+func (t *tongue) read(list []piece, script string) (found map[int]translation, known, words int, sure bool) {
 	found = map[int]translation{}
 	for i := 0; i < len(list); i++ {
 		p := list[i]
@@ -325,12 +325,14 @@ func (t *tongue) read(list []piece, script string) (found map[int]translation, k
 		if t.stop[p.whole] {
 			found[p.start] = translation{skip: true}
 			known++
+			sure = true
 			continue
 		}
 		n, english := t.phrase(list[i:])
 		if n == 0 {
 			continue
 		}
+		sure = sure || n > 1 || t.words[t.stem(p.written)] != nil || t.nearest(t.stem(p.written)) == nil
 		tr := translation{english: english}
 		if n > 1 {
 			tr.apart = t.english(p.written)
@@ -347,7 +349,7 @@ func (t *tongue) read(list []piece, script string) (found map[int]translation, k
 		}
 		i += n - 1
 	}
-	return found, known, words
+	return found, known, words, sure
 }
 
 // phrase returns what the longest phrase with which a list begins stands for, and of how

@@ -76,7 +76,7 @@ func (s *snapshot) general(sc *scratch, q parsed, text, server string) {
 	if i := slices.IndexFunc(best3[:], func(b float64) bool { return b > 0 }); i >= 0 {
 		limit = best3[i] * (1 - 1e-9)
 	}
-	for _, t := range top(list, min(len(list), maxGeneral), s.before) {
+	for _, t := range s.top(list, min(len(list), maxGeneral)) {
 		if t.score >= limit {
 			continue
 		}

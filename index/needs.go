@@ -160,7 +160,7 @@ func (s *snapshot) needs(x *Index, sc *scratch, q Query) {
 		s.score(part, p.wanted, q.Server)
 		s.preferNamed(part, text)
 		least := leastNeed * s.ceiling(p)
-		ranked := top(part.hits, min(2*hitsOfNeed*len(list), len(part.hits)), s.before)
+		ranked := s.top(part.hits, min(2*hitsOfNeed*len(list), len(part.hits)))
 		for _, h := range ranked {
 			if h.score >= least {
 				best[i] = append(best[i], h.slot)
@@ -216,7 +216,7 @@ const preferred = 1.25
 // A namedServer is a server and the words of its name, in lower case.
 type namedServer struct {
 	words  []string
-	server string
+	number int32 // its place in the catalogue
 }
 
 // preferNamed raises the tools of the servers that a text names. A name that is also a
@@ -224,7 +224,7 @@ type namedServer struct {
 func (s *snapshot) preferNamed(sc *scratch, text string) {
 	byFirst := s.serverNames()
 	var list []string
-	var named []string
+	var named []int32
 	pieces(text, func(p piece) bool {
 		list = append(list, p.whole)
 		return len(list) < maxQueryWords
@@ -235,7 +235,7 @@ func (s *snapshot) preferNamed(sc *scratch, text string) {
 				continue
 			}
 			if len(n.words) > 1 || i > 0 && slices.Contains(through, list[i-1]) || len(words().synonyms[queryStem(w)]) == 0 && !actions()[queryStem(w)] {
-				named = append(named, n.server)
+				named = append(named, n.number)
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func (s *snapshot) preferNamed(sc *scratch, text string) {
 		return
 	}
 	for i := range sc.hits {
-		if slices.Contains(named, s.records[sc.hits[i].slot].server()) {
+		if slices.Contains(named, s.serverOf[sc.hits[i].slot]) {
 			sc.hits[i].score *= preferred
 		}
 	}
@@ -257,8 +257,10 @@ var through = []string{"using", "via", "with", "through"}
 func (s *snapshot) serverNames() map[string][]namedServer {
 	s.serversOnce.Do(func() {
 		s.servers = map[string][]namedServer{}
-		for _, server := range s.catalog.Servers() {
-			n := namedServer{server: server.Server}
+		numbers := map[string]int32{}
+		for i, server := range s.catalog.Servers() {
+			numbers[server.Server] = int32(i)
+			n := namedServer{number: int32(i)}
 			pieces(server.Server, func(p piece) bool {
 				n.words = append(n.words, p.whole)
 				return true
@@ -272,6 +274,13 @@ func (s *snapshot) serverNames() map[string][]namedServer {
 			}
 			if len(n.words) > 0 && len(n.words[0]) > 2 && !words().stop[n.words[0]] {
 				s.servers[n.words[0]] = append(s.servers[n.words[0]], n)
+			}
+		}
+		s.serverOf = make([]int32, len(s.records))
+		for slot, r := range s.records {
+			s.serverOf[slot] = -1
+			if number, ok := numbers[r.server()]; ok {
+				s.serverOf[slot] = number
 			}
 		}
 	})

@@ -32,6 +32,7 @@ type snapshot struct {
 
 	serversOnce sync.Once
 	servers     map[string][]namedServer // by the first word of the name
+	serverOf    []int32                  // by slot, the place of its server in the catalogue, or -1
 
 	generalOnce sync.Once
 	generals    map[int32]bool // the slots of general tools
@@ -262,7 +263,7 @@ func (s *snapshot) matches(slot uint32, q []wanted) []Match {
 // rank returns the best limit of what was scored for a query of so many words,
 // best first, equal scores by id.
 func (s *snapshot) rank(hits []scored, limit, words int) []Hit {
-	hits = top(hits, limit, s.before)
+	hits = s.top(hits, limit)
 	out := make([]Hit, len(hits))
 	for i, h := range hits {
 		r := s.records[h.slot]
@@ -279,19 +280,19 @@ func (s *snapshot) before(a, b scored) int {
 	return s.records[a.slot].compare(s.records[b.slot])
 }
 
-// top sorts the first n of list in order to the front, and returns them.
-func top[T any](list []T, n int, order func(a, b T) int) []T {
+// top sorts the first n of list to the front, the best first, and returns them.
+func (s *snapshot) top(list []scored, n int) []scored {
 	if n >= len(list) {
-		slices.SortFunc(list, order)
+		slices.SortFunc(list, s.before)
 		return list
 	}
 	best := list[:n]
-	slices.SortFunc(best, order)
+	slices.SortFunc(best, s.before)
 	for _, x := range list[n:] {
-		if order(x, best[n-1]) >= 0 {
+		if n == 0 || x.score < best[n-1].score || s.before(x, best[n-1]) >= 0 { // most often by the score
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(best, x, order)
+		at, _ := slices.BinarySearchFunc(best, x, s.before)
 		copy(best[at+1:], best[at:n-1])
 		best[at] = x
 	}

@@ -201,6 +201,10 @@ const (
 	mostEnding  = 3
 )
 
+// leastAlone is the number of bytes of the shortest word that is translated by its stem
+// where nothing else tells the language: "zebra" is no form of Polish "zebrać".
+const leastAlone = 6
+
 // nearest returns what the stem that shares most letters with s stands for.
 func (t *tongue) nearest(s string) []string {
 	i, _ := slices.BinarySearch(t.sorted, s)
@@ -330,6 +334,9 @@ func (t *tongue) read(list []piece, script string) (found map[int]translation, k
 		}
 		n, english := t.phrase(list[i:])
 		if n == 0 {
+			continue
+		}
+		if len(list) == 1 && len(p.written) < leastAlone && t.stem(p.written) != p.written {
 			continue
 		}
 		sure = sure || n > 1 || t.words[t.stem(p.written)] != nil || t.nearest(t.stem(p.written)) == nil

@@ -96,6 +96,15 @@ func TestEnglishQueriesAreNotTranslated(t *testing.T) {
 			}
 		}
 	}
+	for _, q := range []string{"zebra", "kapi", "sorta"} { // stems like words of other languages
+		h, err := x.Search(t.Context(), Query{Text: q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.Replaced {
+			t.Errorf("Search(%q) replaced %v", q, r)
+		}
+	}
 	for q, want := range map[string]string{"serach clendar": "git_hub__list_events", "sort rows": "git_hub__sort_rows"} {
 		if got := ids(t, x, Query{Text: q}); len(got) == 0 || got[0] != want {
 			t.Errorf("Search(%q) = %v, want %s first", q, got, want)

@@ -23,7 +23,7 @@ func (f *Finder) searchDescription() string {
 	}
 	return `Find tools by what they do, e.g. {"query": "list open pull requests"}, on these servers: ` + names + `. ` +
 		`Look here before you decide that something cannot be done. Hits are best first, ` + use + `; [write] may change something. ` +
-		`Search for one step, not a whole task.`
+		`Best is verb, object and product of one step ("create issue jira"), in any language; for several steps use queries.`
 }
 
 const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
@@ -34,9 +34,10 @@ const (
 
 	searchSchema = `{"type":"object","properties":{` +
 		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name; empty lists all"},` +
+		`"queries":{"type":"array","items":{"type":"string"},"maxItems":8,"description":"several of them, answered at once"},` +
 		`"server":{"type":"string","description":"only this server"},` +
 		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; types and what it does (default); all parameters"},` +
-		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}},"required":["query"]}`
+		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}}}`
 )
 
 // Tools implements surface.Feature.
@@ -68,11 +69,7 @@ func (f *Finder) handleSearch(ctx context.Context, c *surface.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	req, err := searchRequest(a)
-	if err != nil {
-		return nil, err
-	}
-	found, err := f.search(ctx, req, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
+	found, err := f.answer(ctx, a, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +86,7 @@ func (f *Finder) patience(c *surface.Call) patience {
 	return p
 }
 
-var searchArguments = []string{"query", "server", "detail", "limit", "offset", "expand"}
+var searchArguments = []string{"query", "queries", "server", "detail", "limit", "offset", "expand"}
 
 // searchRequest reads the arguments of a search. What is wrong with them is an
 // error in words for the one who gave them.
@@ -134,12 +131,8 @@ func (f *Finder) searchForScript(ctx context.Context, x *run.Execution, c sandbo
 	if err := a.Only(searchArguments...); err != nil {
 		return nil, err
 	}
-	req, err := searchRequest(a)
-	if err != nil {
-		return nil, err
-	}
 	f.catalog.Hurry(ctx)
-	found, err := f.search(ctx, req, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
+	found, err := f.answer(ctx, a, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
 	if err != nil {
 		return nil, err
 	}

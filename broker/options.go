@@ -182,7 +182,8 @@ type Settings struct {
 	DisableForms bool
 	// Mode is what clients are shown; empty means ModeCode.
 	Mode Mode
-	// AutoThreshold is up to how many upstream tools ModeAuto lists; zero means
+	// AutoThreshold is up to how many tokens of definitions ModeAuto lists the upstream
+	// tools; below 100 it is up to how many tools, as it was before. Zero means
 	// 20.
 	AutoThreshold int
 	// Typecheck checks the types of scripts before they run; nil checks none.
@@ -241,7 +242,7 @@ func (o *options) setDefaults() {
 		o.Mode = ModeCode
 	}
 	if o.AutoThreshold == 0 {
-		o.AutoThreshold = 20
+		o.AutoThreshold = 1500
 	}
 	if len(o.Languages) == 0 {
 		o.Languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript}

@@ -172,32 +172,6 @@ func (e *Executor) readTarget(a surface.Arguments) (tool string, args json.RawMe
 	return tool, gate.Compact(rest)
 }
 
-// directTools are the upstream tools that are listed themselves: in surface.ModeAuto
-// all of them while they are few enough, else none.
-func (e *Executor) directTools() []surface.Tool {
-	o := e.opts.Load()
-	if o.Mode != surface.ModeAuto {
-		return nil
-	}
-	scope := e.catalog.Scope()
-	if len(scope.Tools()) > o.AutoThreshold {
-		return nil
-	}
-	var tools []surface.Tool
-	for _, t := range scope.Tools() {
-		if listable.MatchString(t.ID) && len(t.InputSchema) <= maxListedSchema {
-			tools = append(tools, surface.Tool{
-				Tool: directTool(t), Modes: []surface.Mode{surface.ModeAuto},
-				Handler: func(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
-					return e.callFor(ctx, c, t.ID, c.Arguments), nil
-				},
-			})
-		}
-	}
-	slices.SortFunc(tools, func(a, b surface.Tool) int { return strings.Compare(a.Name, b.Name) })
-	return tools
-}
-
 // listable are the names that every model's API takes. A tool with another one
 // would make some refuse the whole list; scripts can call it all the same.
 var listable = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)

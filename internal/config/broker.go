@@ -32,6 +32,9 @@ func (c *collector) broker(v hujson.Value, b *Broker) {
 			}))
 		},
 	}))
+	if n := b.AutoThreshold; n > 0 && n < 100 {
+		c.note(seen["autoThreshold"], `%s is %d, a number of tools: it counts tokens of definitions from 100 on, such as 1500`, of("autoThreshold"), n)
+	}
 	c.consoleFits(seen["http"], b)
 	if policyAt >= 0 || profilesAt > 0 {
 		b.Policy = c.rules(policyAt, profilesAt)

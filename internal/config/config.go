@@ -174,8 +174,8 @@ func (s *Server) Remote() bool { return s.URL != "" }
 type Broker struct {
 	// Mode is what the model sees.
 	Mode string `name:"mode" words:"code tools auto" default:"code" reload:"live"`
-	// AutoThreshold is up to how many tools mode "auto" lists.
-	AutoThreshold int `name:"autoThreshold" most:"1000000" default:"20" reload:"live"`
+	// AutoThreshold is up to how many tokens of definitions mode "auto" lists the tools; below 100, up to how many tools.
+	AutoThreshold int `name:"autoThreshold" most:"1000000" default:"1500" reload:"live"`
 	// Language is the language of scripts that name none.
 	Language string `name:"language" words:"typescript javascript python" default:"typescript" reload:"live"`
 	// Timeout is the time limit of an execution that does not ask for one.

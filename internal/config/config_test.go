@@ -90,6 +90,7 @@ func TestParseReadsEverything(t *testing.T) {
 		Notes: []string{
 			`dir/servers.json:17:9: "serverUrl" of server "w" is read as "url"`,
 			`dir/servers.json:18:41: unknown key "autoApprove" in server "c" is ignored`,
+			`dir/servers.json:21:19: "autoThreshold" of "broker" is 5, a number of tools: it counts tokens of definitions from 100 on, such as 1500`,
 			`dir/servers.json:22:3: "readonly" in "broker" is read as "readOnly"`,
 		},
 	}
@@ -116,7 +117,7 @@ func TestNothingIsADefault(t *testing.T) {
 	cfg := parse(t, `{"mcpServers": {}} // end`)
 	yes := true
 	want := Broker{
-		Mode: "code", AutoThreshold: 20, Language: "typescript", Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute,
+		Mode: "code", AutoThreshold: 1500, Language: "typescript", Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute,
 		MaxOutputChars: 10_000, Pins: "on", Durability: "normal", StateFailure: "read", Typecheck: "auto", NotedReads: &yes, Learn: &yes, Redact: Redact{Secrets: &yes}, Audit: Audit{Code: &yes, Days: 30},
 		Sandbox: Sandbox{Isolation: "auto", Runner: "goja", Memory: 256 << 20, MaxCode: 256 << 10, MaxResult: 16 << 20, MaxOutput: 64 << 20, MaxCalls: 500, InFlight: 16},
 		Skills:  Skills{Enabled: &yes, Scan: &yes, Forms: &yes, Scripts: "off", ScriptTimeout: 30 * time.Second, ScriptMaxOutput: 20 << 10, ContainerPath: "/mnt/skills"},

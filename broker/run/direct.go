@@ -1,0 +1,75 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/tokens"
+)
+
+// directTools are the upstream tools that are listed themselves: in surface.ModeAuto
+// all of them while their definitions are short enough, else none.
+func (e *Executor) directTools() []surface.Tool {
+	o := e.opts.Load()
+	if o.Mode != surface.ModeAuto {
+		return nil
+	}
+	scope := e.catalog.Scope()
+	if o.AutoThreshold < leastAutoTokens && len(scope.Tools()) > o.AutoThreshold {
+		return nil
+	}
+	var tools []surface.Tool
+	size := 0
+	for _, t := range scope.Tools() {
+		if listable.MatchString(t.ID) && len(t.InputSchema) <= maxListedSchema {
+			d := directTool(t)
+			if size += len(d.Description) + len(t.InputSchema); size > o.AutoThreshold*mostTokenBytes && o.AutoThreshold >= leastAutoTokens {
+				return nil
+			}
+			tools = append(tools, surface.Tool{
+				Tool: d, Modes: []surface.Mode{surface.ModeAuto},
+				Handler: func(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
+					return e.callFor(ctx, c, t.ID, c.Arguments), nil
+				},
+			})
+		}
+	}
+	if o.AutoThreshold >= leastAutoTokens && definitionTokens(tools) > o.AutoThreshold {
+		return nil
+	}
+	slices.SortFunc(tools, func(a, b surface.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return tools
+}
+
+const (
+	// leastAutoTokens is the smallest AutoThreshold that counts tokens. A smaller one is a
+	// number of tools: one definition has as many tokens.
+	leastAutoTokens = 100
+	// mostTokenBytes is how many bytes a token of a definition has at most on average, so
+	// that longer definitions need not be counted.
+	mostTokenBytes = 12
+)
+
+// definitionTokens is what a model pays for the definitions of tools in every turn.
+func definitionTokens(tools []surface.Tool) int {
+	type definition struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"input_schema"`
+	}
+	var text strings.Builder
+	for _, t := range tools {
+		text.Write(gate.Compact(definition{t.Name, t.Description, gate.Compact(t.InputSchema)}))
+	}
+	n, err := tokens.Count(text.String())
+	if err != nil { // the vocabulary cannot be read
+		return text.Len() / 4
+	}
+	return n
+}

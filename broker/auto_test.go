@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/tokens"
 )
 
 // Mode auto lists the upstream tools while their definitions are short, however many
@@ -37,7 +38,7 @@ func TestAutoModeCountsTokens(t *testing.T) {
 		"as a number of tools, few":      {many(12, strings.Repeat("A long description of a tool. ", 100)), 20, true},
 		"as a number of tools, too many": {many(25, "Short."), 20, false},
 	} {
-		b := newBroker(t, broker.Deps{}, broker.Settings{Mode: broker.ModeAuto, AutoThreshold: c.threshold, Servers: []upstream.Config{listing(t, "s", c.tools...)}})
+		b := newBroker(t, broker.Deps{CountTokens: tokens.Count}, broker.Settings{Mode: broker.ModeAuto, AutoThreshold: c.threshold, Servers: []upstream.Config{listing(t, "s", c.tools...)}})
 		b.Refresh(t.Context())
 		if tools := listed(t, connect(t, b, "2025-11-25", nil)); (tools["s__tool_0"] != nil) != c.listed {
 			t.Errorf("%s: listed are %s, want the server's tools: %t", name, keys(tools), c.listed)

@@ -41,6 +41,9 @@ type Deps struct {
 	Apart func(upstream.Config) bool
 	// Runner executes the scripts. The broker closes it.
 	Runner sandbox.Runner
+	// CountTokens counts the tokens of a text, for AutoThreshold; nil estimates them at
+	// four bytes each.
+	CountTokens func(text string) (int, error)
 	// Audit keeps the record of executions; nil keeps none. The broker does
 	// not close it.
 	Audit state.Journal
@@ -315,7 +318,7 @@ func (o *options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota, Refuse: o.Refuse,
-		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Narrowed: o.narrowed, Mode: o.Mode, AutoThreshold: o.AutoThreshold, ReadOnly: o.ReadOnly,
+		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Narrowed: o.narrowed, Mode: o.Mode, AutoThreshold: o.AutoThreshold, CountTokens: o.CountTokens, ReadOnly: o.ReadOnly,
 		DisableReadHints: o.DisableReadHints, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, UnavailableLanguages: o.UnavailableLanguages, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/tokens"
 )
 
 // directTools are the upstream tools that are listed themselves: in surface.ModeAuto
@@ -40,7 +39,7 @@ func (e *Executor) directTools() []surface.Tool {
 			})
 		}
 	}
-	if o.AutoThreshold >= leastAutoTokens && definitionTokens(tools) > o.AutoThreshold {
+	if o.AutoThreshold >= leastAutoTokens && e.definitionTokens(tools) > o.AutoThreshold {
 		return nil
 	}
 	slices.SortFunc(tools, func(a, b surface.Tool) int { return strings.Compare(a.Name, b.Name) })
@@ -54,10 +53,12 @@ const (
 	// mostTokenBytes is how many bytes a token of a definition has at most on average, so
 	// that longer definitions need not be counted.
 	mostTokenBytes = 12
+	// bytesPerToken is how many it has where nothing counts them.
+	bytesPerToken = 4
 )
 
 // definitionTokens is what a model pays for the definitions of tools in every turn.
-func definitionTokens(tools []surface.Tool) int {
+func (e *Executor) definitionTokens(tools []surface.Tool) int {
 	type definition struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
@@ -67,9 +68,10 @@ func definitionTokens(tools []surface.Tool) int {
 	for _, t := range tools {
 		text.Write(gate.Compact(definition{t.Name, t.Description, gate.Compact(t.InputSchema)}))
 	}
-	n, err := tokens.Count(text.String())
-	if err != nil { // the vocabulary cannot be read
-		return text.Len() / 4
+	if count := e.opts.Load().CountTokens; count != nil {
+		if n, err := count(text.String()); err == nil {
+			return n
+		}
 	}
-	return n
+	return text.Len() / bytesPerToken
 }

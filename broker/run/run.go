@@ -69,6 +69,8 @@ type Options struct {
 
 	Mode          surface.Mode
 	AutoThreshold int
+	// CountTokens counts the tokens of a text; nil estimates them.
+	CountTokens func(text string) (int, error)
 	ReadOnly      bool
 
 	DisableReadHints bool

@@ -28,6 +28,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
+	"github.com/mcpbroker/mcpbroker/internal/tokens"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
@@ -197,7 +198,8 @@ func (a *app) open(spares int) (_ *session, err error) {
 	}
 	deps := func(cfg *config.Config, from config.Sources) broker.Deps {
 		d := broker.Deps{
-			Runner: runner, ScriptSandbox: commands, SavedScripts: savedScripts(cfg),
+			CountTokens: tokens.Count,
+			Runner:      runner, ScriptSandbox: commands, SavedScripts: savedScripts(cfg),
 			Audit: store, CacheDir: catalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
 			Folder: func() string { return *folder.Load() },
 			Guard:  true, PackageDir: dir, Warn: a.warn,

@@ -167,7 +167,7 @@ var all = []*Client{
 		ID: "cursor", Title: "Cursor", format: jsonFile{}, root: mcpServers, dialect: editorDialect,
 		project: func(e Env) []string { return []string{e.project(".cursor", "mcp.json")} },
 		user:    func(e Env) []string { return []string{e.home(".cursor", "mcp.json")} },
-		entry:   plainEntry,
+		entry:   editorEntry,
 	}, {
 		ID: "vscode", Title: "VS Code", format: jsonFile{}, root: []string{"servers"}, dialect: editorDialect,
 		project: func(e Env) []string { return []string{e.project(".vscode", "mcp.json")} },
@@ -191,7 +191,7 @@ var all = []*Client{
 		user: func(e Env) []string {
 			return []string{e.home(".codeium", "windsurf", "mcp_config.json"), e.home(".codeium", "mcp_config.json")}
 		},
-		entry: plainEntry,
+		entry: editorEntry,
 	}, {
 		ID: "zed", Title: "Zed", format: jsonFile{}, root: []string{"context_servers"}, dialect: zedDialect,
 		project: func(e Env) []string { return []string{e.project(".zed", "settings.json")} },

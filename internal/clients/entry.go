@@ -62,14 +62,26 @@ func codexEntry(l Launch) entryFields {
 // in early versions as "$NAME"; the broker takes both for not set.
 func geminiEntry(l Launch) entryFields {
 	fields := append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
-	if len(l.variables) > 0 {
-		env := config.Object{}
-		for _, name := range l.variables {
-			env = append(env, config.Field{Key: name, Value: "$" + name})
-		}
-		fields = append(fields, config.Field{Key: "env", Value: env})
+	return append(fields, l.env("$", "")...)
+}
+
+// editorEntry names the variables that Cursor and Windsurf replace in the entry. They do
+// not document which ones they pass on by themselves.
+func editorEntry(l Launch) entryFields {
+	return append(plainEntry(l), l.env("${env:", "}")...)
+}
+
+// env returns a field that sets each variable to a reference to it, which the client
+// replaces. It returns nothing if there are no variables.
+func (l Launch) env(before, after string) entryFields {
+	if len(l.variables) == 0 {
+		return nil
 	}
-	return fields
+	env := config.Object{}
+	for _, name := range l.variables {
+		env = append(env, config.Field{Key: name, Value: before + name + after})
+	}
+	return entryFields{{Key: "env", Value: env}}
 }
 
 func zedEntry(l Launch) entryFields {

@@ -464,14 +464,18 @@ func TestMovedServersAreRenamed(t *testing.T) {
 	}
 }
 
-// Codex and Gemini CLI start servers with few variables, so the entry names those of
-// the config.
+// Some clients start servers with few variables, or do not say with which, so the entry
+// names those of the config.
 func TestVariablesArePassedOn(t *testing.T) {
 	for id, want := range map[string]string{
 		"codex":       `env_vars = ["API_KEY", "UNSET"]`,
 		"gemini":      `"env": { "API_KEY": "$API_KEY", "UNSET": "$UNSET" }`,
-		"cursor":      "",
+		"cursor":      `"env": { "API_KEY": "${env:API_KEY}", "UNSET": "${env:UNSET}" }`,
+		"windsurf":    `"env": { "API_KEY": "${env:API_KEY}", "UNSET": "${env:UNSET}" }`,
 		"claude-code": "",
+		"vscode":      "",
+		"opencode":    "",
+		"zed":         "",
 	} {
 		t.Run(id, func(t *testing.T) {
 			r, path := testRequest(t, id)

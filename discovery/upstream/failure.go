@@ -78,11 +78,11 @@ func (d *dialer) processHint(err error, h *hide.Hider) string {
 	case !said.Known && !d.direct && errors.Is(err, errNoAnswer) && launch.Runner(d.cfg.Command, d.cfg.Args) != "":
 		return "it may still be downloading: run it once by hand, or raise its \"startTimeout\": " + d.byHand(h)
 	case wrote == 0 && errors.Is(err, errNoAnswer):
-		return "it wrote nothing: check that it speaks MCP over stdio; by hand: " + d.byHand(h)
+		return `it wrote nothing: check "command" and "args", and that it speaks MCP over stdio`
 	case wrote == 0 && !isProcess(err):
 		return "" // the server answered, and the answer is shown
 	case wrote == 0:
-		return "it wrote nothing; run it in a terminal to see more: " + d.byHand(h)
+		return `it wrote nothing: check "command" and "args"`
 	case d.stderr.Cut() || d.dropped.Cut():
 		return "run it by hand to see all of its output: " + d.byHand(h)
 	case wrote > 1:

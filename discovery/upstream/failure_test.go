@@ -28,7 +28,7 @@ ModuleNotFoundError: No module named '"'mcp'"'' >&2; exit 1`, "ModuleNotFoundErr
 		"a secret":         {`echo "Error: cannot use $KEY" >&2; exit 1`, "Error: cannot use ${KEY} (", ""},
 		"a foreign secret": {`echo 'Error: https://ada:hunter22222@registry.example denied' >&2; exit 1`, "Error: https://", ""},
 		"one line":         {`echo 'no idea' >&2; exit 7`, "the server process ended: exit status 7: no idea", ""},
-		"nothing":          {`exit 7`, "the server process ended: exit status 7", "run it in a terminal to see more: "},
+		"nothing":          {`exit 7`, "the server process ended: exit status 7", `it wrote nothing: check "command" and "args"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -224,6 +224,7 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 		i.a.recordOutcomes(p.path, "broker init", p.outcomes)
 	}
 	i.seen.Import, i.plan = &r, p
+	i.a.background = true
 	start := time.Now()
 	i.index, err = i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
 		r.Index = report

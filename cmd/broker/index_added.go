@@ -69,6 +69,9 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 		return nil, nil
 	}
 	say(a.stderr, "connecting to %s; --no-index skips this\n", oneLine(strings.Join(names, ", "), 100))
+	if a.background && a.startDaemon(ctx) {
+		a.awaitReload(ctx, s, names)
+	}
 	waiting, cancel := context.WithTimeout(ctx, addedTime)
 	defer cancel()
 	status := a.refreshEach(waiting, s, names, cancel)
@@ -77,6 +80,29 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 	}
 	report, err := makeIndexReport(s.broker, status)
 	return &report, err
+}
+
+// reloadTime bounds the wait for a daemon to read a changed config.
+const reloadTime = 3 * time.Second
+
+// awaitReload waits until the daemon knows these servers as the config has them now, so
+// that they are not started twice.
+func (a *app) awaitReload(ctx context.Context, s *session, names []string) {
+	ctx, cancel := context.WithTimeout(ctx, reloadTime)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		unreported := s.root.Upstream().Unreported(s.askDaemonServers())
+		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(unreported, name) }) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // refreshEach lists the tools of these servers, and says on a terminal when each has

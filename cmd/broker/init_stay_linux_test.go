@@ -40,15 +40,15 @@ func readUntilAll(t *testing.T, terminal *os.File, texts ...string) {
 	}
 }
 
-// At the terminal, a key ends the wait for a server, a daemon goes on with it, and one
-// question is about all servers that do not work.
+// At the terminal, a key ends the wait for a server, a daemon goes on with it without
+// starting it anew, and one question is about all servers that do not work.
 func TestInitGoesOnInTheBackground(t *testing.T) {
 	home, files := clientHome(t)
 	t.Setenv("BROKER_DAEMON", "on")
 	for name, text := range map[string]string{
 		".cursor/mcp.json":          `{"mcpServers": {"shelf": {"command": "shelf"}, "paperless": {"command": "paperless"}}}`,
 		"config/Code/User/mcp.json": `{"servers": {"needy": {"command": "shelf", "env": {"T": "${input:needy-token}"}}}}`,
-		".codex/config.toml":        "[mcp_servers.sleeper]\ncommand = \"sleep\"\nargs = [\"600\"]\nstartup_timeout_sec = 500\n[mcp_servers.diary]\ncommand = \"diary\"\n",
+		".codex/config.toml":        "[mcp_servers.sleeper]\ncommand = \"sh\"\nargs = [\"-c\", \"echo >> ~/starts; exec sleep 600\"]\nstartup_timeout_sec = 500\n[mcp_servers.diary]\ncommand = \"diary\"\n",
 	} {
 		files[name] = text
 		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
@@ -112,6 +112,9 @@ func TestInitGoesOnInTheBackground(t *testing.T) {
 	}
 	if help := output(t, brokerCommand(t)); !bytes.HasPrefix(help, []byte("sleeper: starting, ")) {
 		t.Errorf("broker alone prints\n%.200s", help)
+	}
+	if starts, err := os.ReadFile(filepath.Join(home, "starts")); err != nil || string(starts) != "\n" {
+		t.Errorf("sleeper was started %d times, %v", len(starts), err)
 	}
 	output(t, brokerCommand(t, "uninstall", "--all"))
 	for name, text := range files {

@@ -118,7 +118,7 @@ func (i *initRun) taskFor(o clients.Outcome) task {
 	case row.Status == string(upstream.StateStarting) && i.ahead:
 		t.Why, t.Do = fmt.Sprintf("still %s after %s; this goes on in the background", orStarting(row.Doing), spell(i.waited)), []string{"broker servers list"}
 	case row.Status == string(upstream.StateStarting):
-		t.Why, t.Do = fmt.Sprintf("still %s after %s", orStarting(row.Doing), spell(i.waited)), []string{"broker index"}
+		t.Why, t.Do = fmt.Sprintf("still %s after %s, when this command ended it: no daemon runs here", orStarting(row.Doing), spell(i.waited)), []string{"broker index"}
 	default:
 		t.Why, t.Do = oneLine(why(row.Error), 160), []string{"broker servers test " + name}
 	}

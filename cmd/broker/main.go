@@ -87,6 +87,7 @@ type app struct {
 	whole      bool   // the command is about all that is configured, whatever the profile
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
+	background bool   // servers that it begins to start go on in a daemon
 
 	asked *terminal  // see person
 	line  sync.Mutex // held while the last line of the terminal is replaced, or what comes after it is printed

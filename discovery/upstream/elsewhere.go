@@ -23,6 +23,8 @@ type Elsewhere struct {
 	FailedAt time.Time `json:"failed_at,omitzero"`
 	Failures int       `json:"failures,omitempty"`
 	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Took is the time that it took to connect and list the server.
+	Took time.Duration `json:"took,omitempty"`
 }
 
 // maxElsewhereText bounds the texts of an Elsewhere, in characters.
@@ -34,7 +36,7 @@ func (p *Pool) Report() []Elsewhere {
 	for _, s := range p.roster.Load().servers {
 		st := s.status()
 		e := Elsewhere{Name: st.Name, Key: s.cfg.key(), State: st.State, Since: st.Since.UTC(), Doing: st.Doing,
-			Hint: gate.Cut(st.Hint, maxElsewhereText), FailedAt: st.FailedAt.UTC(), Failures: st.Failures, RetryAt: st.RetryAt.UTC()}
+			Hint: gate.Cut(st.Hint, maxElsewhereText), FailedAt: st.FailedAt.UTC(), Failures: st.Failures, RetryAt: st.RetryAt.UTC(), Took: st.Took}
 		if st.Err != nil {
 			e.Error = gate.Cut(st.Err.Error(), maxElsewhereText)
 		}
@@ -65,6 +67,18 @@ func (p *Pool) Observe(list []Elsewhere) {
 	p.tell()
 }
 
+// Unreported returns the servers of this pool that list does not report in their present
+// configuration, in config order. The other pool may be about to read it.
+func (p *Pool) Unreported(list []Elsewhere) []string {
+	var names []string
+	for _, s := range p.roster.Load().servers {
+		if !slices.ContainsFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.cfg.key() }) {
+			names = append(names, s.cfg.Name)
+		}
+	}
+	return names
+}
+
 // States that are taken over.
 var states = []State{StateIdle, StateCached, StateStarting, StateReady, StateStopped, StateFailed, StateNeedsSignIn}
 
@@ -78,7 +92,7 @@ func (s *server) observe(e Elsewhere) {
 	if s.attempt != nil || s.sess != nil {
 		return
 	}
-	s.state, s.since, s.doing = e.State, e.Since, e.Doing
+	s.state, s.since, s.doing, s.took = e.State, e.Since, e.Doing, e.Took
 	s.elsewhere = !s.known && (e.State == StateIdle || e.State == StateStarting)
 	if s.elsewhere {
 		s.state = StateStarting // the other pool is about to start it

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/typecheck"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -24,14 +21,20 @@ import (
 
 // A check is one thing that doctor looked at.
 type check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-	Hint   string `json:"hint,omitempty"`
+	Name string `json:"name"`
+	// OK is set if nothing is known to be wrong.
+	OK bool `json:"ok"`
+	// Unchecked means that this run of doctor did not find out: Detail is what is known
+	// from before.
+	Unchecked bool   `json:"unchecked,omitempty"`
+	Detail    string `json:"detail"`
+	Hint      string `json:"hint,omitempty"`
 	// Log and Output are what a server wrote to stderr and to stdout instead of an
 	// answer.
 	Log    []string `json:"log,omitempty"`
 	Output []string `json:"stdout,omitempty"`
+
+	recalled bool // Detail is the last listing of a server
 }
 
 // A diagnosis is what "broker doctor --json" prints.
@@ -39,24 +42,39 @@ type diagnosis struct {
 	Checks  []check `json:"checks"`
 	Servers []check `json:"servers"`
 	OK      bool    `json:"ok"`
+	// Unchecked are the names of checks and servers that were not checked.
+	Unchecked []string `json:"unchecked"`
 }
 
+// doctorFlags say what doctor does beside reading what is known.
+type doctorFlags struct {
+	fix, refresh bool
+}
+
+// doctorTime bounds the checks of a doctor that is not told to wait. Ending what they have
+// started takes up to half a second more.
+const doctorTime = 2 * time.Second
+
 func (a *app) doctorCommand() *cobra.Command {
-	var fix bool
+	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
 		Short: "Diagnose config, servers and sandbox",
-		Long: "Check the config, the state directory and the sandbox, then start each server (or only the named ones), list its\n" +
-			"tools and report how long that took. Each line is printed as soon as it is known. The output of a server that\n" +
-			"failed is shown below it. A server that is not named and has listed its tools before is given 10 s.\n\n" +
-			"Exit codes:\n  0   all is well\n  1   something other than a server failed\n  2   wrong usage or config\n  3   a server failed",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, fix) },
+		Long: "Check the config, the state directory and the sandbox, and report what is known of each server: from a running daemon,\n" +
+			"from its last listing, or from its last failure, with the time. Servers that were never started are started, and get\n" +
+			"2 s; what was not checked by then is named. With --refresh, or for the named servers, each server is started and waited\n" +
+			"for, its tools are listed, and what it wrote is shown if it failed. On a terminal, a key ends the wait.\n\n" +
+			"Exit codes:\n  0   nothing is known to be wrong; what was not checked is named\n  1   something other than a server failed\n" +
+			"  2   wrong usage or config\n  3   a server failed, or has failed when it was last started",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, f) },
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
+	c.Flags().BoolVar(&f.fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
+	c.Flags().BoolVar(&f.refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
+func (a *app) doctor(ctx context.Context, names []string, f doctorFlags) error {
+	begun := time.Now()
 	a.whole = true
 	s, err := a.open(-1)
 	if err != nil {
@@ -68,27 +86,45 @@ func (a *app) doctor(ctx context.Context, names []string, fix bool) error {
 			return unknownServer(s.config, n, "doctor")
 		}
 	}
-	e := &examination{a: a}
-	e.add(checkConfig(s), checkState(ctx, s))
-	e.add(checkSandbox(ctx, s)...)
-	e.add(checkProgram())
-	e.add(checkTypes(ctx, s))
-	if c, ok := checkProject(s); ok {
-		e.add(c)
+	e := &examination{a: a, session: s, begun: begun, names: names, waits: f.refresh || len(names) > 0}
+	looking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !e.waits {
+		timer := time.AfterFunc(time.Until(begun.Add(doctorTime)), func() { cancel(errNotWaited) })
+		defer timer.Stop()
 	}
-	e.add(checkLayers(ctx, s)...)
-	if c, on := checkSkillScripts(ctx, s.home(s.config)); on {
-		e.add(c)
+	done := e.watch(ctx, func() { cancel(errNotWaited) })
+	e.look(looking, []look{
+		{"config", now(checkConfig(s))},
+		{"state", func(ctx context.Context) []check { return []check{checkState(ctx, s)} }},
+		{"sandbox", func(ctx context.Context) []check { return checkSandbox(ctx, s) }},
+		{"sandbox program", now(checkProgram())},
+		{"typecheck", func(ctx context.Context) []check { return []check{checkTypes(ctx, s)} }},
+		{"project", now(some(checkProject(s))...)},
+		{"sandbox layers", func(ctx context.Context) []check { return checkLayers(ctx, s) }},
+		{"scripts of skills", func(ctx context.Context) []check { return some(checkSkillScripts(ctx, s.home(s.config))) }},
+		{"npx", func(ctx context.Context) []check { return checkNPX(ctx, s, f.fix) }},
+	})
+	done()
+	if !e.waits {
+		e.recall(ctx)
 	}
-	e.add(checkNPX(ctx, s, fix)...)
-	e.servers(ctx, s, names)
-	if c, ok := checkNames(s); ok {
-		e.add(c)
-	}
-	if c, ok := checkVariables(s); ok {
-		e.add(c)
-	}
+	e.add(some(checkNames(s))...)
+	e.add(some(checkVariables(s))...)
 	return e.end(ctx)
+}
+
+// now returns a check that is made already.
+func now(checks ...check) func(context.Context) []check {
+	return func(context.Context) []check { return checks }
+}
+
+// some returns c if it says anything.
+func some(c check, on bool) []check {
+	if !on {
+		return nil
+	}
+	return []check{c}
 }
 
 func checkConfig(s *session) check {
@@ -216,42 +252,6 @@ func checkTypes(ctx context.Context, s *session) check {
 	}
 	c.OK = !checker.Named() && s.config.Broker.WithDefaults().Typecheck != "strict"
 	c.Detail, c.Hint = err.Error()+": names and arguments are checked, types are not", typecheck.Install
-	return c
-}
-
-func checkServer(ctx context.Context, s *session, st upstream.Status) check {
-	command := ""
-	if srv := s.config.Server(st.Name); srv != nil {
-		command = srv.Command
-	}
-	c := check{Name: st.Name, OK: st.Err == nil, Hint: st.Hint}
-	if st.Err != nil {
-		c.Detail = string(st.State) + ": " + why(st.Err.Error())
-		c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
-		if h := shellHint(ctx, command); h != "" {
-			c.Hint = h
-		}
-		return c
-	}
-	c.Detail = fmt.Sprintf("%s, %s in %s", st.Transport, counted(st.Tools, "tool"), st.Took.Round(time.Millisecond))
-	if st.Version != "" {
-		c.Detail += ", " + st.Version
-	}
-	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Problems) > 0 {
-		c.Detail += fmt.Sprintf("; %d repaired or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
-	}
-	if srv, ok := s.broker.Catalog().Server(st.Name); ok && len(srv.Held) > 0 {
-		c.Detail += fmt.Sprintf("; %d held back: broker pins diff %s", len(srv.Held), gate.Name(st.Name))
-	}
-	if held := s.broker.HeldUpdate(st.Name); held != "" {
-		c.Detail += "; " + held
-	}
-	if note := pathNote(command, runtime.GOOS, exec.LookPath); note != "" {
-		c.Detail += "; " + note
-	}
-	if n := len(st.Dropped); n > 0 {
-		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))
-	}
 	return c
 }
 

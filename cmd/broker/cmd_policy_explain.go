@@ -149,7 +149,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 				}
 				switch {
 				case len(out.Unlisted) > 0:
-					return &codeError{exitServers, hinted("the tools of %s are not known\nhint: broker doctor", strings.Join(out.Unlisted, ", "))}
+					return &codeError{exitServers, hinted("the tools of %s are not known\nhint: broker index", strings.Join(out.Unlisted, ", "))}
 				case len(out.Findings) > 0:
 					return &codeError{code: exitFailed}
 				}

@@ -36,7 +36,7 @@ func (a *app) typesCommand() *cobra.Command {
 				return err
 			}
 			if len(unlisted) > 0 {
-				return &codeError{exitServers, hinted("the tools of %s are not known: files written for them before are kept\nhint: broker doctor",
+				return &codeError{exitServers, hinted("the tools of %s are not known: files written for them before are kept\nhint: broker index",
 					strings.Join(unlisted, ", "))}
 			}
 			return nil

@@ -4,21 +4,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // An examination is one run of doctor. It prints each check as it is known.
 type examination struct {
-	a *app
+	a       *app
+	session *session
+	begun   time.Time
+	names   []string // the servers to examine; all if empty
+	waits   bool     // until each server is listed or has failed
+	daemon  bool     // states are those of a running daemon
+
+	others chan struct{} // closed when everything but the servers is added
 
 	mu   sync.Mutex // guards what follows, and the terminal
+	busy []string   // names of checks that are being made
 	seen diagnosis
 	bad  []string // the names of checks that failed
+}
+
+// A look is one or more checks that are made together.
+type look struct {
+	name string
+	make func(context.Context) []check
+}
+
+// errNotWaited ends checks that doctor does not wait for any longer.
+var errNotWaited = errors.New("doctor does not wait any longer")
+
+// look makes all checks at the same time, beside those of the servers.
+func (e *examination) look(ctx context.Context, list []look) {
+	e.others = make(chan struct{})
+	var servers sync.WaitGroup
+	if e.waits {
+		servers.Go(func() { e.refresh(ctx) })
+	} else {
+		servers.Go(func() { e.learn(ctx) })
+	}
+	e.lookAt(ctx, list)
+	close(e.others)
+	servers.Wait()
+}
+
+// lookAt makes all checks at the same time, and adds them in this order. A check that has
+// not succeeded by the end of ctx is unchecked.
+func (e *examination) lookAt(ctx context.Context, list []look) {
+	results := make([]chan []check, len(list))
+	e.mu.Lock()
+	for _, l := range list {
+		e.busy = append(e.busy, l.name)
+	}
+	e.mu.Unlock()
+	for i, l := range list {
+		results[i] = make(chan []check, 1)
+		go func() {
+			checks := l.make(ctx)
+			if context.Cause(ctx) == errNotWaited {
+				unfinished(checks, time.Since(e.begun))
+			}
+			e.mu.Lock()
+			e.busy = slices.DeleteFunc(e.busy, func(name string) bool { return name == l.name })
+			e.mu.Unlock()
+			results[i] <- checks
+		}()
+	}
+	for _, result := range results {
+		e.add(<-result...)
+	}
+}
+
+// unfinished marks the checks that have not succeeded in time as unchecked.
+func unfinished(checks []check, after time.Duration) {
+	for i, c := range checks {
+		if !c.OK {
+			checks[i] = check{Name: c.Name, OK: true, Unchecked: true,
+				Detail: "not checked: no answer after " + spell(after), Hint: "broker doctor --refresh, to wait for it"}
+		}
+	}
+}
+
+// watch shows on a terminal what is being checked and for how long, until done is called.
+// A key calls goOn.
+func (e *examination) watch(ctx context.Context, goOn func()) (done func()) {
+	progress := func() string {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		var doing []string
+		for _, name := range e.busy {
+			doing = append(doing, fmt.Sprintf("%s, %s", name, spell(time.Since(e.begun))))
+		}
+		for _, st := range starting(e.session) {
+			doing = append(doing, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, spell(time.Since(st.Since))))
+		}
+		if len(doing) == 0 {
+			return ""
+		}
+		return "checking " + oneLine(strings.Join(doing, "; "), 300)
+	}
+	return e.a.meterUntilKey(ctx, progress, "what is still being checked", goOn)
 }
 
 // add adds checks that are not servers.
@@ -31,74 +120,13 @@ func (e *examination) add(checks ...check) {
 	}
 }
 
-// servers examines the named servers, or all, at the same time. A server that is not
-// named and whose tools are known is not waited for longer than a search waits.
-func (e *examination) servers(ctx context.Context, s *session, names []string) {
-	wait := time.Duration(0)
-	if len(names) == 0 {
-		wait = firstWait
-		for _, st := range s.broker.Status() {
-			names = append(names, st.Name)
-		}
-	}
-	stop := e.a.showProgress(s, len(names))
-	defer stop()
-	rows := make([]check, len(names))
-	var wg sync.WaitGroup
-	for i, name := range names {
-		wg.Go(func() {
-			known := 0
-			if srv, ok := s.broker.Catalog().Server(name); ok {
-				known = len(srv.Tools)
-			}
-			for _, st := range patient(ctx, wait, known > 0, func(ctx context.Context) []upstream.Status { return s.broker.Refresh(ctx, name) }) {
-				c := checkServer(ctx, s, st)
-				if errors.Is(st.Err, errStillStarting) {
-					c.OK, c.Log, c.Output = true, nil, nil
-					c.Detail = fmt.Sprintf("still starting after %s; it has listed %s before", spell(wait), counted(known, "tool"))
-					c.Hint = "broker doctor " + name + ", to wait for it"
-				}
-				if errors.Is(st.Err, upstream.ErrUnknownServer) {
-					c.Detail, c.Hint = "disabled: it was not started", "broker servers enable "+name
-					c.OK = true
-				}
-				rows[i] = c
-				e.mu.Lock()
-				e.print(c)
-				e.mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	e.seen.Servers = rows
-}
-
-// errStillStarting means that a server was not waited for any longer.
-var errStillStarting = errors.New("still starting")
-
-// patient asks a server for its tools. If they are known, it gives up after wait, with
-// errStillStarting as the error of each status; a wait of 0 has no end.
-func patient(ctx context.Context, wait time.Duration, known bool, refresh func(context.Context) []upstream.Status) []upstream.Status {
-	if !known || wait == 0 {
-		return refresh(ctx)
-	}
-	ctx, stop := context.WithTimeoutCause(ctx, wait, errStillStarting)
-	defer stop()
-	list := refresh(ctx)
-	if context.Cause(ctx) == errStillStarting {
-		for i := range list {
-			if list[i].Err != nil || list[i].Took == 0 { // what is known from before took no time
-				list[i].Err = errStillStarting
-			}
-		}
-	}
-	return list
-}
-
 // print prints one check, unless it is to be JSON in the end; e.mu is held.
 func (e *examination) print(c check) {
-	if !c.OK {
+	switch {
+	case !c.OK:
 		e.bad = append(e.bad, c.Name)
+	case c.Unchecked:
+		e.seen.Unchecked = append(e.seen.Unchecked, c.Name)
 	}
 	if e.a.json {
 		return
@@ -110,8 +138,11 @@ func (e *examination) print(c check) {
 		progress(e.a.stderr, "")
 	}
 	mark := "ok  "
-	if !c.OK {
+	switch {
+	case !c.OK:
 		mark = "FAIL"
+	case c.Unchecked && !c.recalled:
+		mark = "?   "
 	}
 	sayln(w, lines(folded(fmt.Sprintf("%s  %s: %s", mark, gate.Terminal(c.Name), indentedAfter("      ", gate.TerminalText(c.Detail))), widthOf(w), "      ")))
 	for _, said := range []struct {
@@ -122,7 +153,7 @@ func (e *examination) print(c check) {
 			say(w, "      %s | %s\n", said.where, oneLine(line, 160))
 		}
 	}
-	if c.Hint != "" {
+	if c.Hint != "" && !c.recalled {
 		say(w, "      do: %s\n", c.Hint)
 	}
 }
@@ -143,6 +174,7 @@ func ends(lines []string) []string {
 // command.
 func (e *examination) end(ctx context.Context) error {
 	d := &e.seen
+	d.Unchecked = orEmpty(d.Unchecked)
 	d.OK = len(e.bad) == 0
 	code := exitOK
 	for _, c := range d.Servers {
@@ -161,6 +193,9 @@ func (e *examination) end(ctx context.Context) error {
 		}
 	} else {
 		sayln(e.a.stdout, e.summary())
+		if len(e.seen.Unchecked) > 0 && !e.waits {
+			sayln(e.a.stdout, "broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one")
+		}
 		if len(e.bad) > 0 {
 			sayln(e.a.stdout, "broker help troubleshooting says what to do about common failures")
 		}
@@ -181,8 +216,15 @@ func (e *examination) summary() string {
 		servers = "no servers"
 	}
 	all := counted(len(e.seen.Checks), "check") + " and " + servers
-	if len(e.bad) == 0 {
-		return all + ": all is well"
+	left := ""
+	if n := len(e.seen.Unchecked); n > 0 {
+		left = fmt.Sprintf("; %d not checked now", n)
 	}
-	return fmt.Sprintf("%s: %d failed: %s", all, len(e.bad), oneLine(strings.Join(e.bad, ", "), 200))
+	switch {
+	case len(e.bad) > 0:
+		return fmt.Sprintf("%s: %d failed: %s%s", all, len(e.bad), oneLine(strings.Join(e.bad, ", "), 200), left)
+	case left != "":
+		return all + ": nothing is known to be wrong" + left
+	}
+	return all + ": all is well"
 }

@@ -1,49 +1,109 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// Doctor does not wait long for a server whose tools are known; it waits for all others,
-// and what fails by itself keeps its cause.
-func TestDoctorIsNotHeldUpByAKnownServer(t *testing.T) {
-	broken := errors.New("exit status 1")
+// A check that is not done when doctor ends its wait is unchecked, and no failure; one
+// that is done keeps its result, and those of others are printed in their order.
+func TestChecksThatDoctorDoesNotWaitFor(t *testing.T) {
 	for _, tt := range []struct {
-		name         string
-		wait, starts time.Duration
-		known        bool
-		fails        error
-		want         error
-		took         time.Duration
+		name  string
+		takes time.Duration
+		ok    bool // once it is done
+		want  check
 	}{
-		{"known and slow", 10 * time.Second, 45 * time.Second, true, nil, errStillStarting, 10 * time.Second},
-		{"known and quick", 10 * time.Second, time.Second, true, nil, nil, time.Second},
-		{"known and broken", 10 * time.Second, time.Second, true, broken, broken, time.Second},
-		{"never listed", 10 * time.Second, 45 * time.Second, false, nil, nil, 45 * time.Second},
-		{"named", 0, 45 * time.Second, true, nil, nil, 45 * time.Second},
+		{"quick and well", time.Second, true, check{OK: true}},
+		{"quick and broken", time.Second, false, check{}},
+		{"hangs", time.Hour, false, check{OK: true, Unchecked: true}},
+		{"slow and well", 3 * time.Second, true, check{OK: true, Unchecked: true}},
+		{"slow and broken", 3 * time.Second, false, check{OK: true, Unchecked: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
 				began := time.Now()
-				list := patient(t.Context(), tt.wait, tt.known, func(ctx context.Context) []upstream.Status {
-					select {
-					case <-time.After(tt.starts):
-						return []upstream.Status{{Name: "s", Err: tt.fails, Took: tt.starts}}
-					case <-ctx.Done():
-						return []upstream.Status{{Name: "s", Err: tt.fails}} // as it was known before
-					}
+				e := &examination{a: &app{stdout: &out, stderr: &out}, begun: began}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer time.AfterFunc(doctorTime, func() { cancel(errNotWaited) }).Stop()
+				e.lookAt(ctx, []look{
+					{"slow", func(ctx context.Context) []check {
+						select {
+						case <-time.After(tt.takes):
+							return []check{{Name: "slow", OK: tt.ok}}
+						case <-ctx.Done():
+							return []check{{Name: "slow", Detail: context.Cause(ctx).Error()}}
+						}
+					}},
+					{"last", now(check{Name: "last", OK: true})},
 				})
-				if took := time.Since(began); took != tt.took || len(list) != 1 || list[0].Err != tt.want {
-					t.Errorf("after %s: %v, want %v after %s", took, list, tt.want, tt.took)
+				if took := time.Since(began); took > doctorTime {
+					t.Errorf("it took %s", took)
+				}
+				got := e.seen.Checks
+				if len(got) != 2 || got[0].OK != tt.want.OK || got[0].Unchecked != tt.want.Unchecked || got[1].Name != "last" || !got[1].OK {
+					t.Errorf("the checks are %+v, want %+v first", got, tt.want)
+				}
+				if failed := len(e.bad) > 0; failed == tt.want.OK {
+					t.Errorf("failed: %v", e.bad)
+				}
+				if shown := strings.Contains(out.String(), "?     slow: not checked: no answer after 2 s"); shown != tt.want.Unchecked {
+					t.Errorf("it prints\n%s", &out)
 				}
 			})
 		})
+	}
+}
+
+// Doctor does not start a server anew that has failed, however long ago, unless that costs
+// nothing.
+func TestDoctorReadsFailures(t *testing.T) {
+	long := time.Now().Add(-time.Hour)
+	for _, tt := range []struct {
+		name string
+		st   upstream.Status
+		want bool
+	}{
+		{"never started", upstream.Status{State: upstream.StateIdle}, false},
+		{"ended by a command", upstream.Status{State: upstream.StateIdle, Err: errNotWaited}, false},
+		{"failed an hour ago", upstream.Status{State: upstream.StateFailed, Failures: 1, FailedAt: long, RetryAt: long.Add(time.Minute)}, true},
+		{"failed just now", upstream.Status{State: upstream.StateFailed, Failures: 3, FailedAt: time.Now(), RetryAt: time.Now().Add(time.Hour)}, true},
+		{"a variable was missing", upstream.Status{State: upstream.StateFailed, Failures: 2, FailedAt: long, RetryAt: long}, false},
+	} {
+		if got := hasFailed(tt.st); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// A server whose command or variables are missing is known to fail without a start.
+func TestUnstartable(t *testing.T) {
+	t.Setenv("DOCTOR_SET", "x")
+	cfg := &config.Config{Servers: []config.Server{
+		{Name: "fine", Command: "sh", Env: map[string]string{"A": "${DOCTOR_SET}", "B": "${DOCTOR_UNSET:-b}", "C": "${keyring:c}"}},
+		{Name: "variable", Command: "sh", Args: []string{"--token", "${DOCTOR_UNSET}"}},
+		{Name: "header", URL: "https://example.org/mcp", Headers: map[string]string{"Authorization": "Bearer ${env:DOCTOR_UNSET}"}},
+		{Name: "remote", URL: "https://example.org/mcp"},
+		{Name: "program", Command: "no-such-program-here"},
+		{Name: "path", Command: "/no/such/program"},
+		{Name: "named by a variable", Command: "${DOCTOR_SET}/program"},
+		{Name: "package", Command: "uvx", Args: []string{"server"}},
+	}}
+	for name, want := range map[string]string{
+		"fine": "", "variable": "not set: DOCTOR_UNSET", "header": "not set: DOCTOR_UNSET", "remote": "",
+		"program": "not found in PATH", "path": "/no/such/program", "named by a variable": "", "package": "",
+	} {
+		if err := unstartable(cfg, name); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 }
 

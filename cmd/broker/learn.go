@@ -76,11 +76,20 @@ func (a *app) beginLearning(ctx context.Context, s *session, only string) {
 	s.broker.Learn(ctx, names...)
 }
 
-// learnMissing waits until the servers that were never listed are listed or have
-// failed. If only is the name of a server, it waits for that one.
+// learnTime bounds the wait of a command for servers that were never listed.
+const learnTime = 2 * time.Second
+
+// learnMissing connects to the servers that were never listed, waits for them for
+// learnTime, and prints those that are still missing. If only is the name of a server, it
+// waits for that one.
 func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
-	ctx, cancel := context.WithCancel(cmd.Context())
+	ctx, cancel := context.WithTimeout(cmd.Context(), learnTime)
 	defer cancel()
+	defer func() {
+		for _, st := range s.missing(only) {
+			say(a.stderr, "left out until broker index has listed it: %s: %s\n", st.Name, standing(st, time.Now()))
+		}
+	}()
 	a.beginLearning(ctx, s, only)
 	done := a.goOnByKey(ctx, s, len(starting(s)), cancel)
 	s.broker.AwaitStarting(ctx, s.known(only))
@@ -123,7 +132,13 @@ const keyAfter = 500 * time.Millisecond
 // goOnByKey shows the progress of starting servers and calls goOn when a key is
 // pressed, until done is called or ctx is done.
 func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (done func()) {
-	stop := a.showProgress(s, all)
+	return a.meterUntilKey(ctx, progressOf(s, all), "the servers that are starting", goOn)
+}
+
+// meterUntilKey shows on a terminal how far something is, and calls goOn when a key is
+// pressed, until done is called or ctx is done. without names what goOn ends.
+func (a *app) meterUntilKey(ctx context.Context, how func() string, without string, goOn func()) (done func()) {
+	stop := a.meter(how)
 	pressed, release := a.anyKey(ctx)
 	over := make(chan struct{})
 	gone := make(chan struct{})
@@ -137,9 +152,9 @@ func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (
 				goOn()
 				return
 			case <-hint.C:
-				if pressed != nil && len(starting(s)) > 0 {
+				if pressed != nil && how() != "" {
 					a.line.Lock()
-					progress(a.stderr, "broker: press a key to go on without the servers that are starting\n")
+					progress(a.stderr, "broker: press a key to go on without %s\n", without)
 					a.line.Unlock()
 				}
 			case <-over:

@@ -74,9 +74,9 @@ func (a *app) busy(what string) (stop func()) {
 	})
 }
 
-// showProgress shows the progress of servers that have not answered yet.
-func (a *app) showProgress(s *session, all int) (stop func()) {
-	return a.meter(func() string {
+// progressOf returns a function that describes the servers that have not answered yet.
+func progressOf(s *session, all int) func() string {
+	return func() string {
 		var waiting []string
 		for _, st := range starting(s) {
 			waiting = append(waiting, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, spell(time.Since(st.Since))))
@@ -86,5 +86,5 @@ func (a *app) showProgress(s *session, all int) (stop func()) {
 		}
 		all = max(all, len(waiting))
 		return fmt.Sprintf("%d of %d servers answered; %s", all-len(waiting), all, oneLine(strings.Join(waiting, "; "), 300))
-	})
+	}
 }

@@ -76,7 +76,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 		return false
 	}
 	if due := v.pool.Due(); len(due) > 0 {
-		waiting, cancel := context.WithTimeout(ctx, firstWait)
+		waiting, cancel := context.WithTimeout(ctx, learnTime)
 		v.pool.Refresh(waiting, due...)
 		cancel()
 	}

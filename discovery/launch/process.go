@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/lines"
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	stdinGrace = time.Second // for the server to end by itself once its stdin is closed
-	termGrace  = time.Second // after SIGTERM
+	stdinGrace = time.Second            // for the server to end by itself once its stdin is closed
+	termGrace  = time.Second            // after SIGTERM
+	abortGrace = 500 * time.Millisecond // after SIGTERM, for a server that was never used
 	drainGrace = 250 * time.Millisecond
 )
 
@@ -31,6 +33,7 @@ type Process struct {
 	stderrDone chan struct{}
 	exited     chan struct{} // closed when the process has been reaped
 	status     string        // how it ended; set before exited is closed
+	aborted    atomic.Bool
 	stop       func()
 }
 
@@ -92,7 +95,11 @@ func start(path string, c Command, stderr *lines.Ring, g *Guard) (*Process, erro
 // end stops the process and everything that it started.
 func (p *Process) end(stdout *output, stderr io.Closer) {
 	p.Stdin.Close()
-	if !p.goneWithin(stdinGrace) {
+	switch {
+	case p.aborted.Load():
+		spawn.Terminate(p.cmd.Process)
+		p.goneWithin(abortGrace)
+	case !p.goneWithin(stdinGrace):
 		spawn.Terminate(p.cmd.Process)
 		p.goneWithin(termGrace)
 	}
@@ -179,6 +186,13 @@ func (p *Process) Ended() (status string, ended bool) {
 	case <-time.After(drainGrace):
 	}
 	return p.status, true
+}
+
+// Abort is Stop for a server that has not begun its work, such as one that has not
+// answered yet: it gets SIGTERM at once, and SIGKILL after half a second.
+func (p *Process) Abort() {
+	p.aborted.Store(true)
+	p.stop()
 }
 
 // openPipes makes stdin, stdout and stderr: the broker's ends and the server's.

@@ -294,15 +294,19 @@ func (d *dialer) openStdio(ctx context.Context, t *target, e era) (*session, *tr
 	s.handled = conn.Settle()
 	err := d.handshake(ctx, s, conn, e)
 	if err != nil {
-		if !conn.InitializeAnswered() { // else the answer is the reason
+		if !conn.InitializeAnswered() && context.Cause(ctx) != ErrClosed { // else the answer, or the end of the pool, is the reason
 			if s.proc != nil {
 				readRest(s.proc, conn)
 			}
 			err = d.died(err, s.proc)
 		}
 		conn.Close()
-		if s.proc != nil {
+		switch {
+		case s.proc == nil:
+		case conn.InitializeAnswered():
 			s.proc.Stop()
+		default:
+			s.proc.Abort()
 		}
 		return nil, conn, err
 	}

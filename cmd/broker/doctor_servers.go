@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
+// learn asks a running daemon for the states of the servers, and starts those of which
+// nothing is known, until ctx is done. What has failed is not tried again, unless that
+// costs nothing.
+func (e *examination) learn(ctx context.Context) {
+	s := e.session
+	e.daemon = s.observeDaemon()
+	var names []string
+	unlisted := s.broker.Unlisted()
+	for _, st := range s.broker.Status() {
+		if slices.Contains(unlisted, st.Name) && !hasFailed(st) {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	if e.daemon {
+		s.root.Upstream().Follow(ctx, s.askDaemonServers)
+	}
+	s.broker.Learn(ctx, names...)
+	s.broker.AwaitStarting(ctx, "")
+}
+
+// hasFailed reports whether a failure of a server is known that another start would cost
+// something to confirm.
+func hasFailed(st upstream.Status) bool {
+	return st.Failures > 0 && st.RetryAt.After(st.FailedAt)
+}
+
+// recall adds a check for each server from what is known of it.
+func (e *examination) recall(ctx context.Context) {
+	for _, st := range e.session.broker.Status() {
+		e.addServer(e.known(ctx, st))
+	}
+}
+
+// refresh starts the named servers, or all, at the same time, and adds each when it is
+// listed or has failed, or ctx is done.
+func (e *examination) refresh(ctx context.Context) {
+	names := e.names
+	if len(names) == 0 {
+		for _, st := range e.session.broker.Status() {
+			names = append(names, st.Name)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, name := range names {
+		wg.Go(func() {
+			for _, st := range e.session.broker.Refresh(ctx, name) {
+				e.addServer(e.tried(ctx, st))
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortStableFunc(e.seen.Servers, func(a, b check) int {
+		return slices.IndexFunc(names, func(n string) bool { return n == a.Name }) - slices.IndexFunc(names, func(n string) bool { return n == b.Name })
+	})
+}
+
+// addServer adds the check of a server, after those of everything else.
+func (e *examination) addServer(c check) {
+	<-e.others
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen.Servers = append(e.seen.Servers, c)
+	e.print(c)
+}
+
+// tried returns the check of a server that was started for it.
+func (e *examination) tried(ctx context.Context, st upstream.Status) check {
+	switch {
+	case errors.Is(st.Err, upstream.ErrUnknownServer):
+		return check{Name: st.Name, OK: true, Detail: "disabled: it was not started", Hint: "broker servers enable " + shellWord(st.Name)}
+	case context.Cause(ctx) == errNotWaited && (st.State == upstream.StateStarting || st.Took == 0 && st.FailedAt.Before(e.begun)):
+		return e.unfinished(st)
+	}
+	return checkServer(ctx, e.session, st)
+}
+
+// unfinished returns the check of a server that is starting, or was never started.
+func (e *examination) unfinished(st upstream.Status) check {
+	c := check{Name: st.Name, OK: true, Unchecked: true, Hint: "broker servers test " + shellWord(st.Name) + ", to wait for it"}
+	switch {
+	case st.State == upstream.StateStarting:
+		c.Detail = fmt.Sprintf("still %s after %s", orStarting(string(st.Doing)), spell(time.Since(st.Since)))
+	case st.Err != nil:
+		c.Detail = "not checked: " + oneLine(st.Err.Error(), 200)
+	default:
+		c.Detail = "not checked: it was never started"
+	}
+	if n := e.listed(st.Name); n > 0 {
+		c.Detail += "; it has listed " + counted(n, "tool") + " before"
+	}
+	return c
+}
+
+// listed returns the number of tools that are known of a server.
+func (e *examination) listed(server string) int {
+	if srv, ok := e.session.broker.Catalog().Server(server); ok && !srv.Unlisted {
+		return len(srv.Tools)
+	}
+	return 0
+}
+
+// known returns the check of a server that was not started for it, unless its tools were
+// unknown.
+func (e *examination) known(ctx context.Context, st upstream.Status) check {
+	again := "broker servers test " + shellWord(st.Name)
+	retried := st.State == upstream.StateStarting && st.Err != nil && !st.FailedAt.IsZero()
+	failed := st.State == upstream.StateFailed || st.State == upstream.StateNeedsSignIn || retried
+	unlisted := slices.Contains(e.session.broker.Unlisted(), st.Name)
+	switch {
+	case failed && st.FailedAt.Before(e.begun):
+		c := check{Name: st.Name, Detail: failedAgo(string(st.State), st.FailedAt, time.Now()) + why(st.Err.Error()), Hint: again + " tries it now"}
+		if st.Hint != "" {
+			c.Hint = st.Hint + "; then " + again
+		}
+		if retried {
+			c.Detail += "; it is being tried again"
+		}
+		return c
+	case failed:
+		return checkFailed(ctx, e.session, st)
+	case st.State == upstream.StateStarting, unlisted:
+		return e.unfinished(st)
+	case st.State == upstream.StateReady && e.daemon:
+		return checkListed(e.session, st, " running in the daemon")
+	case st.State == upstream.StateReady:
+		return checkServer(ctx, e.session, st)
+	}
+	if err := unstartable(e.session.config, st.Name); err != nil && !e.daemon { // which may have other variables
+		return check{Name: st.Name, Detail: "cannot start: " + err.Error(), Hint: "correct it; then " + again}
+	}
+	c := checkListed(e.session, st, " when it was last listed")
+	c.Detail += "; not started now"
+	c.Unchecked, c.recalled = true, true
+	return c
+}
+
+// unstartable returns the reason for which a server cannot start from here, as far as that
+// is known without starting it.
+func unstartable(cfg *config.Config, server string) error {
+	s := cfg.Server(server)
+	if s == nil {
+		return nil
+	}
+	var set, unset []string
+	variables, _ := s.Reads()
+	for _, name := range variables {
+		if _, ok := lookupVariable(name); ok {
+			set = append(set, name)
+		}
+	}
+	_, without := s.Restricted(set)
+	for _, name := range without {
+		if slices.Contains(variables, name) {
+			unset = append(unset, name)
+		}
+	}
+	if len(unset) > 0 {
+		return fmt.Errorf("not set: %s", strings.Join(unset, ", "))
+	}
+	if s.Command == "" || strings.Contains(s.Command, "$") || launch.Runner(s.Command, s.Args) != "" { // whose package may be installed
+		return nil
+	}
+	_, err := launch.LookPath(s.Command, cfg.Resolve(s.Dir), os.Environ())
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("command %q not found in PATH", s.Command)
+	}
+	return err
+}
+
+// checkServer returns the check of a server that was started for it.
+func checkServer(ctx context.Context, s *session, st upstream.Status) check {
+	if st.Err != nil {
+		return checkFailed(ctx, s, st)
+	}
+	return checkListed(s, st, " in "+st.Took.Round(time.Millisecond).String())
+}
+
+// checkFailed returns the check of a server that has failed just now.
+func checkFailed(ctx context.Context, s *session, st upstream.Status) check {
+	c := check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + why(st.Err.Error())}
+	c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
+	if srv := s.config.Server(st.Name); srv != nil {
+		if h := shellHint(ctx, srv.Command); h != "" {
+			c.Hint = h
+		}
+	}
+	return c
+}
+
+// checkListed returns the check of a server whose tools are known; when follows their
+// number.
+func checkListed(s *session, st upstream.Status, when string) check {
+	c := check{Name: st.Name, OK: true, Detail: st.Transport + ", " + counted(st.Tools, "tool") + when}
+	if st.Version != "" {
+		c.Detail += ", " + st.Version
+	}
+	if srv, ok := s.broker.Catalog().Server(st.Name); ok {
+		if len(srv.Problems) > 0 {
+			c.Detail += fmt.Sprintf("; %d repaired or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
+		}
+		if len(srv.Held) > 0 {
+			c.Detail += fmt.Sprintf("; %d held back: broker pins diff %s", len(srv.Held), gate.Name(st.Name))
+		}
+	}
+	if held := s.broker.HeldUpdate(st.Name); held != "" {
+		c.Detail += "; " + held
+	}
+	if srv := s.config.Server(st.Name); srv != nil {
+		if note := pathNote(srv.Command, runtime.GOOS, exec.LookPath); note != "" {
+			c.Detail += "; " + note
+		}
+	}
+	if n := len(st.Dropped); n > 0 {
+		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))
+	}
+	return c
+}

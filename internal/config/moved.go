@@ -117,8 +117,8 @@ func takeOver(home, to string, own stateOwner, busy func(dir string) bool) (note
 }
 
 // movedStates returns the directories below home of configurations that no longer exist
-// and may be own: they had its name, and its content or one of its servers. The last
-// used is first.
+// and may be own: they had its content, or one of its servers and its name or folder. The
+// last used is first.
 func movedStates(home string, own stateOwner) (list []movedState) {
 	entries, err := os.ReadDir(home)
 	if err != nil {
@@ -129,8 +129,7 @@ func movedStates(home string, own stateOwner) (list []movedState) {
 		if m.owner, ok = readMark(m.dir); !ok {
 			continue
 		}
-		known := m.owner.SHA256 == own.SHA256 || slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(m.owner.Servers, s) })
-		if known && filepath.Base(m.owner.Config) == filepath.Base(own.Config) && !exists(m.owner.Config) {
+		if m.owner.maybe(own) && !exists(m.owner.Config) {
 			if info, err := os.Stat(filepath.Join(m.dir, markName)); err == nil {
 				m.used = info.ModTime()
 			}
@@ -139,6 +138,15 @@ func movedStates(home string, own stateOwner) (list []movedState) {
 	}
 	slices.SortStableFunc(list, func(a, b movedState) int { return b.used.Compare(a.used) })
 	return list
+}
+
+// maybe reports whether own may be the same configuration at another path.
+func (o stateOwner) maybe(own stateOwner) bool {
+	near := filepath.Base(o.Config) == filepath.Base(own.Config) || filepath.Dir(o.Config) == filepath.Dir(own.Config)
+	if o.SHA256 == own.SHA256 {
+		return near || len(own.Servers) > 0 // many files without servers are the same
+	}
+	return near && slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(o.Servers, s) })
 }
 
 // readMark reads the mark of a state directory; ok is false if there is none.

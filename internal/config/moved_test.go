@@ -31,7 +31,16 @@ func TestOpenStateFindsWhatMoved(t *testing.T) {
 			write(t, to, `{"mcpServers": {"files": {"command": "files"}}}`)
 		}, false, false, ""},
 		{"while a daemon uses it", func(t *testing.T, from, to string) { rename(t, from, to) }, true, false, "broker daemon stop"},
-		{"to another name", func(t *testing.T, from, to string) { remove(t, from); write(t, to+".bak", text) }, false, false, ""},
+		{"to another name", func(t *testing.T, from, to string) { rename(t, from, to+".new") }, false, true, "its record, pins and approvals now belong to"},
+		{"to another name in its folder", func(t *testing.T, from, _ string) { rename(t, from, from+".new") }, false, true, "its record, pins and approvals now belong to"},
+		{"to another name, with a change", func(t *testing.T, from, _ string) {
+			remove(t, from)
+			write(t, from+".new", `{"mcpServers": {"notes": {"command": "other"}}}`)
+		}, false, false, "starts without record"},
+		{"to another name and folder, with a change", func(t *testing.T, from, to string) {
+			remove(t, from)
+			write(t, to+".new", `{"mcpServers": {"notes": {"command": "other"}}}`)
+		}, false, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -44,8 +53,10 @@ func TestOpenStateFindsWhatMoved(t *testing.T) {
 			}
 			write(t, filepath.Join(before, "audit.db"), "record")
 			tt.move(t, from, to)
-			if _, err := os.Stat(to); err != nil {
-				to += ".bak"
+			for _, path := range []string{to + ".new", from + ".new"} {
+				if _, err := os.Stat(path); err == nil {
+					to = path
+				}
 			}
 			after, note, err := OpenState("", to, func(dir string) bool { return tt.busy })
 			record, _ := os.ReadFile(filepath.Join(after, "audit.db"))

@@ -63,6 +63,8 @@ type dialer struct {
 	doing   func(Activity)  // called with the progress; may be nil
 	began   time.Time       // start of the last process or request
 	failed  error           // error of installing the package, or nil
+
+	installed func() // called when the package is installed; may be nil
 }
 
 // does reports the progress of the attempt.
@@ -96,6 +98,9 @@ func (d *dialer) dial(ctx context.Context) (*session, error) {
 	}
 	if err := d.runDirectly(ctx, t); err != nil {
 		return nil, err
+	}
+	if d.direct && d.installed != nil {
+		d.installed()
 	}
 	d.limit = d.cfg.StartTimeout
 	if d.direct && d.cfg.anyStart {

@@ -18,6 +18,10 @@ import (
 // others by no more, and itself is waited for as long as ever.
 const installTurn = 30 * time.Second
 
+// startTurn is how long it may hold its place once its package is installed. Starting
+// takes the processor, too, but a server that hangs takes nothing.
+const startTurn = 5 * time.Second
+
 // maxInstalls is how many servers that a package runner may have to download are
 // started at once: one for each processor. More of them take each other's network
 // and processor until none is ready in time.
@@ -101,17 +105,20 @@ func (p *Pool) Prefer(servers []string) {
 
 // queueInstall waits for a place if s is started by a package runner, also if its
 // package runs directly, and was never listed, so that it may have to be downloaded. The
-// start timeout begins after it. The function it returns gives the place back.
+// start timeout begins after it. The function it returns gives the place back. It is called
+// by the attempt.
 func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	s.mu.Lock()
 	known := s.known
 	s.doing = ActivityQueued
 	s.mu.Unlock()
+	s.dial.installed = nil
 	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.wait(ctx, s.cfg.Name) {
 		return func() {}
 	}
 	give := sync.OnceFunc(p.installing.leave)
 	turn := time.AfterFunc(installTurn, give)
+	s.dial.installed = func() { turn.Reset(startTurn) }
 	return func() { turn.Stop(); give() }
 }
 

@@ -48,6 +48,44 @@ func TestInstallsTakeTurns(t *testing.T) {
 	})
 }
 
+// A server that hangs although its package is installed keeps its place for a short time
+// only.
+func TestInstalledServersGiveTheirPlaceBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		installs, starts time.Duration // 0 for never
+		want             time.Duration
+	}{
+		"quick":           {time.Second, time.Second, 2 * time.Second},
+		"hangs installed": {2 * time.Second, 0, 2*time.Second + startTurn},
+		"slow start":      {2 * time.Second, time.Minute, 2*time.Second + startTurn},
+		"hangs":           {0, 0, installTurn},
+		"slow to install": {time.Minute, 0, installTurn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := NewPool([]Config{{Name: "npx", Command: "/usr/bin/npx"}, {Name: "next", Command: "/usr/bin/npx"}}, nil)
+				defer p.Close()
+				npx, next := p.roster.Load().byName["npx"], p.roster.Load().byName["next"]
+				p.installing.free = 1
+				leave := p.queueInstall(t.Context(), npx)
+				installed := npx.dial.installed
+				if tt.installs > 0 {
+					time.AfterFunc(tt.installs, installed)
+				}
+				if tt.starts > 0 {
+					time.AfterFunc(tt.installs+tt.starts, leave)
+				}
+				start := time.Now()
+				p.queueInstall(t.Context(), next)()
+				if waited := time.Since(start); waited != tt.want {
+					t.Errorf("the next one waited %s, want %s", waited, tt.want)
+				}
+				leave()
+			})
+		})
+	}
+}
+
 // A preferred server gets the next slot, before earlier ones.
 func TestPreferredServersAreInstalledFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

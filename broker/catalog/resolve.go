@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
@@ -47,6 +48,11 @@ func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err e
 	}
 	if e := held(full, name); e != nil {
 		return nil, unlisted, e
+	}
+	if server := c.disabledServerOf(name); server != "" {
+		return nil, unlisted, &bridge.Error{Server: server, Tool: discovery.ShownName(name), Code: bridge.CodeUnknownTool,
+			Message: fmt.Sprintf("server %s is disabled, so its tools cannot be called", gate.Name(server)),
+			Hint:    "the user can enable it: broker servers enable " + gate.Name(server)}
 	}
 	e := unknownTool(scope, name)
 	if note := c.ScopeNote(); note != "" {
@@ -142,8 +148,11 @@ func SameName(c *discovery.Catalog, name string) []string {
 	return ids
 }
 
+// separators are what a name may have between a server and a tool.
+var separators = []string{"__", "/", ":", "."}
+
 func lastPart(name string) string {
-	for _, sep := range []string{"__", "/", ":", "."} {
+	for _, sep := range separators {
 		if i := strings.LastIndex(name, sep); i >= 0 {
 			return name[i+len(sep):]
 		}

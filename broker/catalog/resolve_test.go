@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
+	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 )
 
@@ -48,6 +51,23 @@ func TestResolveWhileListing(t *testing.T) {
 		askers.Wait()
 		if err := c.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A tool of a disabled server is not unknown.
+func TestToolsOfDisabledServers(t *testing.T) {
+	listing := discovery.Listing{Server: "shelf", Tools: []discovery.ListedTool{{Name: "list_books", InputSchema: json.RawMessage(`{"type":"object"}`)}}}
+	c := catalog.New(catalog.Options{Fixed: []discovery.Listing{listing}, Disabled: []string{"old-shelf", "shelf.2"}}, &upstream.Options{}, func() {})
+	defer c.Close()
+	for name, server := range map[string]string{
+		"old_shelf__list_books": "old-shelf", "old-shelf.list_books": "old-shelf", "old-shelf/list_books": "old-shelf", "shelf.2:list_books": "shelf.2",
+		"older__list_books": "", "old_shelf": "", "shelf__list_book": "",
+	} {
+		_, err := c.Resolve(t.Context(), name)
+		e, ok := errors.AsType[*bridge.Error](err)
+		if !ok || e.Server != server || strings.Contains(e.Message, "is disabled") != (server != "") || strings.Contains(e.Hint, "broker servers enable") != (server != "") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

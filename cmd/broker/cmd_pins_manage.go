@@ -99,6 +99,9 @@ func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*
 			err = f(s, rows)
 		}
 		if err == nil && !a.json {
+			if name == "" {
+				a.printDisabled(s)
+			}
 			printMissing(a.stderr, s, name, "")
 		}
 		return err

@@ -62,8 +62,8 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if err := a.printTools(append(rows, heldRows(s.broker.Catalog(), server)...)); err != nil {
 				return err
 			}
-			if off := disabled(s.config); len(off) > 0 && !known {
-				say(a.stderr, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
+			if !known {
+				a.printDisabled(s)
 			}
 			if printMissing(a.stderr, s, server, "") > 0 {
 				return &codeError{code: exitServers}
@@ -116,6 +116,13 @@ func longest[Row any](n int, rows []Row, text func(Row) string) int {
 		n = max(n, utf8.RuneCountInString(text(r)))
 	}
 	return n
+}
+
+// printDisabled names the disabled servers, whose tools are not in a list.
+func (a *app) printDisabled(s *session) {
+	if off := disabled(s.config); len(off) > 0 {
+		say(a.stderr, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
+	}
 }
 
 func (a *app) toolsShowCommand() *cobra.Command {

@@ -51,8 +51,8 @@ func (c *Catalog) lookUp(name string) (t *discovery.Tool, unlisted string, err e
 	}
 	if server := c.disabledServerOf(name); server != "" {
 		return nil, unlisted, &bridge.Error{Server: server, Tool: discovery.ShownName(name), Code: bridge.CodeUnknownTool,
-			Message: fmt.Sprintf("server %s is disabled, so its tools cannot be called", gate.Name(server)),
-			Hint:    "the user can enable it: broker servers enable " + gate.Name(server)}
+			Message: fmt.Sprintf("server %s is disabled: broker servers enable %s", gate.Name(server), gate.Name(server)),
+			Hint:    "do without it, or tell the user"}
 	}
 	e := unknownTool(scope, name)
 	if note := c.ScopeNote(); note != "" {

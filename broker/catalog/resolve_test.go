@@ -66,7 +66,7 @@ func TestToolsOfDisabledServers(t *testing.T) {
 	} {
 		_, err := c.Resolve(t.Context(), name)
 		e, ok := errors.AsType[*bridge.Error](err)
-		if !ok || e.Server != server || strings.Contains(e.Message, "is disabled") != (server != "") || strings.Contains(e.Hint, "broker servers enable") != (server != "") {
+		if !ok || e.Server != server || strings.Contains(e.Message, "is disabled: broker servers enable "+server) != (server != "") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,8 +6,8 @@
 //
 // Each FOLDER holds a broker program; the table has a column for each. A server
 // that answered its client before init and that no client reaches afterwards is
-// lost; with -limit, the exit code is 1 if one is lost or a command but init and
-// doctor took longer.
+// lost; with -limit, the exit code is 1 if one is lost or a command but init
+// took longer.
 // It needs npx and an npm registry.
 package main
 
@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -81,7 +80,7 @@ func check(c *column, limit time.Duration) error {
 		errs = append(errs, fmt.Errorf("lost: %s", name))
 	}
 	for _, r := range c.rows[1:] {
-		if r.took > limit && !strings.HasPrefix(r.name, "doctor") { // which starts every server
+		if r.took > limit {
 			errs = append(errs, fmt.Errorf("%s took %s", r.name, r.took.Round(time.Millisecond)))
 		}
 	}

@@ -159,6 +159,7 @@ var diagram = []row{
 	{pkg: "internal/skillcases"},
 	{pkg: "internal/catalogues", modules: []string{"std"}},
 	{pkg: "internal/postgrestest", modules: []string{"std"}},
+	{pkg: "internal/workertest", modules: []string{"std"}},
 }
 
 // everywhere are the packages that any other may import.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -18,10 +19,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	wait "github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/mcpbroker/mcpbroker/internal/workertest"
+	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// The test binary is also the sandbox's child and two upstream servers.
+// The test binary is also the sandbox's child, for examples, and some upstream servers.
 func TestMain(m *testing.M) {
 	if worker.IsChild() {
 		worker.Main()
@@ -266,7 +269,7 @@ func newBroker(t testing.TB, d broker.Deps, s broker.Settings) *broker.Broker {
 		s.Servers = []upstream.Config{upstreamConfig(t, "files"), upstreamConfig(t, "notes")}
 	}
 	if d.Runner == nil {
-		d.Runner = worker.New(nil)
+		d.Runner = newRunner(t)
 	}
 	b, err := broker.New(d, s)
 	if err != nil {
@@ -280,6 +283,26 @@ func newBroker(t testing.TB, d broker.Deps, s broker.Settings) *broker.Broker {
 	b.Start(t.Context())
 	return b
 }
+
+// newRunner returns real sandboxes, of broker-worker.
+func newRunner(t testing.TB) sandbox.Runner {
+	t.Helper()
+	path, err := workerProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return worker.New(&worker.Options{Executable: path})
+}
+
+// workerProgram builds broker-worker for all tests.
+var workerProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "worker")
+	if err != nil {
+		return "", err
+	}
+	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
+	return workertest.Build(dir)
+})
 
 // connect returns an MCP client of b that speaks the given protocol version.
 func connect(t testing.TB, b *broker.Broker, version string, o *mcp.ClientOptions) *mcp.ClientSession {

@@ -20,7 +20,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
-	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
 // versions are the protocol versions of clients that are tested: one of each
@@ -418,7 +417,7 @@ func TestClientThatNeverAnswers(t *testing.T) {
 
 func TestClosingEndsPausedScripts(t *testing.T) {
 	log, codes := ended()
-	b, err := broker.New(broker.Deps{Logger: log, Runner: worker.New(nil)}, broker.Settings{Servers: []upstream.Config{
+	b, err := broker.New(broker.Deps{Logger: log, Runner: newRunner(t)}, broker.Settings{Servers: []upstream.Config{
 		{Name: "asks", Command: fakeupstream.Command(), Args: fakeupstream.Args(fakeupstream.Asks)}}})
 	if err != nil {
 		t.Fatal(err)

@@ -6,13 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
 	typei "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
+	"github.com/mcpbroker/mcpbroker/internal/workertest"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
 
@@ -91,16 +91,7 @@ func putWorker() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(filepath.Dir(broker), "broker-worker")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
-	}
-	cmd := exec.Command("go", "build", "-o", path, "../broker-worker")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
+	return workertest.Build(filepath.Dir(broker))
 }
 
 // keepImages looks at the images before tests make some. What it returns gives

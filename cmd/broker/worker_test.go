@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/workertest"
 )
 
 // The broker runs scripts with broker-worker where that is beside it, else
@@ -53,8 +55,8 @@ func TestBrokerWorkerIsUsedWhereItIs(t *testing.T) {
 		t.Errorf("without broker-worker, doctor says %s", got)
 	}
 	runs()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", worker, "../broker-worker").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if _, err := workertest.Build(dir); err != nil {
+		t.Fatal(err)
 	}
 	if got := program(); got != worker {
 		t.Errorf("beside broker-worker, doctor says %s", got)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/workertest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -20,18 +21,15 @@ import (
 func buildWorker(t *testing.T) (own string, info *debug.BuildInfo) {
 	t.Helper()
 	dir := t.TempDir()
-	name := filepath.Join(dir, "broker-worker")
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", name, programPath).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	name, err := workertest.Build(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	own = filepath.Join(dir, "broker")
 	if err := os.WriteFile(own, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	info, err := buildinfo.ReadFile(name)
+	info, err = buildinfo.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

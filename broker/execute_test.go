@@ -146,6 +146,7 @@ func TestWhatIsTooLongIsCutVisibly(t *testing.T) {
 }
 
 func TestTimeoutAboveTheMaximumIsClamped(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Deps{}, broker.Settings{MaxTimeout: time.Second})
 	a := b.Execute(t.Context(), broker.ExecuteRequest{Code: "for (;;) {}", Timeout: time.Hour})
 	if a.ExitCode != 124 || !strings.Contains(a.Hint, "at most 1 s") {
@@ -209,6 +210,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 }
 
 func TestTimeoutReachesTheServer(t *testing.T) {
+	t.Parallel()
 	b, _, cancelled := waiting(t)
 	b.Refresh(t.Context())
 	a := b.Execute(t.Context(), broker.ExecuteRequest{Code: `await files.wait({})`, Timeout: time.Second})

@@ -122,6 +122,7 @@ func TestInterfaceBesideTheEndpoint(t *testing.T) {
 
 // Monitoring needs no token, and learns nothing else.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	failed := upstream.Config{Name: "failed", Command: "no-such-command"}
 	hangs := upstream.Config{Name: "hangs", Command: "sleep", Args: []string{"600"}}
 	get := func(b *broker.Broker, path string) string {

@@ -141,6 +141,7 @@ func checkBudget(t *testing.T, name string, s broker.Surface, servers int) {
 
 // Both protocol eras see the same three tools, before any server has answered.
 func TestToolsListNeverWaits(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{{Name: "hangs", Command: "sleep", Args: []string{"60"}}}})
 	var lists []string
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {

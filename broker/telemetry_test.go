@@ -191,6 +191,7 @@ func TestOneTraceFromClientToServer(t *testing.T) {
 
 // A collector that is gone, or slow, delays nobody and ends with the broker.
 func TestCollectorThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	held := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

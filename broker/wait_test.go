@@ -97,6 +97,7 @@ func TestSearchWaitsForServersThatStart(t *testing.T) {
 // After its patience a search answers with what there is, and says what is
 // missing.
 func TestSearchGivesUpWaiting(t *testing.T) {
+	t.Parallel()
 	for _, wait := range []time.Duration{time.Millisecond, -1} {
 		slow, _, _ := gatedServer(t)
 		b := newBroker(t, broker.Deps{}, broker.Settings{Servers: []upstream.Config{slow, upstreamConfig(t, "files")}, SearchWait: wait})

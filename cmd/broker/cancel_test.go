@@ -12,8 +12,8 @@ import (
 
 // An execution of one broker is ended at another one that shares its database.
 func TestCancelAtAnotherBroker(t *testing.T) {
-	config := fleetConfig(t, map[string]any{}, sharedDatabase(t).Address(), map[string]any{"http": map[string]any{"adminToken": "${FLEET_ADMIN}"}})
-	t.Setenv("FLEET_ADMIN", "0123456789abcdef0123456789abcdef")
+	t.Parallel()
+	config := fleetConfig(t, map[string]any{}, sharedDatabase(t).Address(), map[string]any{"http": map[string]any{"adminToken": "0123456789abcdef0123456789abcdef"}})
 	var urls []string
 	for range 2 {
 		url, end := startHTTP(t, brokerCommand(t, "serve", "--http", "127.0.0.1:0", "--config", config, "--state-dir", t.TempDir()))

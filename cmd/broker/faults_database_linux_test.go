@@ -216,6 +216,7 @@ func (s *splitter) heal() {
 // One of two brokers is cut off from the database: it sends no write any more, says so,
 // and goes on with what reads; the other one does not notice.
 func TestFleetSplit(t *testing.T) {
+	t.Parallel()
 	db, c := startDatabase(t), startCounter(t)
 	at := db.Address()
 	s := newSplitter(t, db.Socket())

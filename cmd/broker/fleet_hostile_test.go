@@ -113,6 +113,7 @@ func (f *fleet) alive(t *testing.T) {
 // Malformed messages that one broker passes on to another harm neither of them, nor any
 // other client. BROKER_PROGRAM makes it 3,000 of them.
 func TestMalformedMessagesUnderLoadThroughTheForwarder(t *testing.T) {
+	t.Parallel()
 	f := startSharedFleet(t)
 	messages := malformed()
 	if os.Getenv("BROKER_PROGRAM") == "" {
@@ -194,6 +195,7 @@ func replicaOf(session string) string {
 // What belongs to one owner cannot be reached by another through any broker, whatever
 // headers, sessions and ids the other sends.
 func TestOwnersOfAFleetAreApart(t *testing.T) {
+	t.Parallel()
 	f := startSharedFleet(t)
 	_, _, session := sent{method: "POST", url: f.at(0), token: annToken, body: askable}.do(t)
 	_, _, anywhere := sent{method: "POST", url: f.at(0), token: annToken, body: strings.Replace(askable, `"elicitation":{}`, "", 1)}.do(t)
@@ -331,6 +333,7 @@ func (f *fleet) checkProcesses(t *testing.T, anywhere, session string) {
 
 // Nobody but a broker of the fleet speaks to the address at which they reach each other.
 func TestStrangersAtTheAddressOfAFleet(t *testing.T) {
+	t.Parallel()
 	f := startSharedFleet(t)
 	_, _, session := sent{method: "POST", url: f.at(0), token: annToken, body: askable}.do(t)
 	public, private, err := ed25519.GenerateKey(rand.Reader)

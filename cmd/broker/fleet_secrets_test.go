@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -120,12 +121,12 @@ func startSecretWorld(t *testing.T, address string) *secretWorld {
 	}}
 	t.Cleanup(w.remote.Close)
 	t.Cleanup(w.person.Close)
+	env := []string{"BROKER_KEYRING=off"}
 	for name, value := range w.secrets {
 		if name == strings.ToUpper(name) {
-			t.Setenv(name, value)
+			env = append(env, name+"="+value)
 		}
 	}
-	t.Setenv("BROKER_KEYRING", "off")
 	dir, ports := t.TempDir(), freePorts(t, 4)
 	w.config = filepath.Join(dir, "servers.json")
 	stateful := map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Stateful)}
@@ -154,7 +155,7 @@ func startSecretWorld(t *testing.T, address string) *secretWorld {
 		},
 	})
 	for i := range 2 {
-		r := &replica{addr: ports[2*i], peers: ports[2*i+1], dir: filepath.Join(dir, fmt.Sprint("replica", i)), config: w.config, args: []string{"-v"}}
+		r := &replica{addr: ports[2*i], peers: ports[2*i+1], dir: filepath.Join(dir, fmt.Sprint("replica", i)), config: w.config, args: []string{"-v"}, env: env}
 		w.brokers = append(w.brokers, r)
 	}
 	for _, s := range []*fakeauth.Server{w.remote, w.person} {
@@ -162,7 +163,9 @@ func startSecretWorld(t *testing.T, address string) *secretWorld {
 	}
 	w.signIn()
 	var made struct{ Token string }
-	if err := json.Unmarshal(output(t, brokerCommand(t, "tokens", "create", "made", "--json", "--config", w.config, "--state-dir", w.brokers[0].dir)), &made); err != nil || made.Token == "" {
+	create := brokerCommand(t, "tokens", "create", "made", "--json", "--config", w.config, "--state-dir", w.brokers[0].dir)
+	create.Env = append(os.Environ(), env...)
+	if err := json.Unmarshal(output(t, create), &made); err != nil || made.Token == "" {
 		t.Fatalf("tokens create: %+v, %v", made, err)
 	}
 	w.secrets["made"] = made.Token
@@ -177,19 +180,23 @@ func startSecretWorld(t *testing.T, address string) *secretWorld {
 // signIn signs in to the remote server, once for all.
 func (w *secretWorld) signIn() {
 	w.t.Helper()
-	stdin, typed := io.Pipe()
-	shown, stderr := io.Pipe()
-	defer stderr.Close()
-	go func() {
-		for lines := bufio.NewScanner(shown); lines.Scan(); {
-			if strings.HasPrefix(lines.Text(), w.remote.Issuer) {
-				fmt.Fprintln(typed, whereItEnds(w.t, lines.Text()))
-			}
+	login := brokerCommand(w.t, "auth", "login", "remote", "--no-browser", "--config", w.config, "--state-dir", w.brokers[0].dir)
+	login.Env = append(os.Environ(), w.brokers[0].env...)
+	typed, err := login.StdinPipe()
+	shown, err2 := login.StderrPipe()
+	if err = errors.Join(err, err2); err == nil {
+		err = login.Start()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(shown); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), w.remote.Issuer) {
+			fmt.Fprintln(typed, whereItEnds(w.t, lines.Text()))
 		}
-	}()
-	a := &app{stdin: stdin, stdout: io.Discard, stderr: stderr}
-	if code := a.run(w.t.Context(), []string{"auth", "login", "remote", "--no-browser", "--config", w.config, "--state-dir", w.brokers[0].dir}); code != exitOK {
-		w.t.Fatalf("auth login ends with %d", code)
+	}
+	if err := login.Wait(); err != nil {
+		w.t.Fatalf("auth login: %v", err)
 	}
 }
 
@@ -332,6 +339,7 @@ func (w *secretWorld) checkFiles() string {
 // What brokers keep and write has no secret that can be read: their database, their
 // state directories, also while the database is away, and their logs.
 func TestSecretsAreKeptNowhere(t *testing.T) {
+	t.Parallel()
 	db := startDatabase(t)
 	if err := db.Role("broker", "planted-database-password"); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ type fleetOptions struct {
 type replica struct {
 	addr, peers, dir string
 	program, config  string
-	args             []string // more of them
+	args, env        []string // more of them
 	cmd              *exec.Cmd
 	mu               sync.Mutex
 	said             []string // on stderr
@@ -173,6 +173,7 @@ func (r *replica) start(t testing.TB) {
 	if r.program != "" {
 		r.cmd.Path = r.program
 	}
+	r.cmd.Env = append(os.Environ(), r.env...)
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
 	stderr, err := r.cmd.StderrPipe()
 	if err != nil {

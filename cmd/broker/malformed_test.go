@@ -104,7 +104,8 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 
 // Malformed messages over HTTP end neither the broker nor a session.
 func TestMalformedMessagesUnderLoadOverHTTP(t *testing.T) {
-	path := shelfConfig(t)
+	t.Parallel()
+	path := shelfFile(t)
 	cmd := program(t, "serve", "--http", "127.0.0.1:0", "--config", path, "--state-dir", t.TempDir())
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -166,7 +167,8 @@ func TestMalformedMessagesUnderLoadOverHTTP(t *testing.T) {
 
 // Malformed messages of one client end neither the daemon nor another session.
 func TestMalformedMessagesUnderLoadThroughTheDaemon(t *testing.T) {
-	state, path := shortDir(t), shelfConfig(t)
+	t.Parallel()
+	state, path := shortDir(t), shelfFile(t)
 	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
 	bridge := func() *exec.Cmd {
 		cmd := program(t, "serve", "--config", path, "--state-dir", state)

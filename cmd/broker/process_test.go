@@ -20,14 +20,22 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
 
-// shelfConfig is a config with the test binary's own server.
+// shelfConfig is a config with the test binary's own server, and the state of the
+// brokers that use it.
 func shelfConfig(t *testing.T) string {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	return shelfFile(t)
+}
+
+// shelfFile is shelfConfig without the state: for tests that run beside others, whose
+// brokers have a directory for it.
+func shelfFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "servers.json")
 	if err := os.WriteFile(path, []byte(`{"mcpServers": {"shelf": {"command": "shelf"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	return path
 }
 
@@ -69,9 +77,9 @@ type stdioClient struct {
 	lines *bufio.Scanner
 }
 
-func startStdio(t testing.TB, config string) *stdioClient {
+func startStdio(t testing.TB, config string, more ...string) *stdioClient {
 	t.Helper()
-	return startClient(t, brokerCommand(t, "serve", "--config", config))
+	return startClient(t, brokerCommand(t, append([]string{"serve", "--config", config}, more...)...))
 }
 
 // startClient starts cmd, which serves, and opens a session with it.
@@ -124,7 +132,7 @@ func (c *stdioClient) answer(t testing.TB, id int) string {
 	return ""
 }
 
-func auditList(t *testing.T, config string) []struct {
+func auditList(t *testing.T, config string, more ...string) []struct {
 	ID, Status string
 	Calls      int
 } {
@@ -135,7 +143,7 @@ func auditList(t *testing.T, config string) []struct {
 			Calls      int
 		}
 	}
-	if err := json.Unmarshal(output(t, brokerCommand(t, "audit", "list", "--json", "--config", config)), &list); err != nil {
+	if err := json.Unmarshal(output(t, brokerCommand(t, append([]string{"audit", "list", "--json", "--config", config}, more...)...)), &list); err != nil {
 		t.Fatal(err)
 	}
 	return list.Executions
@@ -145,13 +153,14 @@ func auditList(t *testing.T, config string) []struct {
 // of an execution: its finished calls are kept, its execution is interrupted,
 // and that of the other still runs and ends.
 func TestKilledBrokerLosesNothing(t *testing.T) {
-	config := shelfConfig(t)
-	killed, other := startStdio(t, config), startStdio(t, config)
+	t.Parallel()
+	config, state := shelfFile(t), t.TempDir()
+	killed, other := startStdio(t, config, "--state-dir", state), startStdio(t, config, "--state-dir", state)
 	const code = `for (let i = 0; i < 3; i++) await shelf.addBook({ title: 'b' + i }); await new Promise(done => setTimeout(done, %d)); return 'done'`
 	killed.execute(t, 1, fmt.Sprintf(code, 25000))
 	other.execute(t, 1, fmt.Sprintf(code, 4000))
 	waitFor(t, "both executions have made their calls", func() bool {
-		list := auditList(t, config)
+		list := auditList(t, config, "--state-dir", state)
 		return len(list) == 2 && list[0].Calls == 3 && list[1].Calls == 3
 	})
 	if err := killed.cmd.Process.Kill(); err != nil {
@@ -159,7 +168,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	}
 	_ = killed.cmd.Wait()
 	status := map[string]int{}
-	for _, e := range auditList(t, config) {
+	for _, e := range auditList(t, config, "--state-dir", state) {
 		status[e.Status]++
 		if e.Calls != 3 {
 			t.Errorf("execution %s has %d calls, want 3", e.ID, e.Calls)
@@ -171,7 +180,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	if a := other.answer(t, 1); !strings.Contains(a, `\"result\":\"done\"`) {
 		t.Errorf("the other broker answers %s", a)
 	}
-	if list := auditList(t, config); len(list) != 2 || list[0].Status == list[1].Status {
+	if list := auditList(t, config, "--state-dir", state); len(list) != 2 || list[0].Status == list[1].Status {
 		t.Errorf("at the end: %+v, want one done and one interrupted", list)
 	}
 }
@@ -179,8 +188,9 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 // The config can be edited while the broker serves; a wrong edit changes
 // nothing, and the model is told.
 func TestConfigIsReloaded(t *testing.T) {
-	config := shelfConfig(t)
-	c := startStdio(t, config)
+	t.Parallel()
+	config := shelfFile(t)
+	c := startStdio(t, config, "--state-dir", t.TempDir())
 	id := 0
 	servers := func() string {
 		id++
@@ -214,7 +224,8 @@ func TestConfigIsReloaded(t *testing.T) {
 // When its stdin ends, serve ends with 0 and takes everything with it: the
 // script, its sandbox and the servers.
 func TestServeEndsWithItsClient(t *testing.T) {
-	c := startStdio(t, shelfConfig(t))
+	t.Parallel()
+	c := startStdio(t, shelfFile(t), "--state-dir", t.TempDir())
 	c.execute(t, 1, "return await shelf.listBooks().then(b => b.books.length)")
 	c.answer(t, 1)
 	c.execute(t, 2, "for (;;) {}")

@@ -37,6 +37,7 @@ func trust(t *testing.T, state, dir string) {
 // credential an instance of their own, and the rest is there once. A change of a
 // project's file takes its servers away while clients are connected.
 func TestClientsOfADaemonInProjects(t *testing.T) {
+	t.Parallel()
 	state := shortDir(t)
 	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
 	server := map[string]any{"command": fakeupstream.Command(), "args": fakeupstream.Args(fakeupstream.Stateful), "instances": "shared"}

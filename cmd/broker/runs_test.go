@@ -65,13 +65,14 @@ func serveLedger() {
 // The broker is killed while a script writes: what is known to be done is not done
 // again, and what may be done is not done by itself.
 func TestKilledBrokerResumes(t *testing.T) {
+	t.Parallel()
 	for tool, want := range map[string]string{
 		"slow_read":  `write{"i":0} write{"i":1} slow_read{} slow_read{} write{"i":2}`,
 		"slow_write": `write{"i":0} write{"i":1} slow_write{} write{"i":2}`,
 	} {
 		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
-			t.Setenv("XDG_STATE_HOME", dir)
 			calls, config, script := filepath.Join(dir, "calls"), filepath.Join(dir, "servers.json"), filepath.Join(dir, "s.js")
 			text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"t": map[string]any{"command": "ledger", "args": []string{calls}}}})
 			if err != nil {
@@ -85,7 +86,7 @@ func TestKilledBrokerResumes(t *testing.T) {
 				b, _ := os.ReadFile(calls)
 				return strings.Join(strings.Fields(string(b)), " ")
 			}
-			killed := brokerCommand(t, "exec", script, "--config", config)
+			killed := brokerCommand(t, "exec", script, "--config", config, "--state-dir", dir)
 			if err := killed.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -98,15 +99,15 @@ func TestKilledBrokerResumes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tool == "slow_write" {
-				out, err := brokerCommand(t, "runs", "resume", "r_", "--json", "--config", config).Output()
+				out, err := brokerCommand(t, "runs", "resume", "r_", "--json", "--config", config, "--state-dir", dir).Output()
 				if err == nil || !strings.Contains(string(out), `"state": "unknown"`) || !strings.Contains(string(out), `"exit_code": 3`) {
 					t.Fatalf("%s, %v", out, err)
 				}
-				if out, err := brokerCommand(t, "runs", "settle", "r_", "3", "--done", "--config", config).CombinedOutput(); err != nil {
+				if out, err := brokerCommand(t, "runs", "settle", "r_", "3", "--done", "--config", config, "--state-dir", dir).CombinedOutput(); err != nil {
 					t.Fatalf("%s, %v", out, err)
 				}
 			}
-			out, err := brokerCommand(t, "runs", "resume", "r_", "--config", config).Output()
+			out, err := brokerCommand(t, "runs", "resume", "r_", "--config", config, "--state-dir", dir).Output()
 			if err != nil || string(out) != "end\n" || made() != want {
 				t.Errorf("%q, %v\ncalls %s\nwant  %s", out, err, made(), want)
 			}

@@ -18,6 +18,7 @@ import (
 // The broker runs scripts with broker-worker where that is beside it, else
 // itself, and doctor says which.
 func TestBrokerWorkerIsUsedWhereItIs(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the broker of the tests is a copy of the test binary under another name")
 	}

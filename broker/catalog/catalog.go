@@ -89,7 +89,7 @@ type Catalog struct {
 	learning   atomic.Bool // Learn was called
 	lazy       atomic.Bool // StartLazily was called, and all servers were not needed yet
 	cancelSoon context.CancelFunc
-	startNow   func() // ends the wait of StartSoon
+	startNow   func()         // ends the wait of StartSoon
 	starting   sync.WaitGroup // what goes on in the background
 	beginning  sync.Mutex
 	ended      bool // nothing begins any more; guarded by beginning

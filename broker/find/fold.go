@@ -102,7 +102,7 @@ func alike(a, b string) bool {
 	const most = 400 // bytes: what a tool does comes first
 	words := func(text string) map[string]bool {
 		set := map[string]bool{}
-		for _, w := range strings.Fields(strings.ToLower(text[:min(len(text), most)])) {
+		for w := range strings.FieldsSeq(strings.ToLower(text[:min(len(text), most)])) {
 			set[strings.Trim(w, ".,;:()`'\"")] = true
 		}
 		return set

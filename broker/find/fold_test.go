@@ -77,14 +77,15 @@ func TestEqualToolsTakeOnePlace(t *testing.T) {
 		s := &search{f: &Finder{}, req: tt.request, lower: tt.query}
 		var got []string
 		for _, r := range s.fold(tt.ranked, 8) {
-			line := r.id()
+			var line strings.Builder
+			line.WriteString(r.id())
 			for i, o := range r.also {
 				if i == 0 {
-					line += " also"
+					line.WriteString(" also")
 				}
-				line += " " + o.ID
+				line.WriteString(" " + o.ID)
 			}
-			got = append(got, line)
+			got = append(got, line.String())
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

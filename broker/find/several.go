@@ -32,10 +32,10 @@ type QueryAnswer struct {
 // queriesOf returns the queries of a search that has several: those of "queries", or of
 // "query" if it is a list.
 func queriesOf(a surface.Arguments) ([]string, error) {
-	name, raw := "queries", a["queries"]
-	if !a.Given("queries") {
-		name, raw = "query", a["query"]
-		if !strings.HasPrefix(string(raw), "[") {
+	name := "queries"
+	if !a.Given(name) {
+		name = "query"
+		if !strings.HasPrefix(string(a[name]), "[") {
 			return nil, nil
 		}
 	} else if strings.TrimSpace(a.Text("query")) != "" {

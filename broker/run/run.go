@@ -71,7 +71,7 @@ type Options struct {
 	AutoThreshold int
 	// CountTokens counts the tokens of a text; nil estimates them.
 	CountTokens func(text string) (int, error)
-	ReadOnly      bool
+	ReadOnly    bool
 
 	DisableReadHints bool
 	Typecheck        *typecheck.Checker

@@ -17,13 +17,13 @@ import (
 
 func (f *Finder) searchDescription() string {
 	names := gate.Cut(surface.ServerNames(f.catalog.ServerNames()), 480)
-	use := "ready to call from execute_code: id, types, what it does"
+	use := "ready to call: id, types, what it does"
 	if f.opts.Load().Mode == surface.ModeTools {
 		use = "ready for call_tool: id, arguments, what it does"
 	}
-	return `Find tools by what they do, e.g. {"query": "list open pull requests"}, on these servers: ` + names + `. ` +
-		`Look here before you decide that something cannot be done. Hits are best first, ` + use + `; [write] may change something. ` +
-		`Best is verb, object and product of one step ("create issue jira"), in any language; for several steps use queries.`
+	return `Find tools by what they do: verb, object, product of a step, in any language: {"query": "create issue jira"}; several steps: {"queries": [...]}. ` +
+		`Servers: ` + names + `. Look here before you say that something cannot be done. ` +
+		`Best first, ` + use + `; [write] may change something, [asks] asks first.`
 }
 
 const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
@@ -33,10 +33,10 @@ const (
 	listSchema = `{"type":"object","properties":{"server":{"type":"string","description":"only this server, with its tools"}}}`
 
 	searchSchema = `{"type":"object","properties":{` +
-		`"query":{"type":"string","description":"what the tool should do, in a few words, or its name; empty lists all"},` +
-		`"queries":{"type":"array","items":{"type":"string"},"maxItems":8,"description":"several of them, answered at once"},` +
+		`"query":{"type":"string","description":"empty lists all"},` +
+		`"queries":{"type":"array","items":{"type":"string"}},` +
 		`"server":{"type":"string","description":"only this server"},` +
-		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids only; types and what it does (default); all parameters"},` +
+		`"detail":{"type":"string","enum":["name","desc","full"],"description":"ids; types, what it does (default); all parameters"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 8"}}}`
 )
 

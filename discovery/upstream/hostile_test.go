@@ -133,7 +133,7 @@ func TestBrokenServersSayWhy(t *testing.T) {
 		hint  string
 	}{
 		{fakeupstream.Exits, 0, []string{"exit status 3", "API key is missing"}, `"env"`},
-		{fakeupstream.SilentInit, time.Second, []string{"no answer to initialize for 1 s"}, "by hand"},
+		{fakeupstream.SilentInit, time.Second, []string{"no answer to initialize for 1 s"}, "it wrote nothing"},
 		{fakeupstream.SilentList, time.Second, []string{"no answer to tools/list for"}, ""},
 		{fakeupstream.BadVersion, 0, []string{"unsupported protocol version", "2099-01-01"}, ""},
 	}

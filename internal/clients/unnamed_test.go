@@ -8,10 +8,10 @@ import (
 )
 
 // A variable that is added to the config after the broker was installed is missing from
-// the entries of Codex and Gemini CLI, until it is installed again. Other clients need no
-// names.
+// the entries of Codex, Gemini CLI and Cursor, until it is installed again. Clients that
+// pass on all variables need no names.
 func TestUnnamedVariables(t *testing.T) {
-	for id, want := range map[string][]string{"codex": {"LATER", "MORE"}, "gemini": {"LATER", "MORE"}, "cursor": nil, "claude-code": nil} {
+	for id, want := range map[string][]string{"codex": {"LATER", "MORE"}, "gemini": {"LATER", "MORE"}, "cursor": {"LATER", "MORE"}, "claude-code": nil} {
 		t.Run(id, func(t *testing.T) {
 			r, path := testRequest(t, id)
 			r.Launch.Args = []string{"serve", "--config", r.Config}

@@ -96,6 +96,12 @@ type Verdict struct {
 	Shapes map[string]*Shape `json:"shapes,omitempty"`
 }
 
+// UnwrapNames are the properties and methods that programs read to unwrap a result of a
+// call as other clients return it. Result.Absent contains no others.
+func UnwrapNames() []string {
+	return []string{"content", "structuredContent", "structured_content", "text", "type", "data", "mimeType", "find", "map", "filter", "forEach", "some", "flatMap"}
+}
+
 // A Shape is what is known of the values at one place of an answer. Reads are
 // watched of objects with Props that are not Open.
 type Shape struct {

@@ -249,6 +249,9 @@ type Result struct {
 	// Reads are the program's reads of unknown properties (see Shape) that gave
 	// undefined, one line each, with the likely name.
 	Reads []string
+	// Absent are the reads of UnwrapNames that found nothing in an answer: "content", or
+	// "string.text" if the value is a text. It is nil if the runner does not notice them.
+	Absent []string
 	// Diverged means that the program did not do what the runs before did, and was
 	// ended before it made a call of its own. Error says which call differs.
 	Diverged bool

@@ -100,7 +100,7 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
-	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res.ExitCode), x.pythonHint(res.ExitCode))
+	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res), x.pythonHint(res.ExitCode))
 	if x.unkept.Load() {
 		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -26,7 +27,6 @@ var (
 
 const (
 	unwrapsHint = "a call gives the tool's parsed result itself, not { content: [{ text }] }: use r in place of r.content[0].text or r.structuredContent"
-	contentHint = "a call gives the tool's structured result itself, not { content: [{ text }] }: where that is { content: string }, r.content is the text, without [0].text"
 	callsHint   = "there is no client: call a tool as server.tool(input), or as callMCPTool('server__tool', input)"
 )
 
@@ -92,29 +92,93 @@ func (h *habits) see(tool string, value json.RawMessage) {
 	}
 }
 
-// hints returns hints for code that exited with the given code.
-func (h *habits) hints(code string, exit int) (hints []string) {
+// hints returns hints for code that ended with res.
+func (h *habits) hints(code string, res sandbox.Result) (hints []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.seen) > 0 && !h.content && unwraps.MatchString(code) && !slices.ContainsFunc(h.seen, func(s seenValue) bool { return hasContent(s.value) }) {
-		var gave []string
-		for _, s := range h.seen {
-			gave = append(gave, s.tool+" gave "+whatItIs(s.value))
+	if len(h.seen) > 0 && !h.content && unwraps.MatchString(code) {
+		if hint := h.unwrapHint(code, res); hint != "" {
+			hints = append(hints, hint)
 		}
-		hint := unwrapsHint
-		if slices.ContainsFunc(h.seen, func(s seenValue) bool { return textContent.MatchString(string(s.value)) }) {
-			hint = contentHint
-		}
-		hints = append(hints, hint+"; "+strings.Join(gave, ", "))
 	}
-	if exit == sandbox.ExitThrew && calls.MatchString(code) {
+	if res.ExitCode == sandbox.ExitThrew && calls.MatchString(code) {
 		hints = append(hints, callsHint)
 	}
 	return hints
 }
 
-// textContent matches an object with a text as its content.
-var textContent = lazyregexp.New(`^\{\s*"content"\s*:\s*"`)
+// unwrapHint returns a hint for code that looks for the content of a CallToolResult, or
+// "" if a result has what the code reads.
+func (h *habits) unwrapHint(code string, res sandbox.Result) string {
+	var gave []string
+	texts, scalar := 0, false
+	for _, s := range h.seen {
+		gave = append(gave, s.tool+" gave "+whatItIs(s.value))
+		switch {
+		case textContent.MatchString(string(s.value)):
+			texts++
+		case hasContent(s.value), res.Absent == nil && contentKey.Match(s.value):
+			return ""
+		default:
+			scalar = scalar || !strings.ContainsRune(`{["`, rune(s.value[0]))
+		}
+	}
+	what := strings.Join(gave, ", ")
+	switch {
+	case texts > 0 && misfitsText(code, res.Absent):
+		return what + ": " + insteadOfUnwrapping(code)
+	case texts > 0:
+		return ""
+	case res.Absent == nil && res.ExitCode == sandbox.ExitOK && ownContent.MatchString(code):
+		return "" // it may read an object of its own
+	case res.Absent != nil && !scalar && !slices.ContainsFunc(res.Absent, func(name string) bool { return slices.Contains(wrappers, name) }):
+		return ""
+	}
+	return unwrapsHint + "; " + what
+}
+
+var (
+	// wrappers are the fields of a CallToolResult.
+	wrappers = []string{"content", "structuredContent", "structured_content"}
+	// textContent matches an object with a text as its content.
+	textContent = lazyregexp.New(`^\{\s*"content"\s*:\s*"`)
+	// contentKey matches a key in a value, or in a JSON text in it.
+	contentKey = lazyregexp.New(`"(?:content|structuredContent)\\*"\s*:`)
+	// ownContent matches an object or a field that the code makes itself.
+	ownContent = lazyregexp.New(`\bcontent["']?\s*:|\.content\s*=[^=]`)
+	// unwrapsText matches reads that a text as the content does not have.
+	unwrapsText = lazyregexp.New(`\bcontent["'\]]*\s*(?:\?\.)?\[\s*\d+\s*\]\s*(?:[?!]?\.\s*(?:text|type|data|mimeType)\b|\[["']text)|\.content\s*[?!]?\.\s*(?:find|map|filter|forEach|some|flatMap)\b|` +
+		`structured_?[cC]ontent\b|\bcontent\s*:\s*\[`)
+	firstText = lazyregexp.New(`(JSON\.parse\(\s*)?(?:([\w$.]*[\w$])|\))[?!]?\.content\s*(?:\?\.)?\[\s*\d+\s*\]\s*[?!]?\.\s*text\b`)
+	eachText  = lazyregexp.New(`([\w$]+|\))\.content\s*[?!]?\.\s*(find|map|filter|forEach|some|flatMap)\b`)
+)
+
+// misfitsText reports whether code reads something of a text that it takes for a list of
+// parts; absent are the reads that were noticed, or nil.
+func misfitsText(code string, absent []string) bool {
+	if absent == nil {
+		return unwrapsText.MatchString(code)
+	}
+	return slices.ContainsFunc(absent, func(name string) bool {
+		return strings.HasPrefix(name, "string.") || name == "structuredContent" || name == "structured_content"
+	}) && unwrapsText.MatchString(code)
+}
+
+// insteadOfUnwrapping says what to write for a result that is { content: string }.
+func insteadOfUnwrapping(code string) string {
+	if m := firstText.FindStringSubmatch(code); m != nil {
+		r := gate.Cut(cmp.Or(m[2], "r"), maxGave)
+		if m[1] != "" {
+			return "write JSON.parse(" + r + ".content)"
+		}
+		return "write " + r + ".content in place of " + r + ".content[0].text"
+	}
+	if m := eachText.FindStringSubmatch(code); m != nil {
+		r := cmp.Or(strings.TrimPrefix(m[1], ")"), "r")
+		return r + ".content is a text: write " + r + `.content.split("\n").` + m[2]
+	}
+	return "the field content is the text itself, without [0].text"
+}
 
 // hasContent reports whether code may read the content of a value as that of a
 // CallToolResult: a list, or what code names in the value.
@@ -126,7 +190,7 @@ func hasContent(value json.RawMessage) bool {
 	if json.Unmarshal(value, &o) != nil { // it is no object, or another has the content
 		return bytes.Contains(value, []byte(`"content"`)) || bytes.Contains(value, []byte(`"structuredContent"`))
 	}
-	return len(o.StructuredContent) > 0 || len(o.Content) > 0 && o.Content[0] != '"'
+	return len(o.StructuredContent) > 0 || len(o.Content) > 0
 }
 
 // whatItIs says what a result is: a text, a list of texts and images, or the keys of an

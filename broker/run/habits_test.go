@@ -63,18 +63,18 @@ func TestHabitsOfMCPClients(t *testing.T) {
 	} {
 		var h habits
 		h.see("s__a", json.RawMessage(`{"items":[1]}`))
-		if got := h.hints(code, sandbox.ExitThrew); len(got) != want {
+		if got := h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != want {
 			t.Errorf("%s: hints %q, want %d", code, got, want)
 		}
 	}
 	const code = "return r.content[0].text"
 	var none, has habits
-	if got := none.hints(code, sandbox.ExitThrew); len(got) > 0 {
+	if got := none.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) > 0 {
 		t.Errorf("without a call: %q", got)
 	}
 	has.see("s__a", json.RawMessage(`{"items":[1]}`))
 	has.see("s__b", json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
-	if got := has.hints(code, sandbox.ExitOK); len(got) > 0 {
+	if got := has.hints(code, sandbox.Result{ExitCode: sandbox.ExitOK}); len(got) > 0 {
 		t.Errorf("of a value that has content: %q", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 		`{"entities":[{"name":"x"}],"relations":[]}`:                          "s__a gave {entities: 1 × {name: string}, relations: []}",
 		`[{"type":"text","text":"hi"},{"type":"image","size":1,"ref":"r_1"}]`: "s__a gave a list of text, image",
 		`[{"type":"bug","id":1}]`:                                             "s__a gave 1 × {type: string, id: number}",
-		`{"content":"hi"}`:                                                    "r.content is the text, without [0].text; s__a gave {content: string}",
+		`{"content":"hi"}`:                                                    "s__a gave {content: string}: write r.content in place of r.content[0].text",
 		`{"content":[{"type":"text"}]}`:                                       "",
 		`{"structuredContent":{}}`:                                            "",
 		`[{"content":[1]}]`:                                                   "",
@@ -96,7 +96,7 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 	} {
 		var h habits
 		h.see("s__a", json.RawMessage(value))
-		got := strings.Join(h.hints(code, sandbox.ExitThrew), "; ")
+		got := strings.Join(h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}), "; ")
 		if !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%.60s: hint %q, want %q", value, got, want)
 		}
@@ -106,8 +106,50 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 		h.see(fmt.Sprintf("s__%d", i), json.RawMessage(`"old"`))
 		h.see(fmt.Sprintf("s__%d", i), json.RawMessage(`{"`+strings.Repeat("k", 5000)+`":1}`))
 	}
-	if got := h.hints(code, sandbox.ExitThrew); len(got) != 1 || len(got[0]) > 1000 || strings.Contains(got[0], "a text") {
+	if got := h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != 1 || len(got[0]) > 1000 || strings.Contains(got[0], "a text") {
 		t.Errorf("hints %q", got)
+	}
+}
+
+// There is no hint for a script that reads what the results have.
+func TestNoHintForWhatResultsHave(t *testing.T) {
+	const text, items, nested = `{"content":"a\nb"}`, `{"items":[1]}`, `{"messages":[{"content":[{"text":"x"}]}]}`
+	for _, tt := range []struct {
+		value, code string
+		absent      []string // nil for a runner that does not notice reads
+		exit        int
+		want        string
+	}{
+		{text, "return (await s.a({})).content.length", []string{}, 0, ""},
+		{text, "return (await s.a({})).content.length", nil, 0, ""},
+		{text, "const { content } = await s.a({}); return content", []string{}, 0, ""},
+		{text, "const { content } = await s.a({}); return content", nil, 0, ""},
+		{text, "let n = 0; for (const c of r.content) n++; return n", nil, 0, ""},
+		{text, "return r.content.at(-1) + r.content[0]", nil, 0, ""},
+		{text, "return r['content'].length", nil, 0, ""},
+		{text, "return r.get('content')", nil, 0, ""},
+		{text, "if (r.isError) throw r.content[0].text; return r.content", []string{}, 0, ""},
+		{items, "if (r.isError) throw r.content[0].text; return r.items", []string{}, 0, ""},
+		{items, "const page = { content: ['a'] }; return page.content.map(String)", nil, 0, ""},
+		{items, "page.content = [r]; return page.content.length", nil, 0, ""},
+		{nested, "return r.messages[0].content[0].text", nil, 0, ""},
+		{nested, "return r.messages[0].content.map((c) => c.text)", []string{}, 0, ""},
+		{`{"text":"{\"content\":[1]}"}`, "return JSON.parse(r.text).content[0]", nil, 0, ""},
+		{text, "return JSON.parse(page.content[0].text)", []string{"string.text"}, sandbox.ExitThrew, "s__a gave {content: string}: write JSON.parse(page.content)"},
+		{text, "return (await s.a({})).content[0].text", []string{"string.text"}, 0, "write r.content in place of r.content[0].text"},
+		{text, "return r.content?.[0]?.text", nil, 0, "write r.content in place of r.content[0].text"},
+		{text, "return r.content.filter(Boolean)", []string{"string.filter"}, sandbox.ExitThrew, `r.content is a text: write r.content.split("\n").filter`},
+		{text, "return r.structuredContent", []string{"structuredContent"}, 0, "the field content is the text itself"},
+		{items, "return r.content?.[0]?.text ?? 'none'", []string{"content"}, 0, "a call gives the tool's parsed result itself"},
+		{items, "return r.content[0].text", nil, sandbox.ExitThrew, "a call gives the tool's parsed result itself"},
+		{nested, "return r.content[0].text", []string{"content"}, sandbox.ExitThrew, "a call gives the tool's parsed result itself"},
+	} {
+		var h habits
+		h.see("s__a", json.RawMessage(tt.value))
+		got := strings.Join(h.hints(tt.code, sandbox.Result{ExitCode: tt.exit, Absent: tt.absent}), "; ")
+		if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s of %s, absent %q: hint %q, want %q", tt.code, tt.value, tt.absent, got, tt.want)
+		}
 	}
 }
 

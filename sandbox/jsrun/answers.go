@@ -33,6 +33,7 @@ func (r *runtime) watchCalls() {
 		return
 	}
 	r.reads.inCalls = true
+	r.reads.absent = []string{}
 	r.prepareReads()
 	r.watchTexts()
 	r.watchPromises()
@@ -61,8 +62,10 @@ func (r *runtime) watchTexts() {
 	r.insertBelow(r.vm.ToValue("").ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
 		if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
 			r.missWhole(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ", r.textAdvice(property))
-		} else if r.isMethod("Array", property) {
+			r.noteAbsent(property)
+		} else if r.isMethod("Array", property) || slices.Contains(unwrapNames, property) && property != "content" {
 			r.missWhole(property, "it is read of ", r.textAdvice(property))
+			r.noteAbsent("string." + property)
 		}
 	})
 }
@@ -133,6 +136,7 @@ func (r *runtime) listPrototype(target string) *goja.Object {
 			}
 			if o, ok := receiver.(*goja.Object); ok && property != "then" && property != "toJSON" && o.ClassName() == "Array" {
 				r.missWhole(property, "what "+sandbox.ShownTarget(target)+" answered is ", listAdvice(o))
+				r.noteAbsent(property)
 			}
 			return goja.Undefined()
 		},

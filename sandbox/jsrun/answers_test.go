@@ -79,6 +79,33 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 	}
 }
 
+// Reads that unwrap a result are reported if they found nothing.
+func TestAbsentReads(t *testing.T) {
+	for _, tt := range []struct{ answer, code, want string }{
+		{`{"content":"a\nb"}`, "return r.content.length", ""},
+		{`{"content":"a\nb"}`, "const { content } = r; return content", ""},
+		{`{"content":"a\nb"}`, "let n = 0; for (const c of r.content) n++; return n", ""},
+		{`{"content":"a\nb"}`, "if (r.total) return r.content[0].text; return 1", ""},
+		{`{"content":"a\nb"}`, "return r.content[0].text", "string.text"},
+		{`{"content":"a\nb"}`, "return JSON.parse(r.content[0].text)", "string.text"},
+		{`{"content":"a\nb"}`, "return r.content.map((c) => c.text)", "string.map"},
+		{`{"content":"a\nb"}`, "const { content: [{ text }] } = r; return text", "string.text"},
+		{`{"items":[1]}`, "return r.content?.[0]?.text ?? r.structuredContent", "content structuredContent"},
+		{`{"items":[{"content":"a"}]}`, "return r.items.map((i) => i.content.length)", ""},
+		{`"hi"`, "return r.content[0].text", "content"},
+		{`[{"type":"text","text":"hi"}]`, "return r.content ?? r[0].text", "content"},
+		{`{"items":[1]}`, "const p = callMCPTool('echo__echo', {}); p.content; await p; return 1", ""},
+	} {
+		out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+tt.code, tt.answer)
+		if got := strings.Join(out.Absent, " "); got != tt.want || out.Absent == nil {
+			t.Errorf("%s of %s: absent %q, want %q", tt.code, tt.answer, out.Absent, tt.want)
+		}
+	}
+	if out := Run(t.Context(), Program{Language: sandbox.JavaScript, Code: "return 1"}, &memHost{}); out.Absent != nil {
+		t.Errorf("without a call: %q", out.Absent)
+	}
+}
+
 // Texts and lists that answer calls are ordinary.
 func TestWatchedTextsAndListsAreOrdinary(t *testing.T) {
 	const code = `const r = await callMCPTool('echo__echo', {});

@@ -100,6 +100,16 @@ func (r *runtime) miss(property, target string, receiver goja.Value, at script.S
 		return
 	}
 	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain, ""}
+	r.noteAbsent(property)
+}
+
+var unwrapNames = sandbox.UnwrapNames()
+
+// noteAbsent remembers a read of one of the names for sandbox.Result.Absent.
+func (r *runtime) noteAbsent(read string) {
+	if slices.Contains(unwrapNames, strings.TrimPrefix(read, "string.")) && !slices.Contains(r.reads.absent, read) {
+		r.reads.absent = append(r.reads.absent, read)
+	}
 }
 
 // atHand returns the advice for an error that a read of a missing property caused, from

@@ -46,6 +46,7 @@ type Outcome struct {
 	Error    string
 	Notes    []string
 	Reads    []string
+	Absent   []string
 	Diverged bool
 }
 
@@ -112,7 +113,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	}
 	r.hints, r.reads.shapes, r.reads.sites = verdict.Hints, verdict.Shapes, ready.reads
 	out = r.run(ctx)
-	out.Notes, out.Reads = append(verdict.Notes, out.Notes...), r.reads.notes
+	out.Notes, out.Reads, out.Absent = append(verdict.Notes, out.Notes...), r.reads.notes, r.reads.absent
 	return out
 }
 

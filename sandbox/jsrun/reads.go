@@ -35,6 +35,7 @@ type reads struct {
 	plain   *goja.Object // Object.prototype
 	seen    map[string]bool
 	notes   []string
+	absent  []string                  // reads for sandbox.Result.Absent
 	open    map[string]*goja.Object   // prototypes of answers without a shape, by target
 	media   map[string]*sandbox.Shape // of images, sounds and files, by target
 	lists   map[string]*goja.Object   // prototypes of answers that are lists, by target

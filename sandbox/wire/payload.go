@@ -124,6 +124,7 @@ type Done struct {
 	Error    string          `json:"error,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 	Reads    []string        `json:"reads,omitempty"`
+	Absent   []string        `json:"absent,omitzero"`
 	Diverged bool            `json:"diverged,omitempty"`
 }
 

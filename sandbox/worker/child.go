@@ -214,7 +214,7 @@ func (c *conn) run(ctx context.Context, s *jsrun.Spare) error {
 	var res sandbox.Result
 	host.Finish(&res, limits, host.End(o))
 	c.flush()
-	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads, Diverged: res.Diverged})
+	return c.w.WriteDone(wire.Done{ExitCode: res.ExitCode, Value: res.Value, Error: res.Error, Notes: res.Notes, Reads: res.Reads, Absent: res.Absent, Diverged: res.Diverged})
 }
 
 // bundle makes the program ready for another engine.

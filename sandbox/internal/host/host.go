@@ -164,7 +164,7 @@ func Canceled(cause error) (int, string) {
 // program is not trusted: a failure without a reason gets one.
 func Finish(r *sandbox.Result, limits sandbox.Limits, e End) {
 	r.ExitCode, r.Error = e.ExitCode, Cut(e.Error, MaxErrorBytes)
-	r.Notes, r.Reads, r.Diverged = boundNotes(e.Notes), boundNotes(e.Reads), e.Diverged
+	r.Notes, r.Reads, r.Absent, r.Diverged = boundNotes(e.Notes), boundNotes(e.Reads), boundNotes(e.Absent), e.Diverged
 	switch {
 	case len(e.Value) > limits.ResultBytes:
 		if r.ExitCode == sandbox.ExitOK {

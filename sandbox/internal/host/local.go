@@ -37,6 +37,7 @@ type End struct {
 	Error    string
 	Notes    []string
 	Reads    []string
+	Absent   []string
 	Diverged bool
 }
 

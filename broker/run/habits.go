@@ -126,7 +126,11 @@ func (h *habits) unwrapHint(code string, res sandbox.Result) string {
 	what := strings.Join(gave, ", ")
 	switch {
 	case texts > 0 && misfitsText(code, res.Absent):
-		return what + ": " + insteadOfUnwrapping(code)
+		advice := insteadOfUnwrapping(code)
+		if strings.Contains(res.Error, advice) {
+			return ""
+		}
+		return what + ": " + advice
 	case texts > 0:
 		return ""
 	case res.Absent == nil && res.ExitCode == sandbox.ExitOK && ownContent.MatchString(code):

@@ -61,13 +61,13 @@ func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 func (r *runtime) watchTexts() {
 	r.insertBelow(r.vm.ToValue("").ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
 		if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
-			r.missWhole(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ", r.textAdvice(property))
+			r.missText(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ")
 			r.noteAbsent(property)
 		} else if r.isMethod("Array", property) || slices.Contains(unwrapNames, property) && property != "content" {
-			r.missWhole(property, "it is read of ", r.textAdvice(property))
+			r.missText(property, "it is read of ")
 			r.noteAbsent("string." + property)
 		}
-	})
+	}, nil)
 }
 
 // watchPromises notices reads of properties that no promise has, such as those of an
@@ -76,7 +76,16 @@ func (r *runtime) watchPromises() {
 	promise, _, _ := r.vm.NewPromise()
 	r.insertBelow(r.vm.ToValue(promise).ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
 		if o, ok := receiver.(*goja.Object); ok && property != "toJSON" && isPromise(o) {
-			r.missWhole(property, "it is read of ", "a promise: await is missing, as in (await x)."+gate.Name(property))
+			at, _ := r.reader()
+			r.missAs(property, r.promiseAdvice(o, r.readOf(at.Line, property), at.Line))
+			if m := r.reads.last; m != nil && m.at == at && m.plain {
+				r.reads.unawaited = m
+			}
+		}
+	}, func(symbol *goja.Symbol, receiver goja.Value) {
+		o, ok := receiver.(*goja.Object)
+		if at, agent := r.reader(); agent && ok && symbol == goja.SymIterator && isPromise(o) {
+			r.missAs("iterator", r.promiseAdvice(o, r.iterated(at.Line), at.Line))
 		}
 	})
 }
@@ -87,8 +96,8 @@ func isPromise(o *goja.Object) bool {
 }
 
 // insertBelow puts an object between a prototype and Object.prototype. It calls missed
-// for properties that neither has.
-func (r *runtime) insertBelow(prototype *goja.Object, missed func(property string, receiver goja.Value)) {
+// for properties that neither has, and missedSymbol, if it is not nil, for symbols.
+func (r *runtime) insertBelow(prototype *goja.Object, missed func(property string, receiver goja.Value), missedSymbol func(*goja.Symbol, goja.Value)) {
 	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
 		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
 			if property == "__proto__" {
@@ -102,18 +111,36 @@ func (r *runtime) insertBelow(prototype *goja.Object, missed func(property strin
 			return v
 		},
 		GetIdx: func(*goja.Object, int, goja.Value) goja.Value { return goja.Undefined() },
+		GetSym: func(_ *goja.Object, symbol *goja.Symbol, receiver goja.Value) goja.Value {
+			v := r.reads.plain.GetSymbol(symbol)
+			if v == nil {
+				if missedSymbol != nil {
+					missedSymbol(symbol, receiver)
+				}
+				v = goja.Undefined()
+			}
+			return v
+		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
 	_ = prototype.SetPrototype(p) // fails only for Object.prototype
 	r.reads.usual[p] = r.reads.plain
 }
 
-// textAdvice returns what to do with a text in place of reading a property.
-func (r *runtime) textAdvice(property string) string {
-	if r.isMethod("Array", property) {
-		return "a text: make a list of it first, as in .split('\\n')." + property
+// missText remembers a read of a property that texts do not have, with what to write
+// instead.
+func (r *runtime) missText(property, of string) {
+	if !r.isMethod("Array", property) {
+		r.missWhole(property, of, "a text, without fields: use it as it is")
+		return
 	}
-	return "a text, without fields: use it as it is"
+	at, _ := r.reader()
+	split := `.split("\n").` + property
+	if text := r.readOf(at.Line, property); text != "" {
+		r.missAs(property, text+" is a text: write "+text+split)
+		return
+	}
+	r.missWhole(property, of, "a text: make a list of it first, as in "+split)
 }
 
 // listPrototype returns the prototype for lists that answer calls to target: it has what
@@ -187,14 +214,16 @@ func listAdvice(list *goja.Object) string {
 // missWhole remembers a read of a property that a value does not have because it is
 // something else; of says which value.
 func (r *runtime) missWhole(property, of, is string) {
+	r.missAs(property, gate.Name(property)+" is undefined: "+of+is)
+}
+
+// missAs remembers a read of a property that a value does not have, with the advice.
+func (r *runtime) missAs(property, advice string) {
 	at, agent := r.reader()
 	if !agent || len(property) > 200 {
 		return
 	}
-	r.reads.last = &miss{
-		property: property, at: at, plain: r.reads.sites[at] == script.ReadPlain,
-		advice: gate.Name(property) + " is undefined: " + of + is,
-	}
+	r.reads.last = &miss{property: property, at: at, plain: r.reads.sites[at] == script.ReadPlain, advice: advice}
 }
 
 // missIterator answers a read of the iterator of an object of an answer, which has none.
@@ -207,22 +236,38 @@ func (r *runtime) missIterator(target string, symbol *goja.Symbol, receiver goja
 	if symbol != goja.SymIterator || !ok || !agent {
 		return goja.Undefined()
 	}
-	var lists []string
+	r.reads.last = &miss{property: "iterator", at: at, advice: r.notIterable(o, target, r.iterated(at.Line))}
+	return goja.Undefined()
+}
+
+// notIterable says what an object of an answer is that a program takes for a list; text
+// is how the program names it, or "".
+func (r *runtime) notIterable(o *goja.Object, target, text string) string {
+	var lists, texts []string
 	keys := o.Keys()
 	for _, key := range keys[:min(len(keys), maxKeys)] {
-		if v, ok := o.Get(key).(*goja.Object); ok && v.ClassName() == "Array" {
-			lists = append(lists, "."+gate.Name(key))
+		switch v := o.Get(key).(type) {
+		case *goja.Object:
+			if v.ClassName() == "Array" {
+				lists = append(lists, text+"."+gate.Name(key))
+			}
+		case goja.String:
+			texts = append(texts, text+"."+gate.Name(key))
 		}
 	}
 	is := "an object and not a list"
 	switch names := gate.Names(keys); {
 	case len(lists) > 0 && len(lists) <= maxParts:
 		is += "; its lists: " + strings.Join(lists, ", ")
+	case len(texts) == 1 && len(keys) == 1:
+		is += ": write " + texts[0] + `.split("\n")`
 	case len(names) > shownFields:
 		is += fmt.Sprintf(", with %s and %d more", strings.Join(names[:shownFields], ", "), len(names)-shownFields)
 	case len(names) > 0:
 		is += ", with " + strings.Join(names, ", ")
 	}
-	r.reads.last = &miss{property: "iterator", at: at, advice: "the object, in what " + sandbox.ShownTarget(target) + " answered, is " + is}
-	return goja.Undefined()
+	if text != "" && len(keys) <= shownFields {
+		return text + " is " + r.sketch(o) + ", " + is
+	}
+	return "the object, in what " + sandbox.ShownTarget(target) + " answered, is " + is
 }

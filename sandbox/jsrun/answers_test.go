@@ -28,7 +28,7 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 	for _, tt := range []struct{ answer, code, want string }{
 		{`"a\nb"`, "return r.content[0].text", "content is undefined: what echo__echo answered is a text, without fields: use it as it is"},
 		{`"a\nb"`, "return r.contents[0].text", "contents is undefined: what echo__echo answered is a text"},
-		{`"a\nb"`, "return r.map((l) => l)", "map is undefined: what echo__echo answered is a text: make a list of it first, as in .split('\\n').map"},
+		{`"a\nb"`, "return r.map((l) => l)", `r is a text: write r.split("\n").map`},
 		{`"a\nb"`, "for (const x of r.items) x()", "items is undefined: what echo__echo answered is a text"},
 		{`[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","size":1,"ref":"r_x"}]`, "return r.content[0].text",
 			"content is undefined: what echo__echo answered is a list of text, image: take a part, as in r.find((p) => p.type === 'text')"},
@@ -36,10 +36,20 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 		{`[1,2]`, "return r.data.length", "data is undefined: what echo__echo answered is a list of 2: take one"},
 		{`{"content":"a\nb"}`, "return r.map((l) => l)", "write .content.split('\\n').map"},
 		{`{"content":"[1,2]"}`, "return r.filter(Boolean)", "write JSON.parse(r.content).filter"},
-		{`{"content":"a\nb"}`, "return r.content.filter(Boolean)", "filter is undefined: it is read of a text: make a list of it first, as in .split('\\n').filter"},
-		{`{"content":"a","rows":[1]}`, "for (const x of r) x()", "the object, in what echo__echo answered, is an object and not a list; its lists: .rows"},
-		{`{"content":"a"}`, "return [...r]", "is an object and not a list, with content"},
-		{`{"content":"a"}`, "const [a] = r; return a", "is an object and not a list, with content"},
+		{`{"content":"a\nb"}`, "return r.content.filter(Boolean)", `r.content is a text: write r.content.split("\n").filter`},
+		{`{"content":"a","rows":[1]}`, "for (const x of r) x()", "r is { content: string, rows: list of 1 }, an object and not a list; its lists: r.rows"},
+		{`{"content":"a"}`, "return [...r]", `r is { content: string }, an object and not a list: write r.content.split("\n")`},
+		{`{"content":"a"}`, "const [a] = r; return a", `r is { content: string }, an object and not a list: write r.content.split("\n")`},
+		{`{"content":"a\nb"}`, "for (const x of await callMCPTool('echo__echo', {})) x()", `is an object and not a list: write .content.split("\n")`},
+		{`{"content":"a\nb"}`, "const lines = r.content; return lines.forEach((l) => l)", `lines is a text: write lines.split("\n").forEach`},
+		{`{"content":"a\nb"}`, "return [r.content, r.content].map((c) => c.map(String))", `c is a text: write c.split("\n").map`},
+		{`{"content":"a\nb"}`, "return r.content.map(String).concat(r.content.map(String))", `it is read of a text: make a list of it first, as in .split("\n").map`},
+		{`{"content":"[1]"}`, "return JSON.parse(r)", "r is { content: string }: write JSON.parse(r.content)"},
+		{`{"content":"[1]"}`, "return JSON.parse(await callMCPTool('echo__echo', {}))", "this is { content: string }: write JSON.parse((await callMCPTool(…)).content)"},
+		{`{"n":1,"body":"{}"}`, "const page = r; return JSON.parse(page)", "page is { n: number, body: string }: write JSON.parse(page.body)"},
+		{`{"content":"hi"}`, "return JSON.parse(r)", "r is { content: string }: r.content is the text"},
+		{`{"ok":true}`, "return JSON.parse(r)", "this is an object or an array already"},
+		{`{"content":"[1]"}`, "return JSON.parse(r.content[0].text)", "text is undefined: it is read of a text"},
 		{`[]`, "return r.split('x')", "split is undefined: what echo__echo answered is an empty list"},
 	} {
 		out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+tt.code, tt.answer)
@@ -52,9 +62,13 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 		t.Errorf("reads %q, want %q", out.Reads, want)
 	}
 	for code, want := range map[string]string{
-		"const r = callMCPTool('echo__echo', {});\nreturn r.content.length": "hint: content is undefined: it is read of a promise: await is missing, as in (await x).content",
-		"const r = callMCPTool('echo__echo', {});\nreturn r.map((x) => x)":  "hint: map is undefined: it is read of a promise: await is missing",
-		"for (const x of callMCPTool('echo__echo', {}).rows) x()":           "hint: rows is undefined: it is read of a promise",
+		"const r = callMCPTool('echo__echo', {});\nreturn r.content.length":                   "hint: r is a promise: await is missing before callMCPTool in line 1",
+		"const r = callMCPTool('echo__echo', {});\nreturn r.map((x) => x)":                    "hint: r is a promise: await is missing before callMCPTool in line 1",
+		"for (const x of callMCPTool('echo__echo', {}).rows) x()":                             "hint: this is a promise: await is missing before callMCPTool",
+		"const f = async () => 1; const p = f(); callMCPTool('echo__echo', {}); return p.x.y": "hint: p is a promise: await is missing, as in (await x)",
+		"const r = callMCPTool('echo__echo', {}); for (const x of r) x()":                     "hint: r is a promise: await is missing before callMCPTool",
+		"const r = callMCPTool('echo__echo', {}); return [...r]":                              "hint: r is a promise: await is missing before callMCPTool",
+		"const r = callMCPTool('echo__echo', {});\nreturn JSON.parse(r)":                      "hint: r is a promise: await is missing before callMCPTool in line 1",
 	} {
 		if out := answered(t, code, `{"content":"a"}`); !strings.Contains(out.Error, want) {
 			t.Errorf("%s: %s, want %q", code, out.Error, want)
@@ -75,6 +89,27 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 	for _, code := range []string{"const o = {}; return o.x.y", "return 'other'.content[0]", "r.content;\nreturn [].x.y"} {
 		if out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+code, `"hi"`); strings.Contains(out.Error, "hint:") {
 			t.Errorf("%s: %q", code, out.Error)
+		}
+	}
+}
+
+// A note says where await is missing if nothing fails.
+func TestMissingAwaitIsNoted(t *testing.T) {
+	for code, want := range map[string]string{
+		"const r = callMCPTool('echo__echo', {});\nreturn r.content":                                                           "line 2: r is a promise: await is missing before callMCPTool in line 1",
+		"const r = callMCPTool('echo__echo', {}); return { a: r.content }":                                                     "line 1: r is a promise: await is missing before callMCPTool",
+		"const read = (q) => callMCPTool('echo__echo', q);\nconst all = read({});\nreturn `${all.content} lines`":              "line 3: all is a promise: await is missing before callMCPTool in line 1",
+		"let n = 0;\n[1, 2].forEach(async (q) => { n += (await callMCPTool('echo__echo', { q })).content.length });\nreturn n": "line 2: forEach does not await its async function",
+		"return [1, 2].filter(async (q) => (await callMCPTool('echo__echo', { q })).content).length":                           "line 1: filter does not await its async function",
+		"return [1, 2].some(async (q) => (await callMCPTool('echo__echo', { q })).none)":                                       "line 1: some does not await its async function",
+		"const r = await callMCPTool('echo__echo', {}); return r.content":                                                      "",
+		"const r = callMCPTool('echo__echo', {}); const done = r.then((x) => x.content); return await done":                    "",
+		"const all = await Promise.all([1, 2].map(async (q) => callMCPTool('echo__echo', { q }))); return all.length":          "",
+		"const r = callMCPTool('echo__echo', {}); if (r.content) return 1; return (await r).content":                           "",
+	} {
+		out := answered(t, code, `{"content":"a"}`)
+		if got := strings.Join(append(out.Reads, out.Notes...), "; "); !strings.Contains(got, want) || (got == "") != (want == "") || out.ExitCode != 0 {
+			t.Errorf("%s: exit %d %s, notes %q, want %q", code, out.ExitCode, out.Error, got, want)
 		}
 	}
 }

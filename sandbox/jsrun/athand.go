@@ -29,6 +29,7 @@ type miss struct {
 	at               script.Spot
 	plain            bool   // the program does not check the value
 	advice           string // instead of what the keys of the receiver say
+	known            bool   // other objects of the answer's type have the property
 }
 
 // glimpse watches an answer without a known shape for reads of missing properties: the
@@ -99,7 +100,7 @@ func (r *runtime) miss(property, target string, receiver goja.Value, at script.S
 	if !ok || len(property) > 200 {
 		return
 	}
-	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain, ""}
+	r.reads.last = &miss{property, target, o, at, r.reads.sites[at] == script.ReadPlain, "", false}
 	r.noteAbsent(property)
 }
 
@@ -116,7 +117,8 @@ func (r *runtime) noteAbsent(read string) {
 // the keys of the object, or "" if the error has another cause.
 func (r *runtime) atHand(class, message, stack string) string {
 	m := r.reads.last
-	if m == nil || class != "TypeError" || !strings.Contains(stack, fmt.Sprintf("%s:%d:", r.script.File, m.at.Line)) ||
+	ofUndefined := class == "TypeError" || class == "SyntaxError" && message == `"undefined" is not valid JSON`
+	if m == nil || !ofUndefined || !strings.Contains(stack, fmt.Sprintf("%s:%d:", r.script.File, m.at.Line)) ||
 		!strings.Contains(message, "undefined") && !strings.Contains(message, "not a function") && !strings.Contains(message, "iterable") {
 		return ""
 	}
@@ -161,6 +163,9 @@ func (r *runtime) instead(m *miss) string {
 		}
 		return fmt.Sprintf("%s is an object and not a list, with a text in %s; write %s%s", has, gate.Name(texts[0]), list, m.property)
 	}
+	if in := r.within(m.receiver, m.property); in != "" {
+		return in
+	}
 	if near := nearest.Names(m.property, keys, 2); len(near) > 0 {
 		return "did you mean " + strings.Join(gate.Names(near), " or ") + "?"
 	}
@@ -189,7 +194,13 @@ func (r *runtime) isMethod(class, name string) bool {
 // of a read of a missing property of an answer; what says which.
 func (r *runtime) noteUndefined(what string) {
 	m := r.reads.last
-	if m == nil || !m.plain || len(r.reads.notes) > 0 {
+	if m != nil && (m == r.reads.unawaited || r.reads.seen[m.property] || m.known && what != "undefined") {
+		return // a note says it, or the field may well be absent
+	}
+	if m == nil || !m.plain {
+		if what == "undefined" && r.reads.inCalls && r.script.ReturnsValue() {
+			r.reads.notes = append(r.reads.notes, "the script returned undefined")
+		}
 		return
 	}
 	advice := m.advice

@@ -1,7 +1,6 @@
 package jsrun
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +44,10 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 			return r.aborted(ctx, err)
 		case err == nil:
 			out.Value = value
-			if r.reads.last != nil && (value == nil && !r.printed || isHollow(value)) {
+			if m := r.reads.unawaited; m != nil {
+				r.reads.notes = append(r.reads.notes, fmt.Sprintf("line %d: %s", m.at.Line, m.advice))
+			}
+			if r.reads.inCalls && (value == nil && !r.printed || r.reads.last != nil && isHollow(value)) {
 				what := "undefined"
 				if value != nil {
 					what = "a list of nothing"
@@ -147,7 +149,7 @@ wait:
 		}
 	}
 	if !r.failedByCall() { // the other errors of a Promise.all add nothing
-		out.Notes = append(out.Notes, append(r.lateNotes(late), r.timerNotes()...)...)
+		out.Notes = append(out.Notes, slices.Concat(r.lateNotes(late), r.droppedNotes(late), r.timerNotes())...)
 	}
 	return out, false
 }
@@ -167,7 +169,7 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	type fate struct{ name, end string }
 	counts := make(map[fate]int)
 	for _, c := range late {
-		end := "ended"
+		end := "ended after that"
 		if _, open := r.loop.calls[c]; open {
 			end = "" // cancelled
 		} else if c.err != nil {
@@ -179,11 +181,18 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	}
 	var notes []string
 	for f, n := range counts {
-		calls, were, they := "call", "was", "it"
+		calls, were, they, answer := "call", "was", "it", "and its answer was not used"
 		if n > 1 {
-			calls, were, they = fmt.Sprintf("%d calls", n), "were", "they"
+			calls, were, they, answer = fmt.Sprintf("%d calls", n), "were", "they", "and their answers were not used"
 		}
-		notes = append(notes, fmt.Sprintf("%s to %s %s still running when the script ended; %s %s", calls, f.name, were, they, cmp.Or(f.end, were+" cancelled")))
+		end := f.end
+		switch {
+		case end == "":
+			end = were + " cancelled, but may have run"
+		case !strings.HasPrefix(end, "failed: "):
+			end += ", " + answer
+		}
+		notes = append(notes, fmt.Sprintf("%s to %s %s still running when the script ended; %s %s", calls, f.name, were, they, end))
 	}
 	slices.Sort(notes)
 	return notes

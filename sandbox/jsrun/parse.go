@@ -33,7 +33,21 @@ func (r *runtime) parseArgument(v goja.Value) goja.Value {
 	if err == nil {
 		return value
 	}
-	if o, ok := v.(*goja.Object); ok && (o.ClassName() == "Array" || o.ClassName() == "Object") && text != "[object Object]" {
+	o, ok := v.(*goja.Object)
+	if ok && text == "[object Promise]" && isPromise(o) {
+		at, _ := r.reader()
+		failure := r.failure("SyntaxError", err.Error())
+		r.advise(failure, r.promiseAdvice(o, only(r.line(at.Line), parsedName), at.Line))
+		panic(failure)
+	}
+	if ok && text == "[object Object]" && len(r.reads.open)+len(r.reads.protos) > 0 {
+		if advice := r.parseAdvice(o); advice != "" {
+			failure := r.failure("SyntaxError", `"`+text+`" is not valid JSON`)
+			r.advise(failure, advice)
+			panic(failure)
+		}
+	}
+	if ok && (o.ClassName() == "Array" || o.ClassName() == "Object") && text != "[object Object]" {
 		failure := r.failure("SyntaxError", err.Error())
 		r.advise(failure, script.ParsedAlready)
 		panic(failure)

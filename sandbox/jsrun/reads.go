@@ -43,6 +43,8 @@ type reads struct {
 	inCalls bool                          // reads of texts and promises are watched
 	usual   map[*goja.Object]*goja.Object // what our other prototypes are shown as
 	last    *miss
+	// unawaited is the last read of a property of a promise.
+	unawaited *miss
 }
 
 // shapeOf is the shape of the answer to a call, if its reads are watched.
@@ -175,11 +177,17 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	if v := r.reads.plain.Get(property); v != nil {
 		return v
 	}
-	if s.Props[property] != nil || property == "then" || property == "toJSON" {
+	if property == "then" || property == "toJSON" {
 		return goja.Undefined()
 	}
 	at, agent := r.reader()
 	if !agent {
+		return goja.Undefined()
+	}
+	if s.Props[property] != nil { // optional, so it only explains a result of undefined
+		if r.miss(property, sandbox.ShownTarget(target), receiver, at); r.reads.last != nil {
+			r.reads.last.known = true
+		}
 		return goja.Undefined()
 	}
 	if s == r.reads.media[target] && script.MediaTexts.IsBytes(property) {

@@ -81,7 +81,7 @@ func TestDeadlineBeforeTheStart(t *testing.T) {
 func TestCallLeftBehindIsCancelledAfterTheGrace(t *testing.T) {
 	for _, grace := range []time.Duration{0, 20 * time.Millisecond} {
 		out := Run(t.Context(), Program{Code: "callMCPTool('slow__never'); return 1", Limits: sandbox.Limits{Grace: grace}}, &memHost{})
-		want := "call to slow__never was still running when the script ended; it was cancelled"
+		want := "call to slow__never was still running when the script ended; it was cancelled, but may have run"
 		if out.ExitCode != 0 || string(out.Value) != "1" || len(out.Notes) != 1 || out.Notes[0] != want {
 			t.Errorf("grace %v: Run = %+v, want value 1 and note %q", grace, out, want)
 		}
@@ -91,7 +91,7 @@ func TestCallLeftBehindIsCancelledAfterTheGrace(t *testing.T) {
 func TestCallsLeftBehindAreNotedOncePerFate(t *testing.T) {
 	const many = "for (let i = 0; i < 100; i++) callMCPTool('slow__never', { i });"
 	out := Run(t.Context(), Program{Code: many + "return 1"}, &memHost{})
-	want := "100 calls to slow__never were still running when the script ended; they were cancelled"
+	want := "100 calls to slow__never were still running when the script ended; they were cancelled, but may have run"
 	if len(out.Notes) != 1 || out.Notes[0] != want {
 		t.Errorf("notes %q, want %q alone", out.Notes, want)
 	}

@@ -260,3 +260,33 @@ func isData(e ast.Expression) bool {
 	}
 	return false
 }
+
+// ReturnsValue reports whether the program ends with a return of a value that is neither
+// awaited nor undefined by intention, and has no return without a value.
+func (t *Tree) ReturnsValue() bool {
+	if t.Main == nil || t.asked || len(t.Main.Body.List) == 0 {
+		return false
+	}
+	last, ok := t.Main.Body.List[len(t.Main.Body.List)-1].(*ast.ReturnStatement)
+	if !ok || last.Argument == nil {
+		return false
+	}
+	switch e := last.Argument.(type) {
+	case *ast.AwaitExpression, *ast.UnaryExpression:
+		return false
+	case *ast.Identifier:
+		if e.Name == "undefined" {
+			return false
+		}
+	}
+	valued := true
+	w := Walk{Visit: func(n ast.Node) bool {
+		if s, ok := n.(*ast.ReturnStatement); ok && s.Argument == nil {
+			valued = false
+		}
+		e, ok := n.(ast.Expression)
+		return !ok || !isFunction(e)
+	}}
+	w.Statements(t.Main.Body.List)
+	return valued
+}

@@ -193,10 +193,10 @@ function lateNotes() {
   const notes = [];
   for (const [key, n] of fates) {
     const [name, fate] = JSON.parse(key);
-    const was = fate === 'cancelled';
-    notes.push(n > 1
-      ? n + ' calls to ' + name + ' were still running when the script ended; they ' + (was ? 'were ' : '') + fate
-      : 'call to ' + name + ' was still running when the script ended; it ' + (was ? 'was ' : '') + fate);
+    const were = n > 1 ? 'were' : 'was';
+    const end = fate === 'cancelled' ? were + ' cancelled, but may have run'
+      : fate === 'ended' ? 'ended after that, and ' + (n > 1 ? 'their answers were' : 'its answer was') + ' not used' : fate;
+    notes.push((n > 1 ? n + ' calls' : 'call') + ' to ' + name + ' ' + were + ' still running when the script ended; ' + (n > 1 ? 'they ' : 'it ') + end);
   }
   return notes.sort();
 }

@@ -1,0 +1,209 @@
+package jsrun
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
+	"github.com/mcpbroker/mcpbroker/sandbox"
+)
+
+// maxLineBytes bounds the examined lines of a program, and maxNamed the names in them.
+const maxLineBytes, maxNamed = 500, 60
+
+// line returns a line of the program as it is written, or "" if it is long.
+func (r *runtime) line(n int) string {
+	for rest := r.prog.Code; n > 0; n-- {
+		line, more, found := strings.Cut(rest, "\n")
+		if n == 1 && len(line) <= maxLineBytes {
+			return line
+		}
+		if rest = more; !found {
+			break
+		}
+	}
+	return ""
+}
+
+// only returns what the first group of pattern matches in a line, or "" if the pattern
+// matches more or less than once.
+func only(line string, pattern interface {
+	FindAllStringSubmatch(string, int) [][]string
+}) string {
+	all := pattern.FindAllStringSubmatch(line, 2)
+	if len(all) != 1 || len(all[0][1]) > maxNamed {
+		return ""
+	}
+	return all[0][1]
+}
+
+// readOf returns how a line names the value that a property is read of, or "".
+func (r *runtime) readOf(line int, property string) string {
+	pattern, err := regexp.Compile(`(?:^|[^\w$.)\]?])([A-Za-z_$][\w$.]*)[?!]?\.` + regexp.QuoteMeta(property) + `(?:[^\w$]|$)`)
+	if err != nil {
+		return ""
+	}
+	return only(r.line(line), pattern)
+}
+
+var (
+	// iteratedName matches the value that is taken for a list.
+	iteratedName = lazyregexp.New(`(?:\bof\s+|\.\.\.\s*|\]\s*=\s*)([A-Za-z_$][\w$.]*)\s*(?:[)\],;]|$)`)
+	// parsedName matches the argument of JSON.parse, and parsedCall a call in it.
+	parsedName = lazyregexp.New(`\bJSON\s*\.\s*parse\s*\(\s*([A-Za-z_$][\w$.]*)\s*[,)]`)
+	parsedCall = lazyregexp.New(`\bJSON\s*\.\s*parse\s*\(\s*(await\s+[A-Za-z_$][\w$.]*)\s*\(`)
+	// calledName matches a called function.
+	calledName = lazyregexp.New(`([A-Za-z_$][\w$.]*)\s*\(`)
+	// dropsPromises matches methods that do not await their callback.
+	dropsPromises = lazyregexp.New(`\.\s*(forEach|filter|some|every|find|findIndex|findLast)\s*\(\s*async\b`)
+)
+
+// iterated returns how a line names the value that it takes for a list, or "".
+func (r *runtime) iterated(line int) string { return only(r.line(line), iteratedName) }
+
+// promiseAdvice says that await is missing before the call whose promise o is; text is
+// how the program names the promise in a line, or "".
+func (r *runtime) promiseAdvice(o *goja.Object, text string, line int) string {
+	if text == "" {
+		text = "this"
+	}
+	advice := text + " is a promise: await is missing"
+	p, _ := o.Export().(*goja.Promise)
+	c := r.loop.callOf(p)
+	if c == nil {
+		return advice + ", as in (await x)"
+	}
+	advice += " before " + r.writtenCall(c)
+	if c.call.Line != line && c.call.Line > 0 {
+		advice += fmt.Sprintf(" in line %d", c.call.Line)
+	}
+	return advice
+}
+
+// writtenCall returns how the program names the function of a call.
+func (r *runtime) writtenCall(c *hostCall) string {
+	letters := func(s string) string {
+		return strings.ToLower(strings.Map(func(r rune) rune {
+			if strings.ContainsRune("_-./ ", r) {
+				return -1
+			}
+			return r
+		}, s))
+	}
+	target := letters(c.name())
+	for _, m := range calledName.FindAllStringSubmatch(r.line(c.call.Line), 20) {
+		if m[1] == "callMCPTool" || len(m[1]) <= maxNamed && len(m[1]) > 2 && strings.HasSuffix(target, letters(m[1])) {
+			return m[1]
+		}
+	}
+	return c.name()
+}
+
+// parseAdvice says what to parse instead of an object whose only text is JSON, or "".
+func (r *runtime) parseAdvice(o *goja.Object) string {
+	keys := o.Keys()
+	if o.ClassName() != "Object" || len(keys) > shownFields {
+		return ""
+	}
+	field, isJSON := "", false
+	for _, key := range keys {
+		if text, ok := o.Get(key).(goja.String); ok {
+			if field != "" {
+				return ""
+			}
+			s := strings.TrimSpace(text.String())
+			field, isJSON = gate.Name(key), strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[")
+		}
+	}
+	if field == "" {
+		return ""
+	}
+	at, _ := r.reader()
+	line := r.line(at.Line)
+	name, use := only(line, parsedName), ""
+	if use = name; name == "" {
+		if name = "this"; only(line, parsedCall) != "" {
+			use = "(" + only(line, parsedCall) + "(…))"
+		} else {
+			use = "r"
+		}
+	}
+	if isJSON {
+		return name + " is " + r.sketch(o) + ": write JSON.parse(" + use + "." + field + ")"
+	}
+	return name + " is " + r.sketch(o) + ": " + use + "." + field + " is the text"
+}
+
+// sketch writes the keys of an object with the types of their values.
+func (r *runtime) sketch(o *goja.Object) string {
+	var parts []string
+	for _, key := range o.Keys() {
+		if len(parts) == shownFields {
+			parts = append(parts, "…")
+			break
+		}
+		kind := "null"
+		switch v := o.Get(key).(type) {
+		case goja.String:
+			kind = "string"
+		case *goja.Object:
+			if kind = "object"; v.ClassName() == "Array" {
+				kind = fmt.Sprintf("list of %d", v.Get("length").ToInteger())
+			}
+		default:
+			if t := v.ExportType(); t != nil {
+				kind = map[bool]string{true: "boolean", false: "number"}[t.Kind().String() == "bool"]
+			}
+		}
+		parts = append(parts, gate.Name(key)+": "+kind)
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+// within names the field of an object that contains a property, as in
+// resource: { text }, and how to read it; "" if none does.
+func (r *runtime) within(o *goja.Object, property string) string {
+	keys := o.Keys()
+	for _, key := range keys[:min(len(keys), maxKeys)] {
+		v, ok := o.Get(key).(*goja.Object)
+		if !ok {
+			continue
+		}
+		name, form, read := gate.Name(key), "{ %s }", "."
+		if v.ClassName() == "Array" {
+			if v, ok = v.Get("0").(*goja.Object); !ok {
+				continue
+			}
+			form, read = "[{ %s }]", "[0]."
+		}
+		if own := v.Keys(); len(own) <= maxKeys && hasKey(own, property) {
+			property = gate.Name(property)
+			return "there is " + name + ": " + fmt.Sprintf(form, property) + ", so write ." + name + read + property
+		}
+	}
+	return ""
+}
+
+func hasKey(keys []string, key string) bool {
+	for _, k := range keys {
+		if k == key {
+			return true
+		}
+	}
+	return false
+}
+
+// droppedNotes says where a method of a list does not await its callback, for programs
+// that left calls behind.
+func (r *runtime) droppedNotes(late []*hostCall) []string {
+	at := dropsPromises.FindStringSubmatchIndex(r.prog.Code)
+	if len(late) == 0 || at == nil || r.prog.Language == sandbox.Python {
+		return nil
+	}
+	method, line := r.prog.Code[at[2]:at[3]], 1+strings.Count(r.prog.Code[:at[0]], "\n")
+	return []string{fmt.Sprintf("line %d: %s does not await its async function: use for (const x of list) { … }, or await Promise.all(list.map(async …))", line, method)}
+}

@@ -12,8 +12,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -40,7 +42,8 @@ func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code stri
 	for _, s := range scope.Servers() {
 		names = append(names, codegen.ModulePath(s))
 		if imports(code, s) || hasWord(code, s.Namespace, nil) {
-			m := codegen.RunModule(s, namedTools(code, words, s))
+			readers := withReaders(scope, s, words)
+			m := codegen.RunModule(readers, namedTools(code, words, readers))
 			if s.Listing.Unlisted {
 				m = codegen.UnlistedModule(s, slices.Values(slices.Sorted(maps.Keys(words))))
 			}
@@ -49,6 +52,27 @@ func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code stri
 	}
 	return modules, names, nil
 }
+
+// withReaders returns s with functions for the tools that read its resources and prompts,
+// if a script names them.
+func withReaders(scope *discovery.Catalog, s *discovery.Server, words map[string]bool) *discovery.Server {
+	if !words[readerNames[upstream.ReadResource]] && !words[readerNames[upstream.GetPrompt]] {
+		return s
+	}
+	with := *s
+	with.Tools = slices.Clip(with.Tools)
+	for _, t := range catalog.ToolsOfOffers(scope, s) {
+		reader := *t
+		reader.Func = readerNames[t.Name]
+		if words[reader.Func] && !slices.ContainsFunc(s.Tools, func(t *discovery.Tool) bool { return t.Func == reader.Func }) {
+			with.Tools = append(with.Tools, &reader)
+		}
+	}
+	return &with
+}
+
+// readerNames are the functions of tools that read resources and prompts.
+var readerNames = map[string]string{upstream.ReadResource: "readResource", upstream.GetPrompt: "getPrompt"}
 
 // withheld returns the reason the module of s lacks functions in words that are not in
 // scope, worded like the error of a call by id.

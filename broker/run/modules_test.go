@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
@@ -79,6 +80,44 @@ func TestModulesHaveWhatAScriptNames(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s\nhas %s, want %s", code, got, want)
+		}
+	}
+}
+
+// A script that names the functions that read resources and prompts has them in the
+// module of a server that offers some, unless a tool has the name.
+func TestModulesReadResourcesAndPrompts(t *testing.T) {
+	doc, ask := []discovery.ListedResource{{URI: "doc://a", Name: "a"}}, []discovery.ListedPrompt{{Name: "ask"}}
+	lists := []discovery.Listing{
+		{Server: "docs", Tools: []discovery.ListedTool{{Name: "list"}}, Resources: doc, Prompts: ask},
+		{Server: "asks", Prompts: ask},
+		{Server: "own", Tools: []discovery.ListedTool{{Name: "readResource"}}, Resources: doc},
+		{Server: "none", Tools: []discovery.ListedTool{{Name: "list"}}},
+	}
+	scope := discovery.NewCatalog(lists)
+	for _, tt := range []struct{ server, code, want string }{
+		{"docs", "return docs.readResource({ uri: 'doc://a' })", "readResource=docs__read_resource"},
+		{"docs", "import { readResource, list } from './servers/docs'; return [await list(), await readResource({ uri: 'doc://a' })]", "list=docs__list readResource=docs__read_resource"},
+		{"docs", "return docs.getPrompt({ name: 'ask' })", "getPrompt=docs__get_prompt"},
+		{"docs", "return docs.list()", "list=docs__list"},
+		{"asks", "return asks.getPrompt({ name: 'ask' })", "getPrompt=asks__get_prompt"},
+		{"asks", "return asks.readResource({ uri: 'doc://a' })", ""},
+		{"own", "return own.readResource({})", "readResource=own__readResource"},
+		{"none", "return none.readResource({})", "list=none__list"},
+	} {
+		s, _ := scope.Server(tt.server)
+		words := wordsOf(tt.code)
+		with := withReaders(scope, s, words)
+		m := codegen.RunModule(with, namedTools(tt.code, words, with))
+		var got []string
+		for _, f := range m.Exports {
+			_, rest, _ := strings.Cut(m.Source, "const "+f+" = (input) => callMCPTool(\"")
+			id, _, _ := strings.Cut(rest, `"`)
+			got = append(got, f+"="+id)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q, want %q", tt.code, got, tt.want)
 		}
 	}
 }

@@ -86,13 +86,17 @@ var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']
 // structured content.
 var besideContent = lazyregexp.New(`^Property 'content_?' does not exist on type`)
 
+// undeclaredReader matches type errors about the functions that read resources and
+// prompts, which have no wrapper.
+var undeclaredReader = lazyregexp.New(`(?:Property|exported member) '(?:readResource|getPrompt)'`)
+
 // certain reports whether an error also holds in this runtime. The compiler knows the
 // runtime's own names only from declarations.
 func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 	if m := notFound.FindStringSubmatch(d.Message); m != nil {
 		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
 	}
-	if besideContent.MatchString(d.Message) {
+	if besideContent.MatchString(d.Message) || undeclaredReader.MatchString(d.Message) {
 		return false // not declared by any schema
 	}
 	if d.Code == 2339 || d.Code == 2551 {

@@ -27,6 +27,9 @@ type Generator struct {
 	// once for every text that is written of a tool. A nil Output knows
 	// nothing.
 	Output func(t *discovery.Tool) *Output
+	// Wanted reports whether an optional parameter keeps its place where others are
+	// left out; nil means none.
+	Wanted func(parameter string) bool
 }
 
 // An Output is the type of a tool's results.
@@ -84,7 +87,7 @@ type model struct {
 }
 
 // UntypedNote says what a call gives if nothing is known of the tool's results.
-const UntypedNote = "text, parsed if it is JSON"
+const UntypedNote = "text (parsed if JSON), or a list of {type, text | mimeType, size, ref}"
 
 // Untyped reports whether nothing is known of the results of t.
 func (g *Generator) Untyped(t *discovery.Tool) bool {

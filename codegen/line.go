@@ -29,6 +29,8 @@ const (
 type Line struct {
 	// Input is empty for a tool without parameters.
 	Input string
+	// Omitted are the names of the optional parameters that Input lacks, after a blank each.
+	Omitted string
 	// Output is empty when nothing is known of it.
 	Output string
 	// Note is where the output is known from, if not from the tool.
@@ -44,7 +46,8 @@ func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	m := g.model(t, false)
 	line := Line{Note: m.note}
 	if !m.noInput {
-		line.Input = inputLine(s, t, m.input)
+		line.Input = g.inputLine(s, t, m.input)
+		line.Omitted = omitted(line.Input, m.input)
 	}
 	if m.output.kind != kindUnknown {
 		line.Output = fitting(m.output, lineOutput,
@@ -56,7 +59,21 @@ func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	return line
 }
 
-func inputLine(s *discovery.Server, t *discovery.Tool, input *typ) string {
+// omitted returns the names of the optional parameters that line lacks.
+func omitted(line string, input *typ) string {
+	if !strings.Contains(line, "/*+") {
+		return ""
+	}
+	var names strings.Builder
+	for _, f := range input.fields {
+		if f.optional && !strings.Contains(line, f.name+"?") {
+			names.WriteString(" " + f.name)
+		}
+	}
+	return names.String()
+}
+
+func (g *Generator) inputLine(s *discovery.Server, t *discovery.Tool, input *typ) string {
 	if input.kind == kindObject {
 		input = requiredFirst(input)
 	}
@@ -65,7 +82,7 @@ func inputLine(s *discovery.Server, t *discovery.Tool, input *typ) string {
 		return line
 	}
 	line = style{tight: true, enumMax: 5, names: true, required: true}.print(input)
-	if input, own := ownFirst(s, t, input, lineInput-len(line)); own > 0 {
+	if input, own := g.ownFirst(s, t, input, lineInput-len(line)); own > 0 {
 		line = style{tight: true, enumMax: 5, names: true, most: own}.print(input)
 	}
 	if len(line) <= lineRequired {
@@ -95,9 +112,13 @@ func requiredFirst(object *typ) *typ {
 }
 
 // ownFirst returns the input with optional fields in the order of usedFirst, and the
-// number of unshared ones that fit.
-func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sorted *typ, own int) {
-	sorted, ours := sortFields(s, t, input)
+// number of wanted ones and of unshared ones that fit.
+func (g *Generator) ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sorted *typ, own int) {
+	sorted, ours := g.sortFields(s, t, input)
+	for own < min(len(ours), maxWanted) && g.wants(ours[own].name) {
+		room -= len(ours[own].name) + len("?;")
+		own++
+	}
 	for own < len(ours) {
 		if room -= len(ours[own].name) + len("?;"); room < 0 {
 			break
@@ -107,24 +128,29 @@ func ownFirst(s *discovery.Server, t *discovery.Tool, input *typ, room int) (sor
 	return sorted, own
 }
 
-// usedFirst returns an object with its required fields first, then the optional ones
-// that most tools of the server do not share, in the order of how often calls use their
+// maxWanted bounds the wanted parameters of a line.
+const maxWanted = 4
+
+func (g *Generator) wants(parameter string) bool { return g.Wanted != nil && g.Wanted(parameter) }
+
+// usedFirst returns an object with its required fields first, then the wanted ones, then
+// the optional ones that most tools of the server do not share, in the order of how often calls use their
 // names.
-func usedFirst(s *discovery.Server, t *discovery.Tool, input *typ) *typ {
+func (g *Generator) usedFirst(s *discovery.Server, t *discovery.Tool, input *typ) *typ {
 	if input.kind != kindObject {
 		return input
 	}
-	sorted, _ := sortFields(s, t, input)
+	sorted, _ := g.sortFields(s, t, input)
 	return sorted
 }
 
-func sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ, ours []field) {
+func (g *Generator) sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ, ours []field) {
 	var required, common []field
 	for _, f := range input.fields {
 		switch {
 		case !f.optional:
 			required = append(required, f)
-		case isCommon(s, t, f.name):
+		case isCommon(s, t, f.name) && !g.wants(f.name):
 			common = append(common, f)
 		default:
 			ours = append(ours, f)
@@ -132,7 +158,9 @@ func sortFields(s *discovery.Server, t *discovery.Tool, input *typ) (sorted *typ
 	}
 	ranks := make(map[string]int, len(input.fields))
 	for _, f := range input.fields {
-		ranks[f.name] = useOf(f.name)
+		if ranks[f.name] = useOf(f.name); g.wants(f.name) {
+			ranks[f.name] = 0
+		}
 	}
 	for _, list := range [][]field{ours, common} {
 		slices.SortStableFunc(list, func(a, b field) int { return cmp.Compare(ranks[a.name], ranks[b.name]) })

@@ -78,7 +78,7 @@ func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
 // is.
 func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int, comments bool, more string) string {
 	m := g.model(t, comments)
-	m.input = usedFirst(s, t, m.input)
+	m.input = g.usedFirst(s, t, m.input)
 	styles := declarationStyles
 	if !comments {
 		styles = slices.DeleteFunc(slices.Clone(styles), func(st style) bool { return st.brief > 0 })

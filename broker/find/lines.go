@@ -1,7 +1,11 @@
 package find
 
 import (
+	"iter"
+	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -42,5 +46,76 @@ func (w renderer) line(s *discovery.Server, t *discovery.Tool) codegen.Line {
 	if w.lines == nil || w.types.Output != nil && w.types.Output(t) != nil {
 		return w.types.Line(s, t)
 	}
-	return w.lines.get(w.scope, t, func() codegen.Line { return w.types.Line(s, t) })
+	line := w.lines.get(w.scope, t, func() codegen.Line {
+		return (&codegen.Generator{Output: w.types.Output}).Line(s, t)
+	})
+	if w.types.Wanted != nil && line.Omitted != "" && w.types.Wanted(line.Omitted) {
+		return w.types.Line(s, t) // not cached, since it depends on the query
+	}
+	return line
+}
+
+// wanting returns types that keep the parameters whose names contain a word of a query.
+func wanting(types *codegen.Generator, query string) *codegen.Generator {
+	words := make(map[string]bool)
+	for word := range strings.FieldsFuncSeq(strings.ToLower(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if word = singular(word); len(word) >= minWanted && !unwanted[word] && len(words) < maxWords {
+			words[word] = true
+		}
+	}
+	if len(words) == 0 {
+		return types
+	}
+	with := *types
+	with.Wanted = func(parameter string) bool {
+		for word := range wordsIn(parameter) {
+			if words[singular(strings.ToLower(word))] {
+				return true
+			}
+		}
+		return false
+	}
+	return &with
+}
+
+const (
+	// minWanted bounds the words of a query that keep a parameter from below, and
+	// maxWords their number.
+	minWanted, maxWords = 3, 40
+)
+
+// unwanted are words without a meaning of their own.
+var unwanted = map[string]bool{"the": true, "and": true, "for": true, "with": true, "from": true, "into": true, "all": true, "how": true, "get": true, "list": true, "that": true, "not": true}
+
+func singular(word string) string {
+	if len(word) > minWanted && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") {
+		return word[:len(word)-1]
+	}
+	return word
+}
+
+// wordsIn returns the words of a name such as includeImage or max_results.
+func wordsIn(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := 0
+		var before rune
+		for i, r := range name {
+			switch {
+			case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+				if start < i && !yield(name[start:i]) {
+					return
+				}
+				start = i + utf8.RuneLen(r)
+			case unicode.IsUpper(r) && unicode.IsLower(before) && start < i:
+				if !yield(name[start:i]) {
+					return
+				}
+				start = i
+			}
+			before = r
+		}
+		if start < len(name) {
+			yield(name[start:])
+		}
+	}
 }

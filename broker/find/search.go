@@ -125,7 +125,7 @@ func (f *Finder) search(ctx context.Context, req SearchRequest, callsOnly bool, 
 		return SearchAnswer{}, err
 	}
 	full, scope := f.catalog.Both()
-	s := &search{f: f, full: full, scope: scope, req: req, renderer: renderer{types: f.catalog.Types(), lines: &f.lines, scope: scope, marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
+	s := &search{f: f, full: full, scope: scope, req: req, renderer: renderer{types: wanting(f.catalog.Types(), req.Query), lines: &f.lines, scope: scope, marks: f.catalog, detail: req.Detail, callsOnly: callsOnly}}
 	s.answer.Tools = []SearchHit{}
 	if req.Limit > maxHits {
 		s.req.Limit = maxHits

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
@@ -28,7 +29,7 @@ func (w renderer) explainResult(h *SearchHit, t *discovery.Tool) bool {
 	case h.Declaration != "":
 		h.Declaration += " // " + codegen.UntypedNote
 	case h.Signature != "":
-		h.Signature += " // no result type: " + codegen.UntypedNote
+		h.Signature += " // " + codegen.UntypedNote
 	}
 	return h.Declaration != "" || h.Signature != ""
 }
@@ -46,8 +47,8 @@ func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
 	if !w.callsOnly && (s.Namespace != tsname.Func(t.Server) || t.Func != tsname.Func(t.Name)) {
 		call = s.Namespace + "." + t.Func + call
 	}
-	if line.Output != "" && !w.callsOnly {
-		call += ": Promise<" + line.Output + ">"
+	if !w.callsOnly {
+		call += ": Promise<" + cmp.Or(line.Output, "any") + ">"
 	}
 	if line.Note != "" && !w.callsOnly {
 		call += " // " + line.Note

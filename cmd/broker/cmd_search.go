@@ -50,6 +50,7 @@ func (a *app) searchCommand() *cobra.Command {
 				return a.printJSON(found)
 			}
 			printHits(a.stdout, found)
+			a.printCall(cmd.Context(), s, found)
 			printUnsearched(a.stdout, s, req)
 			if len(found.Tools) == 0 {
 				return &codeError{code: exitFailed}
@@ -163,6 +164,43 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 	if len(found.Suggestions) > 0 {
 		sayln(w, "near:", strings.Join(found.Suggestions, ", "))
 	}
+}
+
+// printCall prints how a script calls the first tool of an answer, unless a declaration
+// shows it.
+func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnswer) {
+	for _, h := range found.Tools {
+		if h.Kind != "" {
+			continue
+		}
+		if h.Declaration != "" || h.Signature == "" {
+			return
+		}
+		if d, err := s.broker.Describe(ctx, h.Name); err == nil {
+			if call := callOf(d.Declaration); call != "" {
+				sayln(a.stdout, "call as "+call)
+			}
+		}
+		return
+	}
+}
+
+// callOf returns the call in a declaration of a tool, such as files.readFile({…}).
+func callOf(declaration string) string {
+	lines := strings.Split(declaration, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		function, parameters, found := strings.Cut(lines[i], "(")
+		if !found || !strings.Contains(function, ".") || strings.ContainsAny(function, " \t*/") {
+			continue
+		}
+		switch {
+		case strings.HasPrefix(parameters, ")"):
+			return function + "()"
+		case strings.HasPrefix(parameters, "input"):
+			return function + "({…})"
+		}
+	}
+	return ""
 }
 
 // inShell returns a text of an answer to a model with the commands in place of the tools

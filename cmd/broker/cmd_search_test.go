@@ -40,3 +40,18 @@ func TestHitsNameCommands(t *testing.T) {
 		}
 	}
 }
+
+func TestCallOfADeclaration(t *testing.T) {
+	for declaration, want := range map[string]string{
+		"files.readTextFile(input: { path: string }): Promise<{ content: string }>":                          "files.readTextFile({…})",
+		"memory.readGraph(): Promise<any> // text":                                                           "memory.readGraph()",
+		"mail.list(input?: { max?: number }): Promise<any>":                                                  "mail.list({…})",
+		"type Node = { next: Node };\n/** Walk (a tree.with) nodes. */\ntree.walk(input: {\n  at: Node;\n})": "tree.walk({…})",
+		"callMCPTool('docs__read_resource', { uri: string })":                                                "",
+		"": "",
+	} {
+		if got := callOf(declaration); got != want {
+			t.Errorf("%q: %q, want %q", declaration, got, want)
+		}
+	}
+}

@@ -153,8 +153,9 @@ var (
 	// unwrapsText matches reads that a text as the content does not have.
 	unwrapsText = lazyregexp.New(`\bcontent["'\]]*\s*(?:\?\.)?\[\s*\d+\s*\]\s*(?:[?!]?\.\s*(?:text|type|data|mimeType)\b|\[["']text)|\.content\s*[?!]?\.\s*(?:find|map|filter|forEach|some|flatMap)\b|` +
 		`structured_?[cC]ontent\b|\bcontent\s*:\s*\[`)
-	firstText = lazyregexp.New(`(JSON\.parse\(\s*)?(?:([\w$.]*[\w$])|\))[?!]?\.content\s*(?:\?\.)?\[\s*\d+\s*\]\s*[?!]?\.\s*text\b`)
-	eachText  = lazyregexp.New(`([\w$]+|\))\.content\s*[?!]?\.\s*(find|map|filter|forEach|some|flatMap)\b`)
+	firstText  = lazyregexp.New(`(JSON\.parse\(\s*)?(?:([\w$.]*[\w$])|\))[?!]?\.content\s*(?:\?\.)?\[\s*\d+\s*\]\s*[?!]?\.\s*text\b`)
+	structured = lazyregexp.New(`([\w$]+|\))[?!]?\.structured_?[cC]ontent\b`)
+	eachText   = lazyregexp.New(`([\w$]+|\))\.content\s*[?!]?\.\s*(find|map|filter|forEach|some|flatMap)\b`)
 )
 
 // misfitsText reports whether code reads something of a text that it takes for a list of
@@ -180,6 +181,10 @@ func insteadOfUnwrapping(code string) string {
 	if m := eachText.FindStringSubmatch(code); m != nil {
 		r := cmp.Or(strings.TrimPrefix(m[1], ")"), "r")
 		return r + ".content is a text: write " + r + `.content.split("\n").` + m[2]
+	}
+	if m := structured.FindStringSubmatch(code); m != nil {
+		r := cmp.Or(strings.TrimPrefix(m[1], ")"), "r")
+		return "write " + r + ".content in place of " + r + ".structuredContent"
 	}
 	return "the field content is the text itself, without [0].text"
 }

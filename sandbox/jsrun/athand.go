@@ -158,7 +158,7 @@ func (r *runtime) instead(m *miss) string {
 	}
 	if r.isMethod("Array", m.property) && len(texts) == 1 {
 		list := "." + gate.Name(texts[0]) + ".split('\\n')."
-		if text := stringOr(m.receiver.Get(texts[0]), ""); strings.HasPrefix(strings.TrimSpace(text), "[") {
+		if isJSONText(stringOr(m.receiver.Get(texts[0]), "")) {
 			list = "JSON.parse(r." + gate.Name(texts[0]) + ")."
 		}
 		return fmt.Sprintf("%s is an object and not a list, with a text in %s; write %s%s", has, gate.Name(texts[0]), list, m.property)
@@ -203,9 +203,24 @@ func (r *runtime) noteUndefined(what string) {
 		}
 		return
 	}
+	r.noteMiss("returned "+what, m)
+}
+
+// notePrinted adds a note if the program prints what it has just read of an answer in
+// vain.
+func (r *runtime) notePrinted() {
+	m := r.reads.last
+	at, agent := r.reader()
+	if agent && m.plain && m.at.Line == at.Line && m != r.reads.unawaited && !r.reads.seen[m.property] && len(r.reads.notes) < maxReads {
+		r.reads.seen[m.property] = true
+		r.noteMiss("printed undefined", m)
+	}
+}
+
+func (r *runtime) noteMiss(did string, m *miss) {
 	advice := m.advice
 	if advice == "" {
 		advice = gate.Name(m.property) + " is undefined: " + r.instead(m)
 	}
-	r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script returned %s: line %d: %s", what, m.at.Line, advice))
+	r.reads.notes = append(r.reads.notes, fmt.Sprintf("the script %s: line %d: %s", did, m.at.Line, advice))
 }

@@ -119,6 +119,9 @@ func label(args []goja.Value) string {
 func (r *runtime) print(stream int, text string) {
 	if stream == stdout {
 		r.printed = true
+		if text == "undefined" && r.reads.last != nil {
+			r.notePrinted()
+		}
 	}
 	if r.groups > 0 {
 		indent := strings.Repeat("  ", min(r.groups, 20))

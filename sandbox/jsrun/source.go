@@ -1,15 +1,16 @@
 package jsrun
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
-	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // maxLineBytes bounds the examined lines of a program, and maxNamed the names in them.
@@ -59,7 +60,7 @@ var (
 	// calledName matches a called function.
 	calledName = lazyregexp.New(`([A-Za-z_$][\w$.]*)\s*\(`)
 	// dropsPromises matches methods that do not await their callback.
-	dropsPromises = lazyregexp.New(`\.\s*(forEach|filter|some|every|find|findIndex|findLast)\s*\(\s*async\b`)
+	dropsPromises = lazyregexp.New(`\.\s*(forEach|map|filter|some|every|find|findIndex|findLast)\s*\(\s*async\b`)
 )
 
 // iterated returns how a line names the value that it takes for a list, or "".
@@ -115,8 +116,7 @@ func (r *runtime) parseAdvice(o *goja.Object) string {
 			if field != "" {
 				return ""
 			}
-			s := strings.TrimSpace(text.String())
-			field, isJSON = gate.Name(key), strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[")
+			field, isJSON = gate.Name(key), isJSONText(text.String())
 		}
 	}
 	if field == "" {
@@ -180,7 +180,7 @@ func (r *runtime) within(o *goja.Object, property string) string {
 			}
 			form, read = "[{ %s }]", "[0]."
 		}
-		if own := v.Keys(); len(own) <= maxKeys && hasKey(own, property) {
+		if own := v.Keys(); len(own) <= maxKeys && slices.Contains(own, property) {
 			property = gate.Name(property)
 			return "there is " + name + ": " + fmt.Sprintf(form, property) + ", so write ." + name + read + property
 		}
@@ -188,22 +188,27 @@ func (r *runtime) within(o *goja.Object, property string) string {
 	return ""
 }
 
-func hasKey(keys []string, key string) bool {
-	for _, k := range keys {
-		if k == key {
-			return true
-		}
-	}
-	return false
+// isJSONText reports whether a text is a JSON object or array.
+func isJSONText(text string) bool {
+	text = strings.TrimSpace(text)
+	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
 // droppedNotes says where a method of a list does not await its callback, for programs
 // that left calls behind.
 func (r *runtime) droppedNotes(late []*hostCall) []string {
 	at := dropsPromises.FindStringSubmatchIndex(r.prog.Code)
-	if len(late) == 0 || at == nil || r.prog.Language == sandbox.Python {
+	if len(late) == 0 || at == nil {
 		return nil
 	}
 	method, line := r.prog.Code[at[2]:at[3]], 1+strings.Count(r.prog.Code[:at[0]], "\n")
-	return []string{fmt.Sprintf("line %d: %s does not await its async function: use for (const x of list) { … }, or await Promise.all(list.map(async …))", line, method)}
+	switch {
+	case method != "map":
+		method += " does not await its async function"
+	case strings.Contains(r.prog.Code, "Promise."):
+		return nil // it may await them
+	default:
+		method = "the promises of map are not awaited"
+	}
+	return []string{fmt.Sprintf("line %d: %s: use for (const x of list) { … }, or await Promise.all(list.map(async …))", line, method)}
 }

@@ -147,13 +147,18 @@ func (b *Broker) Handler(o HTTPOptions) (http.Handler, error) {
 // never fails without one. When ctx is cancelled, the script and its calls are
 // killed.
 func (b *Broker) Execute(ctx context.Context, req ExecuteRequest) ExecuteAnswer {
-	for name := range strings.SplitSeq(req.Profile, "+") { // names are joined by views
+	return b.viewOf(req.Profile, req.Narrowed).run.Execute(ctx, req)
+}
+
+// viewOf returns the view of a run's client.
+func (b *Broker) viewOf(profile string, narrowed json.RawMessage) *Broker {
+	for name := range strings.SplitSeq(profile, "+") { // names are joined by views
 		b = b.View(name)
 	}
-	if len(req.Narrowed) > 0 {
-		b = b.narrowedBy(req.Narrowed)
+	if len(narrowed) > 0 {
+		b = b.narrowedBy(narrowed)
 	}
-	return b.run.Execute(ctx, req)
+	return b
 }
 
 // Cancel ends an execution by its id. It reports whether that runs here.

@@ -69,6 +69,10 @@ var (
 // StatusWaiting is the status of a run that waits for the decision of a person.
 const StatusWaiting = "waiting"
 
+// StatusDecided is the status of a run that has waited for decisions, and has them all:
+// it can be resumed.
+const StatusDecided = "decided"
+
 // The states of a call of a run.
 const (
 	RunMade     = "made"     // the script made it; nothing that changes anything was sent
@@ -336,6 +340,9 @@ func (v Verdict) Decide(r *Run, calls []RunCall, now time.Time) error {
 		if v.ForRun && !slices.Contains(r.Granted, c.Tool) {
 			r.Granted = append(r.Granted, c.Tool)
 		}
+	}
+	if r.Status == StatusWaiting && len(Pending(calls)) == 0 {
+		r.Status = StatusDecided
 	}
 	return nil
 }

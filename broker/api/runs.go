@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -91,17 +92,57 @@ func (r *Reader) Run(ctx context.Context, id string, whole bool) (Run, error) {
 
 // Waiting are the runs that wait for a decision, the latest first.
 func (r *Reader) Waiting(ctx context.Context) (Runs, error) {
+	return r.withStatus(ctx, state.StatusWaiting)
+}
+
+// Undone are the runs that wait for a decision, and those that wait to be resumed after
+// one, the latest first.
+func (r *Reader) Undone(ctx context.Context) (Runs, error) {
+	return r.withStatus(ctx, state.StatusWaiting, state.StatusDecided)
+}
+
+func (r *Reader) withStatus(ctx context.Context, statuses ...string) (Runs, error) {
 	list, err := r.Runs.Runs(ctx, -1)
 	return Runs{slices.DeleteFunc(list, func(r state.Run) bool {
-		return r.Status != state.StatusWaiting || r.Expired(time.Now())
+		return !slices.Contains(statuses, r.Status) || r.Expired(time.Now())
 	})}, err
 }
 
 // ErrNothingWaits means that a run has no such call that waits for a decision.
 var ErrNothingWaits = errors.New("no such call waits for a decision")
 
-// Decide applies a verdict to the waiting calls of a run, and returns them. may is
-// called with exactly these calls. If it returns an error, or if a call changes in the
+// A DeniedError is the refusal of an approval: the policy denies the call whatever a
+// person decides.
+type DeniedError struct {
+	Call int // its ordinal
+	Tool string
+	Err  error // the error that the script would get
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("call %d cannot be approved: %s", e.Call, gate.Quote(e.Err.Error(), maxRefusal))
+}
+
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// maxRefusal bounds the text of a refusal, in bytes.
+const maxRefusal = 500
+
+// refusal returns a DeniedError for the first call that the policy denies, or nil.
+func (r *Reader) refusal(run state.Run, calls []state.RunCall) error {
+	if r.Broker == nil {
+		return nil
+	}
+	for _, c := range calls {
+		if err := r.Broker.Refusal(run, c); err != nil {
+			return &DeniedError{c.Ordinal, c.Tool, err}
+		}
+	}
+	return nil
+}
+
+// Decide applies a verdict to the waiting calls of a run, and returns them. Calls that
+// the policy denies are not approved (DeniedError). may is called with exactly these calls. If it returns an error, or if a call changes in the
 // meantime, nothing is changed.
 func (r *Reader) Decide(ctx context.Context, id string, v state.Verdict, may func(state.Run, []state.RunCall) error) ([]state.RunCall, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
@@ -111,6 +152,11 @@ func (r *Reader) Decide(ctx context.Context, id string, v state.Verdict, may fun
 	meant := slices.DeleteFunc(state.Pending(calls), func(c state.RunCall) bool { return len(v.Only) > 0 && !slices.Contains(v.Only, c.Ordinal) })
 	if len(meant) == 0 {
 		return nil, ErrNothingWaits
+	}
+	if v.Approve {
+		if err := r.refusal(run, meant); err != nil {
+			return nil, err
+		}
 	}
 	if err := may(run, meant); err != nil {
 		return nil, err

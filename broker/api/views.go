@@ -274,6 +274,9 @@ func (s *server) decide(r *http.Request) (int, any, error) {
 	if errors.Is(err, ErrNothingWaits) {
 		err = newProblem(http.StatusConflict, "decided", "these calls do not wait for a decision any more")
 	}
+	if denied, ok := errors.AsType[*DeniedError](err); ok {
+		err = newProblem(http.StatusConflict, "denied", "%s", denied)
+	}
 	if err != nil {
 		return 0, nil, runProblem(err, r.PathValue("id"))
 	}

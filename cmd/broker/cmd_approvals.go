@@ -23,9 +23,9 @@ func (a *app) approvalsCommand() *cobra.Command {
 
 func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List runs that wait for a decision", Args: noArgs,
+		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: noArgs,
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
-			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Waiting(ctx)
+			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Undone(ctx)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,11 @@ func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) err
 		return a.printJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
 	}
 	if len(pending) == 0 {
-		say(a.stdout, "run %s waits for no decision\n", run.ID)
+		next := ""
+		if run.Status == state.StatusDecided {
+			next = "; to go on: broker runs resume " + run.ID
+		}
+		say(a.stdout, "run %s waits for no decision%s\n", run.ID, next)
 		return nil
 	}
 	say(a.stdout, "run %s of %s waits until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
@@ -121,7 +125,12 @@ func (a *app) denyCommand() *cobra.Command {
 func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v state.Verdict, always bool, seen []string) error {
 	var run state.Run
 	v.ForRun = v.ForRun || always
-	meant, err := (&api.Reader{Runs: runs}).Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {
+	reader := &api.Reader{Runs: runs}
+	if v.Approve {
+		closes := a.readPolicy(reader)
+		defer closes()
+	}
+	meant, err := reader.Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {
 		run = r
 		if always {
 			if err := broker.Lasting(calls); err != nil {
@@ -134,7 +143,13 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 		return a.mayApprove(ctx, r, calls, seen)
 	})
 	if errors.Is(err, api.ErrNothingWaits) {
+		if found, _, err := runs.Run(ctx, id); err == nil && found.Status == state.StatusDecided {
+			return hinted("run %s is decided already\nhint: broker runs resume %s", found.ID, found.ID)
+		}
 		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
+	}
+	if denied, ok := errors.AsType[*api.DeniedError](err); ok {
+		return hinted("%w\nhint: broker policy explain %s; to go on without it: broker approvals deny %s --only %d", denied, gate.Name(denied.Tool), id, denied.Call)
 	}
 	if err != nil {
 		return unknownRun(err, id)
@@ -159,6 +174,17 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	}
 	say(a.stdout, "%s %s; to go on: broker runs resume %s\n", done, counted(len(meant), "call"), run.ID)
 	return nil
+}
+
+// readPolicy makes r refuse what the policy denies. It does nothing if the config cannot
+// be used: the policy decides when the run is resumed in any case.
+func (a *app) readPolicy(r *api.Reader) (closes func() error) {
+	s, err := a.open(-1)
+	if err != nil {
+		return func() error { return nil }
+	}
+	r.Broker = s.root
+	return s.close
 }
 
 // allowAlways adds a rule that allows tools to the policy of a config.

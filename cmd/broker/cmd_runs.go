@@ -74,8 +74,16 @@ func printRuns(a *app, list []state.Run, none string) error {
 		return a.printJSON(api.Runs{Runs: list})
 	}
 	return printList(a, list, none, table[state.Run]{"RUN\tSTARTED\tSTATUS\tCODE\tCALLS\tFOR\t", func(r state.Run) []any {
-		return []any{r.ID, r.Started.Local().Format(time.DateTime), r.Status, r.ExitCode, r.Calls, clientLabel(r.Principal), oneLine(r.Error, 60)}
+		return []any{r.ID, r.Started.Local().Format(time.DateTime), runStatus(r), r.ExitCode, r.Calls, clientLabel(r.Principal), oneLine(r.Error, 60)}
 	}})
+}
+
+// runStatus returns the status of a run, with the command that goes on with a decided one.
+func runStatus(r state.Run) string {
+	if r.Status == state.StatusDecided {
+		return r.Status + ": broker runs resume " + r.ID
+	}
+	return r.Status
 }
 
 func (a *app) runsShowCommand() *cobra.Command {

@@ -228,8 +228,15 @@ func (r Runs) decided(t *testing.T) {
 	if err := decide(deny); err != nil {
 		t.Fatal(err)
 	}
+	if run, _, err := s.Run(t.Context(), id); err != nil || run.Status != state.StatusWaiting {
+		t.Errorf("one of two calls is decided: status %q, %v", run.Status, err)
+	}
 	if err := decide(state.Verdict{Approve: true, ForRun: true}); err != nil {
 		t.Fatal(err)
+	}
+	list, err := s.Runs(t.Context(), -1)
+	if err != nil || len(list) != 1 || list[0].Status != state.StatusDecided {
+		t.Errorf("all calls are decided: %+v, %v", list, err)
 	}
 	if err := decide(deny); err == nil {
 		t.Error("a call was decided about twice")

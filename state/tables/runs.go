@@ -402,9 +402,14 @@ func (r *Runs) Change(ctx context.Context, id string, f func(*state.Run, []state
 			if err != nil {
 				return err
 			}
-			before := slices.Clone(calls)
+			before, status := slices.Clone(calls), run.Status
 			if err := f(&run, calls); err != nil {
 				return err
+			}
+			if run.Status != status {
+				if err := r.exec(ctx, "UPDATE runs SET status = ? WHERE id = ?", run.Status, id); err != nil {
+					return err
+				}
 			}
 			for i := range calls {
 				if !sameCall(&before[i], &calls[i]) {

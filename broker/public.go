@@ -97,6 +97,9 @@ const (
 	ScriptsHost    = skill.ScriptsHost
 )
 
+// AnswerDeny is the answer of a form that denies calls.
+const AnswerDeny = run.AnswerDeny
+
 // PendingOf returns a call of a journal for models: cut and redacted.
 func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
 

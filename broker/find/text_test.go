@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/learned"
+	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
@@ -46,5 +47,25 @@ func TestHitsSayWhatTextsHold(t *testing.T) {
 	}
 	if a, err = f.Search(t.Context(), SearchRequest{Query: "db__run_query"}); err != nil || a.Tools[0].Text != nil || !strings.Contains(a.Tools[0].Declaration, "Promise<string> // learned from 3 calls; a text with data, see tools.describe") {
 		t.Errorf("desc has %+v, %v", a.Tools[0], err)
+	}
+}
+
+// The description of search_tools explains each mark of a hit, in every mode, in few
+// words.
+func TestSearchDescriptionExplainsMarks(t *testing.T) {
+	c := catalog.New(catalog.Options{}, &upstream.Options{}, func() {})
+	t.Cleanup(func() { _ = c.Close() })
+	for _, mode := range []surface.Mode{surface.ModeCode, surface.ModeTools, surface.ModeAuto} {
+		f := New(Options{Mode: mode}, c, &index.Options{})
+		t.Cleanup(func() { _ = f.Close() })
+		text := f.searchDescription()
+		for _, mark := range []string{writeMark, askMark} {
+			if _, after, ok := strings.Cut(text, mark+" "); !ok || len(after) == 0 {
+				t.Errorf("mode %v: no word about%s in %q", mode, mark, text)
+			}
+		}
+		if len(text) > 700 {
+			t.Errorf("mode %v: %d bytes", mode, len(text))
+		}
 	}
 }

@@ -33,12 +33,15 @@ const (
 	maxAskChars, maxAskedArguments, maxParts = 3_500, 2_000, 5
 )
 
+// AnswerDeny is the answer to the question about calls that denies them.
+const AnswerDeny = "deny"
+
 // The answers to the question. A form without an answer decides nothing.
 const (
 	approveOnce   = "approve once"
 	approveRun    = "approve for this run"
 	approveAlways = "approve always"
-	denyCalls     = "deny"
+	denyCalls     = AnswerDeny
 	stopRun       = "stop"
 	showRest      = "show the rest"
 )

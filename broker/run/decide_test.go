@@ -32,7 +32,7 @@ func TestWaitsForApproval(t *testing.T) {
 		if a.ExitCode != sandbox.ExitApproval || len(a.Pending) != 2 || !strings.HasPrefix(a.RunID, "r_") || a.Expires == "" || a.IsError() || len(a.ToolsCalled) != 1 {
 			t.Fatalf("%+v", a)
 		}
-		if string(a.Pending[0].Args) != `{"k":"a"}` || a.Pending[0].Tool != "t__ask" || a.Pending[0].Why != "needs a look" || a.Pending[0].N != 1 {
+		if string(a.Pending[0].Args) != `{"k":"a"}` || a.Pending[0].Tool != "t__ask" || a.Pending[0].Why != "it needs a look" || a.Pending[0].N != 1 {
 			t.Errorf("pending %+v", a.Pending)
 		}
 		return w, a

@@ -41,10 +41,10 @@ func TestPlan(t *testing.T) {
 		t.Fatalf("%+v\n%s", a, w.made())
 	}
 	last, purge := a.Pending[2], a.Pending[3]
-	if last.DependsOn != 2 || string(last.Args) != `{"title":"about «2.of.name»","id":900002000,"again":2}` || last.Why != "writes" {
+	if last.DependsOn != 2 || string(last.Args) != `{"title":"about «2.of.name»","id":900002000,"again":2}` || last.Why != "it writes" {
 		t.Errorf("%+v: %s", last, last.Args)
 	}
-	if purge.Tool != "t__purge" || purge.Why != "is destructive" || purge.DependsOn != 5 {
+	if purge.Tool != "t__purge" || purge.Why != "it is destructive" || purge.DependsOn != 5 {
 		t.Errorf("%+v", purge)
 	}
 	if again := w.execute(t, run.Request{Resume: a.RunID}); again.ExitCode != sandbox.ExitApproval || len(again.Pending) != 4 {

@@ -57,7 +57,7 @@ func (x *Execution) shown(c state.RunCall) (head, args string) {
 	if p.DependsOn > 0 {
 		why += fmt.Sprintf(", with the result of call %d", p.DependsOn)
 	}
-	return fmt.Sprintf("\n%d. %s (it %s)", p.N, p.Tool, why), exactLine(p.Args)
+	return fmt.Sprintf("\n%d. %s (%s)", p.N, p.Tool, why), exactLine(p.Args)
 }
 
 // longQuestion returns the question about one call with arguments that need several

@@ -61,14 +61,22 @@ func (p Pending) Cut() Pending {
 // PendingOf returns a call for models: cut and redacted, with invisible characters
 // escaped.
 func PendingOf(c state.RunCall) Pending {
-	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: gate.Quote(c.Why, maxPendingWhy), DependsOn: c.DependsOn}
+	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: sentence(c.Why), DependsOn: c.DependsOn}
 	if len(c.Args) > 0 {
 		p.Args = gate.Spell(redact.JSON(c.Args, maxPendingArgs)) // also in approved arguments
 	}
 	if c.Lost() {
-		p.State, p.Why = state.RunUnknown, "was sent, and its answer was lost: nobody knows whether it was done"
+		p.State, p.Why = state.RunUnknown, "it was sent, and its answer was lost: nobody knows whether it was done"
 	}
 	return p
+}
+
+// sentence returns a reason of the policy as a sentence about the call.
+func sentence(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "it " + gate.Quote(why, maxPendingWhy)
 }
 
 // String formats the call as two lines for a terminal; the second has the full
@@ -78,7 +86,7 @@ func (p Pending) String() string {
 	if p.DependsOn > 0 {
 		after = fmt.Sprintf(", with the result of call %d", p.DependsOn)
 	}
-	return fmt.Sprintf("%3d  %s: it %s%s\n     %s", p.N, p.Tool, p.Why, after, exactLine(p.Args))
+	return fmt.Sprintf("%3d  %s: %s%s\n     %s", p.N, p.Tool, p.Why, after, exactLine(p.Args))
 }
 
 // load goes on with a run that was broken off.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	schemas "github.com/mcpbroker/mcpbroker/internal/schema"
 )
@@ -89,7 +90,7 @@ func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputRes
 	defer t.asking.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("nobody answered for %g s", askTime.Seconds()))
 	defer cancel()
-	say(t.out, "%s\n(a single . declines)\n", lines(e.Message))
+	say(t.out, "%s\n(a single . %s)\n", lines(e.Message), declining(fields))
 	content := make(map[string]any)
 	for _, f := range fields {
 		value, err := t.field(ctx, f)
@@ -106,6 +107,15 @@ func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputRes
 		}
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+}
+
+// declining says what a single period does: it denies the calls that a form asks about,
+// and declines another form.
+func declining(fields []formField) string {
+	if slices.ContainsFunc(fields, func(f formField) bool { return slices.Contains(f.options, broker.AnswerDeny) }) {
+		return "means " + broker.AnswerDeny
+	}
+	return "declines"
 }
 
 var errDeclined = errors.New("declined")

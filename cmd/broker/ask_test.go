@@ -54,6 +54,23 @@ func TestFormsAtTheTerminal(t *testing.T) {
 	}
 }
 
+// A form says what a period does in the words of its own choices.
+func TestPeriodAtTheTerminalHasTheWordsOfTheForm(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"properties":{"decision":{"type":"string","enum":["approve once","approve for this run","deny","stop"]}}}`: "(a single . means deny)",
+		`{"properties":{"decision":{"type":"string","enum":["show the rest","deny","stop"]}}}`:                       "(a single . means deny)",
+		`{"properties":{"decision":{"type":"string","enum":["deny","stop"]},"except":{"type":"string"}}}`:            "(a single . means deny)",
+		`{"properties":{"name":{"type":"string"}}}`:                                                                  "(a single . declines)",
+		wholeForm: "(a single . declines)",
+	} {
+		var shown bytes.Buffer
+		answer, err := newTerminal(strings.NewReader(".\n"), &shown).Answer(t.Context(), &mcp.ElicitParams{Message: "m", RequestedSchema: json.RawMessage(schema)})
+		if result, ok := answer.(*mcp.ElicitResult); err != nil || !ok || result.Action != "decline" || !strings.Contains(shown.String(), want) {
+			t.Errorf("%s: %v, %v; shown %q, want %q", schema, answer, err, &shown, want)
+		}
+	}
+}
+
 func TestFormsTooHardForATerminal(t *testing.T) {
 	for _, schema := range []string{
 		`{"properties":{"a":{"type":"array","items":{"type":"string"}}}}`, `{"properties":{"a":{}}}`, `{"properties":5}`, `[]`,

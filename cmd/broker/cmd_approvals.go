@@ -70,7 +70,7 @@ func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) err
 		say(a.stdout, "run %s waits for no decision%s\n", run.ID, next)
 		return nil
 	}
-	say(a.stdout, "run %s of %s waits until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
+	say(a.stdout, "run %s of %s waits for a decision, at the latest until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
 	for _, p := range pending {
 		say(a.stdout, "%s\n", lines(p.String()))
 	}
@@ -90,8 +90,8 @@ func (a *app) approveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve RUN",
 		Short: "Approve calls that wait for a decision",
-		Long: "Approve calls that wait for a decision, once each, within 15 minutes. It needs a terminal, where it shows them in full and you\n" +
-			"type a code that it shows, and it does not work below a program that uses the broker: a model must not approve its own calls.\n" +
+		Long: "Approve calls that wait for a decision. An approval is of one call, and ends 15 minutes later: resume the run before that.\n" +
+			"It needs a terminal, where it shows the calls in full and you type a code that it shows, and it does not work below a program that uses the broker: a model must not\napprove its own calls. " +
 			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
@@ -172,7 +172,11 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	if a.json {
 		return a.printJSON(map[string]any{"run_id": run.ID, done: decided})
 	}
-	say(a.stdout, "%s %s; to go on: broker runs resume %s\n", done, counted(len(meant), "call"), run.ID)
+	within := ""
+	if v.Approve {
+		within = fmt.Sprintf(" within %d minutes", int(state.ApprovalAge.Minutes()))
+	}
+	say(a.stdout, "%s %s; to go on%s: broker runs resume %s\n", done, counted(len(meant), "call"), within, run.ID)
 	return nil
 }
 

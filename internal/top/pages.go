@@ -155,7 +155,7 @@ func (d serverDetail) lines(width int) []line {
 func (r run) lines(width int) []line {
 	list := []line{{{fmt.Sprintf("asked by %s, until %s", cmp.Or(r.Client, r.Principal, "a client"), r.Expires.Local().Format(time.DateTime)), plain}}, nil}
 	for _, c := range r.calls {
-		list = append(list, line{{fmt.Sprintf("%d. %s", c.N, c.Tool), bold}, {" (it " + c.Why + ")", plain}})
+		list = append(list, line{{fmt.Sprintf("%d. %s", c.N, c.Tool), bold}, {" (" + c.Why + ")", plain}})
 		var pretty bytes.Buffer
 		if len(c.Args) > 0 && json.Indent(&pretty, c.Args, "", "  ") == nil {
 			list = append(list, wrapped(pretty.String(), width, "   ")...)

@@ -129,7 +129,7 @@ export function Approvals() {
       const shown = argumentsOf(w, !!unfolded.value[keyOf(w)]);
       return <li key={w.run.run_id + w.call.n} id={'item-' + i} class={i === here ? 'card current' : 'card'} aria-current={i === here}>
       <div class="row"><h3 class="mono">{w.call.tool}</h3><span class="tag">{w.call.class}</span></div>
-      <p>It {w.call.why}. Asked by <b>{who(w.run)}</b>, <Time at={w.run.started} />; expires <Time at={w.run.expires} />.</p>
+      <p>{w.call.why[0]?.toUpperCase() + w.call.why.slice(1)}. Asked by <b>{who(w.run)}</b>, <Time at={w.run.started} />; expires <Time at={w.run.expires} />.</p>
       <div class="actions">
         <button class="primary" disabled={!shown.all} onClick={() => decide(w, true)}>Approve once</button>
         <button disabled={!shown.all} onClick={() => decide(w, true, true)}>Approve for this run</button>

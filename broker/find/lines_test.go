@@ -54,11 +54,12 @@ func TestLinesAreKeptForOneCatalogue(t *testing.T) {
 // Optional parameters keep their place in a line if the query names them.
 func TestLinesHaveTheParametersOfTheQuery(t *testing.T) {
 	schema := func(optional ...string) json.RawMessage {
-		props := `"message_text_that_is_required":{"type":"string"},"kind_of_thing":{"type":"string","enum":["one","two","three"]}`
+		var props strings.Builder
+		props.WriteString(`"message_text_that_is_required":{"type":"string"},"kind_of_thing":{"type":"string","enum":["one","two","three"]}`)
 		for _, name := range optional {
-			props += `,"` + name + `":{"type":"boolean","description":"It includes what the parameter says."}`
+			props.WriteString(`,"` + name + `":{"type":"boolean","description":"It includes what the parameter says."}`)
 		}
-		return json.RawMessage(`{"type":"object","properties":{` + props + `},"required":["message_text_that_is_required","kind_of_thing"]}`)
+		return json.RawMessage(`{"type":"object","properties":{` + props.String() + `},"required":["message_text_that_is_required","kind_of_thing"]}`)
 	}
 	var tools []discovery.ListedTool
 	for name, s := range map[string]json.RawMessage{

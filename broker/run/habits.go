@@ -127,8 +127,8 @@ func (h *habits) unwrapHint(code string, res sandbox.Result) string {
 	switch {
 	case texts > 0 && misfitsText(code, res.Absent):
 		advice := insteadOfUnwrapping(code)
-		if strings.Contains(res.Error, advice) {
-			return ""
+		if strings.Contains(res.Error+strings.Join(res.Reads, "; "), advice) {
+			return "" // it is said already
 		}
 		return what + ": " + advice
 	case texts > 0:

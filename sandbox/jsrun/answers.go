@@ -130,11 +130,15 @@ func (r *runtime) insertBelow(prototype *goja.Object, missed func(property strin
 // missText remembers a read of a property that texts do not have, with what to write
 // instead.
 func (r *runtime) missText(property, of string) {
+	at, _ := r.reader()
 	if !r.isMethod("Array", property) {
+		if text, part := r.partOf(at.Line, property); text != "" {
+			r.missAs(property, text+" is a text: write "+text+" in place of "+text+part)
+			return
+		}
 		r.missWhole(property, of, "a text, without fields: use it as it is")
 		return
 	}
-	at, _ := r.reader()
 	split := `.split("\n").` + property
 	if text := r.readOf(at.Line, property); text != "" {
 		r.missAs(property, text+" is a text: write "+text+split)

@@ -52,7 +52,11 @@ func TestHintsSayWhatTheAnswerIs(t *testing.T) {
 		{`{"n":1,"body":"{}"}`, "const page = r; return JSON.parse(page)", "page is { n: number, body: string }: write JSON.parse(page.body)"},
 		{`{"content":"hi"}`, "return JSON.parse(r)", "r is { content: string }: r.content is the text"},
 		{`{"ok":true}`, "return JSON.parse(r)", "this is an object or an array already"},
-		{`{"content":"[1]"}`, "return JSON.parse(r.content[0].text)", "text is undefined: it is read of a text"},
+		{`{"content":"[1]"}`, "return JSON.parse(r.content[0].text)", "r.content is a text: write r.content in place of r.content[0].text"},
+		{`{"content":"[1]"}`, "const c = r.content; return c?.[0]?.text.length", "c is a text: write c in place of c[0].text"},
+		{`{"content":"[1]"}`, "const [first] = r.content; return first.text.length", "text is undefined: it is read of a text"},
+		{`{"content":"[1]"}`, "return (await callMCPTool('echo__echo', {})).content[0].text.length", "text is undefined: it is read of a text"},
+		{`"hi"`, "return r[0].text.trim()", "r is a text: write r in place of r[0].text"},
 		{`[]`, "return r.split('x')", "split is undefined: what echo__echo answered is an empty list"},
 	} {
 		out := answered(t, "const r = await callMCPTool('echo__echo', {});\n"+tt.code, tt.answer)

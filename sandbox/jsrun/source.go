@@ -51,6 +51,20 @@ func (r *runtime) readOf(line int, property string) string {
 	return only(r.line(line), pattern)
 }
 
+// partOf returns how a line names the value of which it reads a property of an element,
+// such as r.content, and the rest, such as [0].text.
+func (r *runtime) partOf(line int, property string) (text, rest string) {
+	pattern, err := regexp.Compile(`(?:^|[^\w$.)\]?])([A-Za-z_$][\w$.]*)[?!]?\.?(\[\d+\])[?!]?\.` + regexp.QuoteMeta(property) + `(?:[^\w$]|$)`)
+	if err != nil {
+		return "", ""
+	}
+	all := pattern.FindAllStringSubmatch(r.line(line), 2)
+	if len(all) != 1 || len(all[0][1]) > maxNamed {
+		return "", ""
+	}
+	return all[0][1], all[0][2] + "." + gate.Name(property)
+}
+
 var (
 	// iteratedName matches the value that is taken for a list.
 	iteratedName = lazyregexp.New(`(?:\bof\s+|\.\.\.\s*|\]\s*=\s*)([A-Za-z_$][\w$.]*)\s*(?:[)\],;]|$)`)

@@ -133,7 +133,7 @@ func TestPromptsAndResourcesAreNoTools(t *testing.T) {
 			try { await f(); } catch (e) { errors.push(e.code); }
 		}
 		return [d.signature, d.read_only, errors];`})
-	const want = `"result":["callMCPTool('library__read_resource', input: { uri: string }): Promise<any> // text (parsed if JSON), or a list of {type, text | mimeType, size, ref}",true,["invalid_arguments","denied","unknown_tool"]]`
+	const want = `"result":["callMCPTool('library__read_resource', input: { uri: string }): Promise<any> // text (parsed if JSON) or [{type,text|mimeType,size,ref}]",true,["invalid_arguments","denied","unknown_tool"]]`
 	if !strings.Contains(text, want) {
 		t.Errorf("%s\nwant %s", text, want)
 	}

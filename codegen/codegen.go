@@ -87,7 +87,7 @@ type model struct {
 }
 
 // UntypedNote says what a call gives if nothing is known of the tool's results.
-const UntypedNote = "text (parsed if JSON), or a list of {type, text | mimeType, size, ref}"
+const UntypedNote = "text (parsed if JSON) or [{type,text|mimeType,size,ref}]"
 
 // Untyped reports whether nothing is known of the results of t.
 func (g *Generator) Untyped(t *discovery.Tool) bool {

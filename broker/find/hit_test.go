@@ -104,7 +104,7 @@ func TestHitsSayWhatAnUntypedToolGives(t *testing.T) {
 		}
 		return &codegen.Output{Schema: json.RawMessage(`{"type":"integer"}`), Note: "learned from 2 calls"}
 	}}
-	const says = "// text (parsed if JSON), or a list of {type, text | mimeType, size, ref}"
+	const says = "// text (parsed if JSON) or [{type,text|mimeType,size,ref}]"
 	for _, tt := range []struct {
 		tool string
 		want bool

@@ -1,7 +1,6 @@
 package find
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/codegen"
@@ -19,6 +18,9 @@ func withMore(signature string) string {
 	return signature[:end] + ": detail full" + signature[end:]
 }
 
+// anyResult is the result of a tool of which nothing is known.
+const anyResult = ": any"
+
 // explainResult adds what a script gets from a tool of which nothing is known, and
 // reports whether it did.
 func (w renderer) explainResult(h *SearchHit, t *discovery.Tool) bool {
@@ -29,7 +31,7 @@ func (w renderer) explainResult(h *SearchHit, t *discovery.Tool) bool {
 	case h.Declaration != "":
 		h.Declaration += " // " + codegen.UntypedNote
 	case h.Signature != "":
-		h.Signature += " // " + codegen.UntypedNote
+		h.Signature = strings.TrimSuffix(h.Signature, anyResult) + anyResult + " // " + codegen.UntypedNote
 	}
 	return h.Declaration != "" || h.Signature != ""
 }
@@ -47,8 +49,12 @@ func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
 	if !w.callsOnly && (s.Namespace != tsname.Func(t.Server) || t.Func != tsname.Func(t.Name)) {
 		call = s.Namespace + "." + t.Func + call
 	}
-	if !w.callsOnly {
-		call += ": Promise<" + cmp.Or(line.Output, "any") + ">"
+	switch {
+	case w.callsOnly:
+	case line.Output != "":
+		call += ": Promise<" + line.Output + ">"
+	case line.Input == "":
+		call += anyResult // "()" alone looks like a tool that gives nothing
 	}
 	if line.Note != "" && !w.callsOnly {
 		call += " // " + line.Note

@@ -73,15 +73,15 @@ func TestDeniedCallsCannotBeApproved(t *testing.T) {
 		tools    policy.ToolLists
 		want     string // the refusal; empty if the calls are approved
 	}{
-		"balanced":           {rules: `{}`},
-		"a rule":             {rules: `{"rules":[{"effect":"deny","tools":["wiki.delete_page"],"reason":"pages are archived"}]}`, want: "call 2 cannot be approved: wiki__delete_page is denied by the policy: pages are archived"},
-		"a class":            {rules: `{"rules":[{"effect":"deny","tools":["*"],"class":["deletes"]}]}`, want: "call 2 cannot be approved: wiki__delete_page is denied by the policy"},
-		"arguments":          {rules: `{"rules":[{"effect":"deny","tools":["wiki.delete_page"],"args":{"page":"home"}}]}`, want: "call 2 cannot be approved: wiki__delete_page is denied by the policy"},
-		"other arguments":    {rules: `{"rules":[{"effect":"deny","tools":["wiki.delete_page"],"args":{"page":"old"}}]}`},
-		"a preset":           {rules: `{"preset":"readonly"}`, want: "call 1 cannot be approved: wiki__edit_page changes something, and the policy (preset readonly) denies"},
-		"read-only":          {rules: `{}`, readOnly: true, want: "call 1 cannot be approved: wiki__edit_page is not marked read-only"},
-		"tools of a server":  {rules: `{}`, tools: policy.ToolLists{"wiki": {Deny: []string{"delete_*"}}}, want: "call 2 cannot be approved: wiki__delete_page "},
-		"another rule asks":  {rules: `{"rules":[{"effect":"ask","tools":["*"]}]}`},
+		"balanced":            {rules: `{}`},
+		"a rule":              {rules: `{"rules":[{"effect":"deny","tools":["wiki.delete_page"],"reason":"pages are archived"}]}`, want: "call 2 cannot be approved: wiki__delete_page is denied by the policy: pages are archived"},
+		"a class":             {rules: `{"rules":[{"effect":"deny","tools":["*"],"class":["deletes"]}]}`, want: "call 2 cannot be approved: wiki__delete_page is denied by the policy"},
+		"arguments":           {rules: `{"rules":[{"effect":"deny","tools":["wiki.delete_page"],"args":{"page":"home"}}]}`, want: "call 2 cannot be approved: wiki__delete_page is denied by the policy"},
+		"other arguments":     {rules: `{"rules":[{"effect":"deny","tools":["wiki.delete_page"],"args":{"page":"old"}}]}`},
+		"a preset":            {rules: `{"preset":"readonly"}`, want: "call 1 cannot be approved: wiki__edit_page changes something, and the policy (preset readonly) denies"},
+		"read-only":           {rules: `{}`, readOnly: true, want: "call 1 cannot be approved: wiki__edit_page is not marked read-only"},
+		"tools of a server":   {rules: `{}`, tools: policy.ToolLists{"wiki": {Deny: []string{"delete_*"}}}, want: "call 2 cannot be approved: wiki__delete_page "},
+		"another rule asks":   {rules: `{"rules":[{"effect":"ask","tools":["*"]}]}`},
 		"another rule denies": {rules: `{"rules":[{"effect":"deny","tools":["wiki.move_page"]}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *search) explainWords(found index.Hits) {
 		read = append(read, fmt.Sprintf("%q was read as %q", gate.Cut(r.From, 30), gate.Cut(r.To, 30)))
 	}
 	for _, r := range found.Replaced {
-		read = append(read, fmt.Sprintf("%q was read as %s", gate.Cut(r.From, 30), strings.Join(r.To, " or ")))
+		read = append(read, fmt.Sprintf("no tool has the word %q: searched for %s", gate.Cut(r.From, 30), strings.Join(r.To, " or ")))
 	}
 	for _, w := range found.Unmatched {
 		odd = append(odd, gate.Cut(w, 30))

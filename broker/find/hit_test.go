@@ -261,7 +261,7 @@ func TestNoteOnWords(t *testing.T) {
 		{index.Hits{Repaired: []index.Repair{{From: "isues", To: "issues"}}}, `"isues" was read as "issues"`},
 		{index.Hits{Repaired: []index.Repair{{From: "isues", To: "issues"}}, Unmatched: []string{"foo"}},
 			`"isues" was read as "issues"; nothing matches: foo`},
-		{index.Hits{Replaced: []index.Replacement{{From: "erase", To: []string{"delete", "remove"}}}}, `"erase" was read as delete or remove`},
+		{index.Hits{Replaced: []index.Replacement{{From: "erase", To: []string{"delete", "remove"}}}}, `no tool has the word "erase": searched for delete or remove`},
 		{index.Hits{Unmatched: strings.Split(strings.Repeat("word ", 20), " ")}, "nothing matches: word, word, word, word, word, word, word, word, and 13 more"},
 	} {
 		var s search

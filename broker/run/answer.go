@@ -64,8 +64,14 @@ func (x *Execution) refuse(why string) Answer {
 	return Answer{ExitCode: sandbox.ExitRefused, Stderr: why, Diagnostics: why, ToolsCalled: []bridge.Row{}}
 }
 
+// timeoutFlag names the flag that raises the time limit, for people who type commands.
+const timeoutFlag = "\nthe time limit of a script is that of broker exec --timeout SECONDS"
+
 // finish makes the answer and commits the record of it before it is sent.
 func (x *Execution) finish(res sandbox.Result) Answer {
+	if x.Request.Shell && res.ExitCode == sandbox.ExitTimeout {
+		res.Error += timeoutFlag
+	}
 	a := x.answer(res)
 	x.Commit(res, gate.Compact(a))
 	return a

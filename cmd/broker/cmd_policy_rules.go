@@ -34,6 +34,8 @@ type ruleEdit struct {
 	Matched int         `json:"matched"`
 	Others  []otherwise `json:"others,omitempty"`
 	rule    config.ToolRule
+	// unlisted are servers with unknown tools.
+	unlisted []string
 }
 
 // An otherwise is a tool for which the policy decides differently than the new rule.
@@ -214,6 +216,7 @@ func (a *app) effects(s *session, e *ruleEdit) error {
 	if err != nil {
 		return err
 	}
+	e.unlisted = s.broker.Unlisted()
 	rules := cfg.Rules()
 	only, mistakes := policy.ReadRules(policy.Source{Text: []byte(`{"preset": "open", "rules": [` + config.ToolRule{Effect: policy.Deny, Tools: e.rule.Tools}.String() + `]}`)})
 	if len(mistakes) > 0 {
@@ -249,7 +252,11 @@ func (a *app) printRule(e ruleEdit) error {
 	say(a.stdout, "%s: %s %s\n", e.Config, done, e.rule)
 	switch {
 	case e.Matched == 0 && e.Class != "":
-		sayln(a.stdout, "no known tool of that class")
+		more := ""
+		if len(e.unlisted) > 0 {
+			more = "; the tools of " + strings.Join(e.unlisted, ", ") + " are not known yet: broker index lists them"
+		}
+		say(a.stdout, "no known tool of that class%s\n", more)
 	case e.Matched == 0 && e.Action != "removed":
 		sayln(a.stdout, "its tools are not known yet: broker index lists them")
 	case e.Action != "removed":

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -30,6 +32,15 @@ func flagError(err error) error {
 		return err
 	}
 	return fmt.Errorf("--%s is %q: use %s", bad.GetFlag().Name, bad.GetValue(), goodValues[bad.GetFlag().Value.Type()])
+}
+
+// flagHint says what to type instead of a flag that is wrong.
+func flagHint(cmd *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if ok && cmd.Name() == "exec" && slices.Contains([]string{"e", "c", "p", "eval", "code", "print"}, unknown.GetSpecifiedName()) { // take code in other interpreters
+		return "echo 'return 1 + 1' | broker exec -"
+	}
+	return cmd.CommandPath() + " --help"
 }
 
 // A timeFlag is the value of a flag that takes a time above 0.

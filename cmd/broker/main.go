@@ -248,7 +248,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w\nhint: %s --help", flagError(err), cmd.CommandPath())
+		return usage("%w\nhint: %s", flagError(err), flagHint(cmd, err))
 	})
 	root.SetHelpCommand(a.helpCommand(root))
 	root.AddCommand(
@@ -268,6 +268,9 @@ func (a *app) root() *cobra.Command {
 
 // unknownCommand names what is nearest to a command that does not exist.
 func unknownCommand(cmd *cobra.Command, name string) error {
+	if line := showsKnown(cmd, name); line != "" {
+		return usage("%s", lines(fmt.Sprintf("unknown command %q\nhint: %s", name, line)))
+	}
 	return unknownName(name, commandNames(cmd), "broker help lists the commands")
 }
 

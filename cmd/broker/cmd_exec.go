@@ -31,7 +31,7 @@ func (a *app) execCommand() *cobra.Command {
 		Short: "Run a script that calls tools",
 		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result:\n" +
 			"a text as it is, everything else as JSON, and nothing if it returns undefined. With --json, exactly what a model would get. The exit code is the script's.\n" +
-			"On a terminal, simple forms that servers ask for are filled in there.\n\nExit codes:\n" + execCodesHelp,
+			"On a terminal, simple forms that servers ask for are filled in there, and the progress that servers report on long calls is shown.\n\nExit codes:\n" + execCodesHelp,
 		Args: oneArg("one script file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code, err := a.readScript(args[0])
@@ -82,6 +82,9 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	s.broker.StartLazily(ctx)
 	if req.Shell = true; !a.json {
 		req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
+	}
+	if !a.json && onTerminal(a.stderr) {
+		req.Progress = progressTo(a.stderr, time.Now)
 	}
 	b := s.broker
 	if req.Resume != "" { // the profiles of the run apply, and not those of this folder

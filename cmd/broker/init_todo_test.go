@@ -46,7 +46,7 @@ func TestTodo(t *testing.T) {
 	want := []task{
 		{"fails", "NOT_SET_1, NOT_SET_2 are not set here; set them where the broker starts", []string{"Cursor", "Codex"},
 			[]string{"broker servers test fails", "broker install cursor --move --server fails", "broker install codex --move --server fails"}},
-		{"slow", "still installing a package after 45 s", []string{"Cursor", "Codex"},
+		{"slow", "still installing a package after 45 s, when this command ended it: no daemon runs here", []string{"Cursor", "Codex"},
 			[]string{"broker index", "broker install cursor --move --server slow", "broker install codex --move --server mine"}},
 		{"signs", "it needs a sign-in", nil, []string{"broker auth login signs"}},
 		{"pinned", "3 tools held back until you have seen what changed", nil, []string{"broker pins diff pinned"}},

@@ -30,7 +30,7 @@ func (a *app) unnamedTasks() (list []task) {
 		if err != nil || len(names) == 0 {
 			continue
 		}
-		list = append(list, task{Server: c.ID, Why: fmt.Sprintf("%s passes on only the variables that its entry names, and not %s", c.Title, few(names)),
+		list = append(list, task{Server: c.ID, Why: fmt.Sprintf("the entry of %s does not name %s, which the client may not pass on", c.Title, few(names)),
 			Do: []string{"broker install " + c.ID}})
 	}
 	return list

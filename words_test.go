@@ -30,6 +30,7 @@ var retired = [2][]string{{
 	"There is no such page", "Page not found",
 	"not what was approved", "changed since its approval",
 	"a key goes on", "press a key to go on",
+	"<<<<<<< ", "the merged text",
 }, {
 	" mend", "fix",
 	" remark", "note, warn",

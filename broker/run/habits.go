@@ -126,7 +126,7 @@ func (h *habits) unwrapHint(code string, res sandbox.Result) string {
 	what := strings.Join(gave, ", ")
 	switch {
 	case texts > 0 && misfitsText(code, res.Absent):
-		advice := insteadOfUnwrapping(code)
+		advice := insteadOfUnwrapping(code, h.textsAreJSON())
 		if strings.Contains(res.Error+strings.Join(res.Reads, "; "), advice) {
 			return "" // it is said already
 		}
@@ -169,8 +169,21 @@ func misfitsText(code string, absent []string) bool {
 	}) && unwrapsText.MatchString(code)
 }
 
-// insteadOfUnwrapping says what to write for a result that is { content: string }.
-func insteadOfUnwrapping(code string) string {
+// textsAreJSON reports whether the content of each result that is { content: string } is
+// JSON; h.mu is held.
+func (h *habits) textsAreJSON() bool {
+	for _, s := range h.seen {
+		var o struct{ Content string }
+		if textContent.Match(s.value) && (json.Unmarshal(s.value, &o) != nil || !json.Valid([]byte(o.Content))) {
+			return false
+		}
+	}
+	return true
+}
+
+// insteadOfUnwrapping says what to write for a result that is { content: string }, where
+// the text may be JSON.
+func insteadOfUnwrapping(code string, isJSON bool) string {
 	if m := firstText.FindStringSubmatch(code); m != nil {
 		r := gate.Cut(cmp.Or(m[2], "r"), maxGave)
 		if m[1] != "" {
@@ -180,6 +193,9 @@ func insteadOfUnwrapping(code string) string {
 	}
 	if m := eachText.FindStringSubmatch(code); m != nil {
 		r := cmp.Or(strings.TrimPrefix(m[1], ")"), "r")
+		if isJSON {
+			return r + ".content is a text: write JSON.parse(" + r + ".content)." + m[2]
+		}
 		return r + ".content is a text: write " + r + `.content.split("\n").` + m[2]
 	}
 	if m := structured.FindStringSubmatch(code); m != nil {

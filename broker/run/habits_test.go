@@ -139,6 +139,7 @@ func TestNoHintForWhatResultsHave(t *testing.T) {
 		{text, "return (await s.a({})).content[0].text", []string{"string.text"}, 0, "write r.content in place of r.content[0].text"},
 		{text, "return r.content?.[0]?.text", nil, 0, "write r.content in place of r.content[0].text"},
 		{text, "return r.content.filter(Boolean)", []string{"string.filter"}, sandbox.ExitThrew, `r.content is a text: write r.content.split("\n").filter`},
+		{`{"content":"[1, 2]"}`, "return r.content.filter(Boolean)", []string{"string.filter"}, sandbox.ExitThrew, `r.content is a text: write JSON.parse(r.content).filter`},
 		{text, "return r.structuredContent", []string{"structuredContent"}, 0, "write r.content in place of r.structuredContent"},
 		{items, "return r.content?.[0]?.text ?? 'none'", []string{"content"}, 0, "a call gives the tool's parsed result itself"},
 		{items, "return r.content[0].text", nil, sandbox.ExitThrew, "a call gives the tool's parsed result itself"},

@@ -41,7 +41,7 @@ a small answer, a one-line script does: return await github.getIssue({ owner, re
 In a script:
 - Each server is a global in camelCase: github.listIssues({ ... }). Or import: import { listIssues } from './servers/github'.
 - callMCPTool('github__list_issues', { ... }) calls by id.
-- A call takes one object. Its value is parsed already: do not JSON.parse it. An image or a file is { type, mimeType, size, ref }: return it to see it; results.get(ref, { encoding: 'base64' }) gives its bytes.
+- A call takes one object. Its value is parsed already; only a field that is a JSON text, such as the content of a JSON file, needs JSON.parse. An image or a file is { type, mimeType, size, ref }: return it to see it; results.get(ref, { encoding: 'base64' }) gives its bytes.
 - A failed call throws ToolError with server, tool, code, message and hint. If a call fails, earlier calls have had their effect: do not repeat writes.
 - await and return work at top level; Promise.all runs calls in parallel.
 - tools.search(query) and tools.describe(id) find tools from within; store.set(key, value) keeps a value for later scripts, store.get(key) reads it; other windows of this user see and replace it, so name keys after the task.

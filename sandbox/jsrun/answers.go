@@ -1,6 +1,7 @@
 package jsrun
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,10 +62,10 @@ func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 func (r *runtime) watchTexts() {
 	r.insertBelow(r.vm.ToValue("").ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
 		if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
-			r.missText(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ")
+			r.missText(property, "what "+sandbox.ShownTarget(r.reads.texts[i].target)+" answered is ", receiver)
 			r.noteAbsent(property)
-		} else if r.isMethod("Array", property) || slices.Contains(unwrapNames, property) && property != "content" {
-			r.missText(property, "it is read of ")
+		} else if r.isMethod("Array", property) || slices.Contains(unwrapNames, property) && property != "content" || isFieldOfText(property, receiver) {
+			r.missText(property, "it is read of ", receiver)
 			r.noteAbsent("string." + property)
 		}
 	}, nil)
@@ -127,10 +128,28 @@ func (r *runtime) insertBelow(prototype *goja.Object, missed func(property strin
 	r.reads.usual[p] = r.reads.plain
 }
 
-// missText remembers a read of a property that texts do not have, with what to write
-// instead.
-func (r *runtime) missText(property, of string) {
+// isFieldOfText reports whether v is a text that is a JSON object with the property.
+func isFieldOfText(property string, v goja.Value) bool {
+	text, ok := v.Export().(string)
+	if !ok || len(text) > 1<<20 || !strings.Contains(text, `"`+property+`"`) {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	return json.Unmarshal([]byte(text), &fields) == nil && fields[property] != nil
+}
+
+// missText remembers a read of a property that the text v does not have, with what to
+// write instead.
+func (r *runtime) missText(property, of string, v goja.Value) {
 	at, _ := r.reader()
+	if field := isFieldOfText(property, v); field || r.isMethod("Array", property) && isJSONText(stringOr(v, "")) {
+		if text := r.readOf(at.Line, property); text != "" {
+			r.missAs(property, text+" is a text: write JSON.parse("+text+")."+property)
+			return
+		}
+		r.missWhole(property, of, "a text that is JSON: parse it first, as in JSON.parse(text)."+property)
+		return
+	}
 	if !r.isMethod("Array", property) {
 		if text, part := r.partOf(at.Line, property); text != "" {
 			r.missAs(property, text+" is a text: write "+text+" in place of "+text+part)

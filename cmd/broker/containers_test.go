@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
 // executions is how many scripts run before it is looked at what is left.
@@ -96,6 +98,9 @@ func TestManyExecutionsLeaveNothing(t *testing.T) {
 			t.Errorf("script %d: %s", id, got)
 		}
 		if id == *executions/2 {
+			eventually.True(t, "the index is written", func() bool {
+				return slices.ContainsFunc(stateFiles(t, state), func(file string) bool { return strings.Contains(file, "/index/") })
+			})
 			files, memory = stateFiles(t, state), residentBytes(t, pid)
 		}
 	}

@@ -169,16 +169,17 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 // printCall prints how a script calls the first hit of an answer, if it is a tool and
 // its declaration does not show it.
 func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnswer) {
-	for _, h := range found.Tools {
-		if h.Kind != "" || h.Declaration != "" || h.Signature == "" {
-			return // it says itself how it is used
-		}
-		if d, err := s.broker.Describe(ctx, h.Name); err == nil {
-			if call := callOf(d.Declaration); call != "" {
-				sayln(a.stdout, "call as "+call)
-			}
-		}
+	if len(found.Tools) == 0 {
 		return
+	}
+	h := found.Tools[0]
+	if h.Kind != "" || h.Declaration != "" || h.Signature == "" {
+		return // it says itself how it is used
+	}
+	if d, err := s.broker.Describe(ctx, h.Name); err == nil {
+		if call := callOf(d.Declaration); call != "" {
+			sayln(a.stdout, "call as "+call)
+		}
 	}
 }
 

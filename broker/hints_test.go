@@ -54,7 +54,7 @@ func TestTheRecordHasTheNameOfTheFile(t *testing.T) {
 	for _, tt := range []struct{ file, code, recorded, printed string }{
 		{"report.ts", "console.log(new Error('x').stack); return null.x", "", "at report.ts:1:"},
 		{"dir/a-b_c.mts", "let x = ;", "dir/a-b_c.mts:1:9: ", ""},
-		{"C:\\work\\report.js", "import x from './nope'", "C:\\work\\report.js:1:15: there is no module", ""},
+		{"C:\\work\\report.js", "import x from './nope'", "C:\\work\\report.js:1:15: cannot find module", ""},
 		{"my report (1).ts", "throw 1;;let x = ;", "my report (1).ts:1:18: ", ""},
 		{"broker-script.js", "let x = ;", "broker-script.js:1:9: ", ""},
 	} {

@@ -39,8 +39,8 @@ func TestScriptsHearWhatIsWrongWithASearch(t *testing.T) {
 		{`return await tools.describe()`, "tools.describe: which tool?"},
 		{`return await tools.search('x', { detail: 'huge' })`, "tools.search: unknown detail \"huge\": use name, desc or full"},
 		{`return await tools.search('x', { limit: 0 })`, "tools.search: limit is 0: use 1 to 50"},
-		{`return await tools.search({ q: 'x' })`, `tools.search: there is no option "q": use query, queries, server, detail, limit, offset`},
-		{`return await tools.search('x', { limt: 2 })`, `tools.search: there is no option "limt": did you mean limit?`},
+		{`return await tools.search({ q: 'x' })`, `tools.search: unknown option "q": use query, queries, server, detail, limit, offset`},
+		{`return await tools.search('x', { limt: 2 })`, `tools.search: unknown option "limt": did you mean limit?`},
 		{`try { await tools.describe('nothing__here') } catch (e) { throw new Error(e.code + ' ' + (e instanceof ToolError)) }`, "unknown_tool true"},
 	} {
 		a := execute(t, b, c.code)

@@ -114,7 +114,7 @@ func TestWorkflowToolsThroughMCP(t *testing.T) {
 	}{
 		{"advance", map[string]any{"session": strings.Repeat("a", 32), "answer": 1}, `unknown session`},
 		{"advance", map[string]any{}, `advance which session?`},
-		{"advance", map[string]any{"session": "s", "anwser": 1}, `there is no option "anwser": did you mean answer?; the input of advance is`},
+		{"advance", map[string]any{"session": "s", "anwser": 1}, `unknown option "anwser": did you mean answer?; the input of advance is`},
 		{"strat", nil, `did you mean start?`},
 	} {
 		if text, isError := use(c.tool, c.input); !isError || !strings.Contains(text, c.want) {

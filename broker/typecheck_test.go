@@ -68,7 +68,7 @@ func TestMistakesAreRefusedWithACompiler(t *testing.T) {
 		{"a variable of the wrong type", "const perPage = 'five';\nawait github.listIssues({ owner: 'o', repo: 'r', perPage });",
 			[]string{"agent.ts:2:50", "'string' is not assignable to type 'number'", "(TS2322)"}},
 		{"a value that a variable takes from no enum", "const state = 'open';\nawait github.listIssues({ owner: 'o', repo: 'r', state });", []string{"agent.ts:2:50", "OPEN", "(TS2820)"}},
-		{"a file outside", "let x: typeof import('/etc/passwd') = github.createIssue({ title: 'x' });", []string{"agent.ts:1:22", "there is no module"}},
+		{"a file outside", "let x: typeof import('/etc/passwd') = github.createIssue({ title: 'x' });", []string{"agent.ts:1:22", "cannot find module"}},
 	} {
 		t.Run(m.name, func(t *testing.T) { refusedThroughMCP(t, cs, m.code, m.says) })
 	}

@@ -147,8 +147,8 @@ func (t *typ) hasText(name string) bool {
 	return f != nil && kindOf(target(f.typ)) == kindString
 }
 
-// isReference reports whether an object is what stands in a result for an image, a
-// sound or a file.
+// isReference reports whether an object represents an image, a sound or a file in a
+// result.
 func isReference(t *typ) bool {
 	return t.kind == kindObject && t.field("size") != nil && t.field("ref") != nil && t.field("mimeType") != nil &&
 		!slices.ContainsFunc(t.fields, func(f field) bool {

@@ -212,7 +212,7 @@ func hasContent(value json.RawMessage) bool {
 		Content           json.RawMessage `json:"content"`
 		StructuredContent json.RawMessage `json:"structuredContent"`
 	}
-	if json.Unmarshal(value, &o) != nil { // it is no object, or another has the content
+	if json.Unmarshal(value, &o) != nil { // not an object, or its content is nested
 		return bytes.Contains(value, []byte(`"content"`)) || bytes.Contains(value, []byte(`"structuredContent"`))
 	}
 	return len(o.StructuredContent) > 0 || len(o.Content) > 0

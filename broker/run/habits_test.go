@@ -111,7 +111,7 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 	}
 }
 
-// There is no hint for a script that reads what the results have.
+// A script that reads existing fields of results gets no hint.
 func TestNoHintForWhatResultsHave(t *testing.T) {
 	const text, items, nested = `{"content":"a\nb"}`, `{"items":[1]}`, `{"messages":[{"content":[{"text":"x"}]}]}`
 	for _, tt := range []struct {

@@ -101,9 +101,9 @@ func (a Arguments) Only(names ...string) error {
 			continue
 		}
 		if near := nearest.Names(name, names, 1); len(near) > 0 {
-			return fmt.Errorf("there is no option %q: did you mean %s?", name, near[0])
+			return fmt.Errorf("unknown option %q: did you mean %s?", name, near[0])
 		}
-		return fmt.Errorf("there is no option %q: use %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("unknown option %q: use %s", name, strings.Join(names, ", "))
 	}
 	return nil
 }

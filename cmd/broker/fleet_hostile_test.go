@@ -215,7 +215,7 @@ func TestOwnersOfAFleetAreApart(t *testing.T) {
 		if status, answer, _ := (sent{method: "POST", url: f.at(i), token: annToken, session: session, body: listing}).do(t); status != http.StatusOK || !strings.Contains(answer, "execute_code") {
 			t.Errorf("ann's session at broker %d: %d %.300s", i, status, answer)
 		}
-		// A request passes on once, and not in circles; nor to what is no broker.
+		// A request is forwarded once at most, and only to a broker.
 		for _, odd := range []string{replicaOf(session) + "-", "-", "any-", "127.0.0.1:1-x", "../x-y", replicaOf(session) + "-" + strings.Repeat("A", 26), "http://" + f.replicas[1].peers + "-x"} {
 			if status, answer, _ := (sent{method: "POST", url: f.at(i), token: bobToken, session: odd, body: strings.Replace(listing, "tools/list", "nothing/at/all", 1)}).do(t); status >= 500 {
 				t.Errorf("session %q: %d %.300s", odd, status, answer)

@@ -171,7 +171,7 @@ func (v *resolver) unknownModule(name string) string {
 		if server := "servers/" + normalize(name); slices.Contains(v.names, server) {
 			reason += "; the server is ./" + server
 		}
-		return fmt.Sprintf("there is no module %q: %s", name, reason)
+		return fmt.Sprintf("cannot find module %q: %s", name, reason)
 	}
 	key := normalize(name)
 	if why := v.modules[key].Unusable; why != "" {
@@ -186,13 +186,13 @@ func (v *resolver) unknownModule(name string) string {
 		return fmt.Sprintf("module %q is not available at the moment", name)
 	}
 	if near := nearestModules(key, v.names); len(near) > 0 {
-		return fmt.Sprintf("there is no module %q; did you mean %s?", name, quoteAll(near))
+		return fmt.Sprintf("cannot find module %q; did you mean %s?", name, quoteAll(near))
 	}
 	if strings.HasPrefix(name, "node:") || !strings.HasPrefix(name, ".") && !strings.Contains(name, "servers") {
-		return fmt.Sprintf("there is no module %q: %s", name, noPackages)
+		return fmt.Sprintf("cannot find module %q: %s", name, noPackages)
 	}
 	kind, _, _ := strings.Cut(key, "/")
-	return fmt.Sprintf("there is no module %q%s", name, v.list(kind+"/"))
+	return fmt.Sprintf("cannot find module %q%s", name, v.list(kind+"/"))
 }
 
 // nearestModules are the names of modules that are near. What all modules of a kind

@@ -232,16 +232,16 @@ func TestSourceIsAModuleWithPlacesOfTheAgent(t *testing.T) {
 // What only a type checker would follow stays within the modules that there are.
 func TestTypesNameNoFiles(t *testing.T) {
 	for _, tt := range []struct{ name, code, says string }{
-		{"a type of a file", "let x: typeof import('/etc/x.json') = 5 as any; x", "agent.ts:1:22: there is no module"},
-		{"a name in escapes", `let x: import('\x2fetc/passwd').X; x`, "there is no module"},
-		{"an import of types", "import type { X } from '/etc/x';\nlet x: X", "agent.ts:1:24: there is no module"},
-		{"types among values", "import { type X } from '../x';\nlet x: X", "there is no module"},
-		{"an export of types", "export type { X } from '../../x';", "there is no module"},
+		{"a type of a file", "let x: typeof import('/etc/x.json') = 5 as any; x", "agent.ts:1:22: cannot find module"},
+		{"a name in escapes", `let x: import('\x2fetc/passwd').X; x`, "cannot find module"},
+		{"an import of types", "import type { X } from '/etc/x';\nlet x: X", "agent.ts:1:24: cannot find module"},
+		{"types among values", "import { type X } from '../x';\nlet x: X", "cannot find module"},
+		{"an export of types", "export type { X } from '../../x';", "cannot find module"},
 		{"a directive", "  /// <reference path='/etc/passwd' />\nreturn 1", "agent.ts:1:3: a triple-slash directive"},
 		{"a directive behind a comment", "/* */ /// <reference path='/etc/passwd' />\nreturn 1", "agent.ts:1:7: a triple-slash directive"},
-		{"a type on a line that ends otherwise", "//\rtype A = typeof import('/etc/os-release')\nreturn 1", "there is no module"},
-		{"a type after a line separator", "//\u2028type A = typeof import('/etc/os-release')\nreturn 1", "there is no module"},
-		{"a type after a paragraph separator", "//\u2029type A = typeof import('/etc/os-release')\nreturn 1", "there is no module"},
+		{"a type on a line that ends otherwise", "//\rtype A = typeof import('/etc/os-release')\nreturn 1", "cannot find module"},
+		{"a type after a line separator", "//\u2028type A = typeof import('/etc/os-release')\nreturn 1", "cannot find module"},
+		{"a type after a paragraph separator", "//\u2029type A = typeof import('/etc/os-release')\nreturn 1", "cannot find module"},
 		{"types of a server are fine", "import type { X } from './servers/github';\nlet x: typeof import('./servers/github') | undefined; return 1 // import('x')", ""},
 		{"text is text", "return \"import('/etc/passwd')\"", ""},
 	} {

@@ -97,7 +97,7 @@ func TestUnknownModulesAreNotGuessed(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"./servers/mail", few, `there is no module "./servers/mail"; there are ./servers/files, ./servers/github`},
+		{"./servers/mail", few, `cannot find module "./servers/mail"; there are ./servers/files, ./servers/github`},
 		{"./servers/jira", few, `; there are ./servers/files, ./servers/github`},
 		{"@/servers/slack/postMessage", few, `; there are ./servers/files, ./servers/github`},
 		{"./skills/charts", few, `; there are ./skills/notes`},

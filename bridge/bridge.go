@@ -227,6 +227,9 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	if err != nil {
 		failed = asError(ctx, err, &r)
 		r.Status, r.Error = failed.status(), gate.Quote(failed.Message, maxRecordedError)
+		if r.Server == "" && failed.Code == CodeDenied { // the resolver knows the tool
+			r.Server, r.Tool = failed.Server, failed.Tool
+		}
 	}
 	r.Value, r.ResultBytes = value, len(value)
 	b.mu.Lock()

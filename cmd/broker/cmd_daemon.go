@@ -257,9 +257,15 @@ func (a *app) daemonStop() error {
 		_, err := say(a.stdout, "no daemon is running for %s\n", state)
 		return err
 	}
+	if !daemon.Ended(w.PID, stopTime) {
+		return hinted("daemon %d still runs %s after it was asked to stop\nhint: broker daemon logs", w.PID, stopTime)
+	}
 	_, err = say(a.stdout, "stopped daemon %d\n", w.PID)
 	return err
 }
+
+// stopTime bounds the wait for a daemon that ends its servers and closes its databases.
+const stopTime = 20 * time.Second
 
 func (a *app) daemonRestartCommand() *cobra.Command {
 	c := &cobra.Command{

@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -128,4 +129,15 @@ func openLog(path string) (*os.File, error) {
 		_ = os.Rename(path, path+".1")
 	}
 	return os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// runs reports whether a process has not ended. A process that its parent has not waited
+// for has ended.
+func runs(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, state, _ := bytes.Cut(stat, []byte(") "))
+	return err != nil || !bytes.HasPrefix(state, []byte("Z"))
 }

@@ -74,3 +74,14 @@ func Start(program string, args, env []string, dir, log string) (<-chan error, e
 	go func() { ended <- cmd.Wait() }()
 	return ended, nil
 }
+
+// runs reports whether a process has not ended.
+func runs(pid int) bool {
+	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err != nil {
+		return false
+	}
+	defer windows.CloseHandle(h)
+	event, err := windows.WaitForSingleObject(h, 0)
+	return err != nil || event != windows.WAIT_OBJECT_0
+}

@@ -122,6 +122,7 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn 
 			if slices.ContainsFunc(elsewhere, func(st upstream.Status) bool { return st.Name == name }) {
 				s.broker.Learn(ctx, name) // if the daemon ends
 				s.broker.AwaitStarting(ctx, name)
+				s.root.Upstream().AwaitState(ctx, name)
 				status[i] = statusOf(s, name)
 			} else {
 				status[i] = s.broker.Refresh(ctx, name)[0]

@@ -67,6 +67,23 @@ func (p *Pool) Observe(list []Elsewhere) {
 	p.tell()
 }
 
+// AwaitState waits until a server is not being started, here or by another pool, or ctx
+// is done. Its tools may be known before that.
+func (p *Pool) AwaitState(ctx context.Context, name string) {
+	for {
+		changed := p.Changed()
+		s := p.roster.Load().byName[name]
+		if s == nil || s.status().State != StateStarting || p.closing() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Unreported returns the servers of this pool that list does not report in their present
 // configuration, in config order. The other pool may be about to read it.
 func (p *Pool) Unreported(list []Elsewhere) []string {

@@ -45,7 +45,7 @@ func TestCommandsPromiseWhatTheBrokerDoes(t *testing.T) {
 func TestInterruptedIndexFails(t *testing.T) {
 	dir := t.TempDir()
 	config, started := filepath.Join(dir, "servers.json"), filepath.Join(dir, "started")
-	text := fmt.Sprintf(`{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "touch '%s'; exec cat >/dev/null"]}}}`, started)
+	text := fmt.Sprintf(`{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "touch '%s'; while read x; do :; done"]}}}`, started)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

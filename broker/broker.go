@@ -132,7 +132,6 @@ func (b *Broker) StartLazily(ctx context.Context) {
 // meanwhile is connected at once.
 func (b *Broker) StartSoon(ctx context.Context) {
 	b.used.Store(true)
-	b.root().warn()
 	b.catalog.StartSoon(ctx, func() { b.prepare(ctx) })
 }
 

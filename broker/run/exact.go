@@ -13,8 +13,8 @@ import (
 // maxBlanks is the longest run of blanks that is printed unchanged.
 const maxBlanks = 8
 
-// exactLine returns arguments on one line for the person who decides about them. It
-// replaces a long run of blanks, which could move the rest out of sight, by its length.
+// exactLine returns arguments on one line for the person who decides about them. It replaces a
+// long run of blanks, which could hide the rest, with its length.
 func exactLine(args json.RawMessage) string {
 	var b strings.Builder
 	text := strings.Map(func(r rune) rune {
@@ -40,7 +40,7 @@ func exactLine(args json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// alike are alphabets with letters that look like Latin letters.
+// alike are alphabets with letters that resemble Latin letters.
 var alike = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic}
 
 // spellMixed returns JSON in which look-alike letters are escaped, such as \u0430, in

@@ -18,9 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Execute runs one script. Whatever happens is in the answer: an execution
-// never fails without one. When ctx is cancelled, the script and its calls are
-// killed.
+// Execute runs one script. It always returns an Answer; errors are part of it. When ctx is
+// cancelled, the script and its calls are killed.
 func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	x := e.newExecution(req)
 	if req.Resume != "" && req.Plan {
@@ -32,10 +31,10 @@ func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	return x.start(ctx)
 }
 
-// start runs the script, if it can be run here.
+// start runs the script, if it can run here.
 func (x *Execution) start(ctx context.Context) Answer {
 	req := x.Request
-	o := x.o // a reload in mid-run changes nothing
+	o := x.o // a reload does not change a running execution
 	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, whole: x.keep.stream()}
 	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, whole: x.keep.stream()}
 	defer x.stdout.whole.discard()
@@ -48,33 +47,33 @@ func (x *Execution) start(ctx context.Context) Answer {
 	return x.run(ctx, lang, isolation)
 }
 
-// An Execution is one call of Execute under way.
+// An Execution is a running call of Execute.
 type Execution struct {
-	// Request is what was asked for.
+	// Request is the request of the caller.
 	Request Request
 
 	e       *Executor
 	o       *Options
 	started time.Time
-	// How long the script was prepared, had no place, and had no sandbox.
+	// Times from started: until the script was prepared, had a slot, and had a sandbox.
 	prepared, queued, opened time.Duration
 	limit                    time.Duration // from started; set before the script runs
 	stdout, stderr           *capture
 	notes                    []string
 	id                       string
 	keep                     *keeping
-	unkept                   atomic.Bool // something could not be kept
+	unkept                   atomic.Bool // something could not be stored
 	bridge                   *bridge.Bridge
 	budget                   *bridge.Budget
 	drifts                   drifts
 	habits                   habits
 	partials                 partials
 	journal                  *journaling        // nil if the run has none
-	repeat                   []sandbox.Recorded // of the runs before
-	changed                  bool               // the script is another one than theirs
+	repeat                   []sandbox.Recorded // calls of earlier runs
+	changed                  bool               // the script differs from that of earlier runs
 
-	extra []sandbox.Module // of libraries, that the script may import
-	used  string           // what else calls tools; see Uses
+	extra []sandbox.Module // modules of libraries that the script may import
+	used  string           // other code that calls tools; see Uses
 
 	asking  sync.Mutex // one question at a time; guards what follows
 	asked   int
@@ -91,7 +90,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		defer func() { end(a.ExitCode, a.Replayed) }()
 	}
 	if err := x.takeExecution(ctx); err != nil {
-		x.bridge = x.newBridge(ctx, nil) // which makes no calls
+		x.bridge = x.newBridge(ctx, nil) // it makes no calls
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
 	if x.journal == nil && x.o.Runs != nil {
@@ -147,7 +146,8 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	}
 }
 
-// sandboxRequest is the script with all that it may use. An error is for the model.
+// sandboxRequest returns the request for the sandbox: the script, with its modules and limits. An
+// error is for the model.
 func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (sandbox.Request, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, x.limit, fmt.Errorf("no answer within the time limit of %g s", x.limit.Seconds()))
 	defer cancel()
@@ -186,12 +186,12 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 	}, nil
 }
 
-// runOnce runs the script from its beginning, or from where its journal is.
+// runOnce runs the script from the beginning, or from the end of its journal.
 func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandbox.Result {
 	if x.journal != nil {
 		request.Journal = x.journal.sandbox(x.repeat, x.changed)
 	}
-	first := x.prepared == 0 // a call that is approved at once begins another round
+	first := x.prepared == 0 // after an approval, the script runs another round
 	if first {
 		x.prepared = time.Since(x.started)
 	}
@@ -215,7 +215,7 @@ var errEnded = errors.New("a person who manages the broker has cancelled the exe
 // cancellable makes x cancellable by Cancel.
 func (x *Execution) cancellable(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	if x.id == "" { // it has no name
+	if x.id == "" { // it has no id
 		return ctx, func() { cancel(nil) }
 	}
 	live := &x.e.root().live
@@ -223,7 +223,7 @@ func (x *Execution) cancellable(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { live.Delete(x.id); cancel(nil) }
 }
 
-// Cancel ends an execution. It reports whether it runs here.
+// Cancel ends an execution. It reports whether the execution runs here.
 func (e *Executor) Cancel(id string) bool {
 	cancel, ok := e.root().live.Load(id)
 	if ok {
@@ -232,7 +232,7 @@ func (e *Executor) Cancel(id string) bool {
 	return ok
 }
 
-// minRound is the least time that a script has after a person has decided.
+// minRound is the least time of a script after a person has decided.
 const minRound = 2 * time.Second
 
 // newBridge returns the bridge of x. keep stores content other than text, as in
@@ -282,25 +282,24 @@ func (e *Executor) executionOf(ctx context.Context) *Execution {
 	return nil
 }
 
-// Context is ctx for what x does: calls that are made with it by CallTool are calls
-// of x.
+// Context returns ctx for actions of x: calls made with it through CallTool are calls of x.
 func (x *Execution) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, executionKey{}, x)
 }
 
-// CallOfSkill makes one call of a tool as one of x, for a skill.
+// CallOfSkill makes a call of a skill as a call of x.
 func (x *Execution) CallOfSkill(ctx context.Context, k *policy.Skill, tool string, args json.RawMessage) (json.RawMessage, error) {
 	return x.bridge.CallOfSkill(ctx, k, tool, args)
 }
 
-// Uses says, of a module that a library gives x, that it calls tools too: those
-// that code names are there for it.
+// Uses declares that a module which a library provides to x calls tools: the tools that code names
+// become available to it.
 func (x *Execution) Uses(code string) { x.used += "\n" + code }
 
 // Note adds a note for the model to the answer.
 func (x *Execution) Note(text string) { x.notes = append(x.notes, text) }
 
-// Left is how much of its time x has left.
+// Left returns the remaining time of x.
 func (x *Execution) Left() time.Duration { return x.limit - time.Since(x.started) }
 
 func (x *Execution) announce(t *discovery.Tool, seq int) {

@@ -18,9 +18,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A journaling is the journal of one execution: every call, with its intent
-// before it leaves if it may change something, and its outcome before the script
-// hears of it. It is the bridge.Journal of its calls.
+// A runJournal is the journal of one execution. It records every call: its intent before it is
+// sent, if it may change something, and its outcome before the script gets it. It implements
+// bridge.Journal.
 type journaling struct {
 	x   *Execution
 	j   state.RunJournal
@@ -29,25 +29,24 @@ type journaling struct {
 	mu       sync.Mutex
 	rows     map[int]*state.RunCall
 	last     int // the highest ordinal
-	settled  int // the last place among the outcomes
+	settled  int // the highest position among the outcomes
 	receipts []state.RunCall
-	uncut    bool // the calls of the script before are not receipts yet
-	resumed  bool // it goes on with an earlier run
+	uncut    bool // the calls of the earlier script are not in carriedOver yet
+	resumed  bool // it continues an earlier run
 	broken   error
 	reused   []Reused
-	replayed int // of them, those that have an outcome
+	replayed int // how many of them have an outcome
 	plan     plan
-	using    map[*state.RunCall]state.RunCall // receipts that answer calls at this moment
+	using    map[*state.RunCall]state.RunCall // entries of carriedOver that answer calls right now
 }
 
-// A Reused is a call that was answered with what it had done before the script
-// was changed.
+// A Reused is a call that was answered with the outcome of the same call of the earlier script.
 type Reused struct {
 	N    int    `json:"n"`
 	Tool string `json:"tool"`
 }
 
-// beginJournal begins a journal, which writes nothing before the first call.
+// beginJournal begins a journal. It writes nothing before the first call.
 func (x *Execution) beginJournal(lang sandbox.Language) {
 	run := state.Run{
 		Plan: map[bool]string{true: state.PlanMaking}[x.Request.Plan],
@@ -58,16 +57,16 @@ func (x *Execution) beginJournal(lang sandbox.Language) {
 	x.journal = &journaling{x: x, run: run, j: x.o.Runs.Begin(run), rows: make(map[int]*state.RunCall)}
 }
 
-// sandbox is what a runner needs of the journal; calls are those to repeat.
+// sandbox returns the journal for a runner; calls are those to repeat.
 func (g *journaling) sandbox(calls []sandbox.Recorded, lenient bool) *sandbox.Journal {
 	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient || g.run.Plan != "", Made: g.made, Replayed: g.goOn}
 }
 
-// effects are the host functions that are not reads; the value reports whether they can
-// be repeated safely.
+// effects are the host functions other than reads; the value reports whether they can be repeated
+// safely.
 var effects = map[string]bool{"store.set": true, "store.delete": true, "skills.call": false}
 
-// made is sandbox.Journal.Made.
+// made implements sandbox.Journal.Made.
 func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -79,7 +78,7 @@ func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
 	return func(value json.RawMessage, err error) { g.answered(row, value, err) }
 }
 
-// add keeps a new call; g.mu is held.
+// add adds a new call; g.mu must be held.
 func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
 	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: sandbox.ShownTarget(c.Target), Args: c.Args, Line: c.Line, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
 	if row.Tool != c.Target {
@@ -108,14 +107,14 @@ func (g *journaling) put(row state.RunCall, wait bool) error {
 
 type placeKey struct{}
 
-// A place is the position of a call in the journal.
+// A callPosition is the position of a call in the journal.
 type place struct {
 	row *state.RunCall
-	seq int // as the runner numbers it; 0 if it does not
+	seq int // the runner's number of the call; 0 if it does not number calls
 }
 
-// enter finds the journal's entry for a host call, and creates one for a runner that
-// does not number its calls; the caller then records the answer.
+// enter returns the journal's entry for a host call. It creates one for a runner that does not
+// number its calls; the caller then records the answer.
 func (g *journaling) enter(ctx context.Context, c sandbox.Call) (context.Context, *state.RunCall, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,7 +131,7 @@ func (g *journaling) enter(ctx context.Context, c sandbox.Call) (context.Context
 	return ctx, row, g.intend(row)
 }
 
-// intend keeps that a call is about to be sent; g.mu is held.
+// intend records that a call is about to be sent; g.mu must be held.
 func (g *journaling) intend(row *state.RunCall) error {
 	switch {
 	case g.broken != nil:
@@ -145,7 +144,7 @@ func (g *journaling) intend(row *state.RunCall) error {
 	row.State = state.RunIntent
 	err := g.put(*row, true)
 	switch {
-	case errors.Is(err, state.ErrNotApproved): // it has expired at this moment, or was denied
+	case errors.Is(err, state.ErrNotApproved): // it has just expired, or was denied
 		return g.withhold(row)
 	case err != nil:
 		row.State = was
@@ -159,14 +158,14 @@ func unwritten(err error) error {
 		Hint: "run: broker doctor"}
 }
 
-// withhold keeps a call for the decision of a person; g.mu is held.
+// withhold marks a call as waiting for the decision of a person; g.mu must be held.
 func (g *journaling) withhold(row *state.RunCall) error {
 	row.State, row.By, row.Expires = state.RunAsked, "", time.Time{}
 	_ = g.put(*row, false) // the end of the run waits for it
 	return bridge.ErrWithheld
 }
 
-// answered keeps the outcome of a call, before the script gets it.
+// answered records the outcome of a call, before the script gets it.
 func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +182,7 @@ func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err err
 			failure = e
 		}
 		kept.State = state.RunFailed
-		kept.Failure, _ = json.Marshal(failure) // its fields are JSON
+		kept.Failure, _ = json.Marshal(failure) // its fields are valid JSON
 		if sent && mayHaveRun(failure) {
 			kept.State = state.RunUnknown
 		}
@@ -195,12 +194,12 @@ func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err err
 			}
 		}
 	}
-	_ = g.put(kept, sent) // the call was made all the same
+	_ = g.put(kept, sent) // the call was made in any case
 	row.State, row.Failure = kept.State, kept.Failure
 	g.keepPlanned(row, value)
 	if was, ok := g.using[row]; ok {
 		delete(g.using, row)
-		g.used(was) // after its answer is kept: a receipt may be there too often, but never be missed
+		g.used(was) // after its answer is stored: a call may be carried over twice, but must not be lost
 	}
 }
 
@@ -211,7 +210,7 @@ func mayHaveRun(failure *sandbox.CallError) bool {
 	return json.Unmarshal(failure.Fields, &e) == nil && e.MayHaveRun
 }
 
-// goOn is sandbox.Journal.Replayed: n calls of the runs before were repeated.
+// replayed implements sandbox.Journal.Replayed: n calls of earlier runs were repeated.
 func (g *journaling) goOn(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -223,7 +222,8 @@ func (g *journaling) goOn(n int) {
 	g.cut(n)
 }
 
-// cut makes receipts of the calls beyond n of the script before, once; g.mu is held.
+// truncate moves the calls of the earlier script beyond the first n to carriedOver, once; g.mu
+// must be held.
 func (g *journaling) cut(n int) {
 	if !g.uncut {
 		return
@@ -236,18 +236,18 @@ func (g *journaling) cut(n int) {
 		}
 	}
 	g.last = n
-	slices.SortFunc(g.receipts, func(a, b state.RunCall) int { return b.Ordinal - a.Ordinal }) // the first made first
+	slices.SortFunc(g.receipts, func(a, b state.RunCall) int { return b.Ordinal - a.Ordinal }) // in the order of their making, from the end
 }
 
-// placed returns the place of the tool call that ctx belongs to. Calls of a skill that
-// is itself being called have none.
+// positionOf returns the position of the tool call that ctx belongs to. Calls made by a skill have
+// none.
 func placed(ctx context.Context) (p place, ok bool) {
 	p, ok = ctx.Value(placeKey{}).(place)
 	return p, ok && callsTool(p.row.Func)
 }
 
-// Known implements bridge.Journal: a write that an earlier version of the script
-// made is not made again.
+// Known implements bridge.Journal: a write that an earlier version of the script made is not made
+// again.
 func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known {
 	p, ok := placed(ctx)
 	if !ok {
@@ -279,7 +279,7 @@ func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	}
 	g.using[row] = was
 	if row.Reused, row.Pin = true, was.Pin; row.Changes() {
-		row.State = state.RunIntent // it gets its outcome at once
+		row.State = state.RunIntent // its outcome follows at once
 		if was.State != state.RunFailed || was.By == "" {
 			g.reused = append(g.reused, Reused{row.Ordinal, row.Tool})
 		}
@@ -294,7 +294,7 @@ func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	return known
 }
 
-// A recordedError is one that a script got before, as it got it.
+// A recordedError is an error of an earlier run, as the script got it.
 type recordedError struct{ *sandbox.CallError }
 
 // Asked implements bridge.Journal.
@@ -345,7 +345,7 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 
 func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
 
-// recorded is a call as a sandbox repeats it.
+// recorded returns a call for a sandbox to repeat.
 func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Recorded, error) {
 	r := sandbox.Recorded{Func: c.Func, Target: cmp.Or(c.Target, c.Tool), Args: sandbox.HashArgs(c.Args), Answered: c.Settled, Value: c.Value, Steps: c.Steps}
 	if c.Failure != nil {

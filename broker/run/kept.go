@@ -13,8 +13,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A keeper keeps all of a stream that is too long for the answer. Failing to
-// keep it costs the reference, not the execution. A nil keeper keeps nothing.
+// A streamStore stores a stream that is too long for the answer. A failure costs only the
+// reference, not the execution. A nil streamStore stores nothing.
 type keeper struct {
 	create func() (state.ResultWriter, error)
 	fail   func(error)
@@ -22,15 +22,15 @@ type keeper struct {
 	failed bool
 }
 
-// A keeping is what an execution keeps for its client, as far as that can be kept.
+// A resultStore stores the results and long outputs of an execution for its client.
 type keeping struct {
-	results state.Results // nil keeps nothing
+	results state.Results // nil stores nothing
 	owner   string
-	whole   bool // the answer has all, so that nothing need be kept of it
+	whole   bool // the answer is never cut, so nothing needs to be stored
 	failed  func(error)
 }
 
-// stream returns a keeper of a stream; nil if nothing is cut or kept.
+// stream returns a store for a stream, or nil if nothing is cut or stored.
 func (k *keeping) stream() *keeper {
 	if k.results == nil || k.whole {
 		return nil
@@ -40,7 +40,7 @@ func (k *keeping) stream() *keeper {
 	}}
 }
 
-// put keeps data, and returns its reference; "" if it could not.
+// put stores data and returns its reference, or "" if that failed.
 func (k *keeping) put(mimeType string, data []byte) string {
 	if k.results == nil {
 		return ""
@@ -87,7 +87,7 @@ func (k *keeper) commit() string {
 	return ref
 }
 
-// discard forgets what was written and not committed.
+// discard drops data that was written and not committed.
 func (k *keeper) discard() {
 	if k != nil && k.w != nil {
 		k.w.Discard()
@@ -95,7 +95,7 @@ func (k *keeper) discard() {
 	}
 }
 
-// restart forgets what was written, for a run that is repeated.
+// restart drops written data before a run is repeated.
 func (k *keeper) restart() {
 	k.discard()
 	if k != nil {
@@ -103,7 +103,7 @@ func (k *keeper) restart() {
 	}
 }
 
-// readRest says how the next script reads the rest.
+// readRest returns a hint with the code that reads the rest in the next script.
 func readRest(ref, options string) string {
 	if ref == "" {
 		return ""
@@ -113,7 +113,7 @@ func readRest(ref, options string) string {
 
 var errNothingKept = errors.New("this broker keeps nothing between executions")
 
-// getResult is results.get(ref, {path, offset, limit}), or results.get(ref, {encoding}).
+// getResult implements results.get(ref, {path, offset, limit}) and results.get(ref, {encoding}).
 func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 	if x.o.Results == nil {
 		return nil, errNothingKept
@@ -157,13 +157,13 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 	return part, err
 }
 
-// ofValues is the host function that does something with the client's values.
+// onValues returns the host function that applies do to the client's values.
 func ofValues(do func(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error)) func(context.Context, *Execution, sandbox.Call) (json.RawMessage, error) {
 	return func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 		if x.o.Values == nil {
 			return nil, errNothingKept
 		}
-		if c.Func == "store.set" { // before the value, so that it is never there without
+		if c.Func == "store.set" { // before the value, which must not exist without it
 			if err := x.keepOrigin(ctx, "store", c.Target); err != nil {
 				return nil, err
 			}
@@ -176,7 +176,7 @@ func ofValues(do func(ctx context.Context, values state.Values, owner string, c 
 	}
 }
 
-// getValue is store.get(key): the value, or undefined.
+// getValue implements store.get(key): the value, or undefined.
 func getValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
 	v, err := values.Value(ctx, owner, c.Target)
 	if errors.Is(err, state.ErrNotFound) {
@@ -185,7 +185,7 @@ func getValue(ctx context.Context, values state.Values, owner string, c sandbox.
 	return v, err
 }
 
-// setValue is store.set(key, value); undefined deletes.
+// setValue implements store.set(key, value); undefined deletes.
 func setValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
 	if c.Args == nil {
 		_, err := values.DeleteValue(ctx, owner, c.Target)
@@ -194,13 +194,13 @@ func setValue(ctx context.Context, values state.Values, owner string, c sandbox.
 	return nil, values.SetValue(ctx, owner, c.Target, c.Args)
 }
 
-// deleteValue is store.delete(key): whether there was one.
+// deleteValue implements store.delete(key): it reports whether the key existed.
 func deleteValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
 	was, err := values.DeleteValue(ctx, owner, c.Target)
 	return gate.Compact(was), err
 }
 
-// listKeys is store.keys().
+// listKeys implements store.keys().
 func listKeys(ctx context.Context, values state.Values, owner string, _ sandbox.Call) (json.RawMessage, error) {
 	keys, err := values.Keys(ctx, owner)
 	return gate.Compact(keys), err

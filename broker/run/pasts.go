@@ -14,8 +14,8 @@ type pasts struct {
 	sweep   int // the number of entries that starts the next sweep
 }
 
-// A pastOf holds the past of one principal: strongly while the past counts, and weakly
-// while a run uses it.
+// An ownerPast holds the past of one principal: strongly while the past counts, and weakly while a
+// run uses it.
 type pastOf struct {
 	counts *bridge.Past
 	used   weak.Pointer[bridge.Past]

@@ -15,11 +15,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A plan is what a script would write. While it is made, reads are live, and calls
-// that are more than that are kept as waiting and answered with placeholders. When
-// it is approved the script runs again: up to where it got the first placeholder it
-// is repeated, then its reads are answered with what they were answered with, and
-// its writes are made if they are those of the plan.
+// A plan lists the writes of a script. While it is made, reads are live, and other calls are
+// recorded as waiting and answered with placeholders. After its approval the script runs again: it
+// is repeated up to its first placeholder, then its reads get the recorded answers, and its writes
+// are made if they are those of the plan.
 
 const noPlan = "a plan is made of JavaScript and TypeScript in a worker, not in containers: run it without plan"
 
@@ -29,8 +28,7 @@ var whyPlanned = map[policy.Class]string{policy.Write: "writes", policy.Destruct
 // planning reports whether the plan of the run is being made.
 func (g *journaling) planning() bool { return g != nil && g.run.Plan == state.PlanMaking }
 
-// keepPlanned knows the placeholders and the result of a call of the plan; g.mu is
-// held.
+// notePlanned records the placeholders and the result of a call of the plan; g.mu must be held.
 func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 	if c.Plan == 0 {
 		return
@@ -44,8 +42,7 @@ func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 	}
 }
 
-// planned takes a call into the plan, unless it is a read that can be made; g.mu is
-// held.
+// planned adds a call to the plan, unless it is a read that can be made; g.mu must be held.
 func (g *journaling) planned(p place, a bridge.Attempt) error {
 	row := p.row
 	row.Pin, row.DependsOn = g.x.e.pinOf(a.Tool), g.plan.dependsOn(a.Args)
@@ -69,7 +66,7 @@ func (x *Execution) placeholder(t *discovery.Tool, n int) json.RawMessage {
 	return placeholder(t.OutputSchema, t.WrapsResult(), n)
 }
 
-// unplanned is why a run with a plan may not ask that of its host.
+// refuseInPlan returns the reason a run with a plan may not make a host call.
 func (g *journaling) unplanned(c sandbox.Call) error {
 	switch {
 	case g.run.Plan == "":
@@ -81,8 +78,7 @@ func (g *journaling) unplanned(c sandbox.Call) error {
 	return nil
 }
 
-// skipped reports whether what the script asks of its host is left for when the plan is
-// approved: what it stores.
+// skipped reports whether a host call that stores something is left for the approved plan.
 func (g *journaling) skipped(row *state.RunCall) bool {
 	if _, does := effects[row.Func]; !g.planning() || !does {
 		return false
@@ -91,8 +87,8 @@ func (g *journaling) skipped(row *state.RunCall) bool {
 	return true
 }
 
-// permitted reports whether a call that is not a read may be made: it is approved, or
-// unchanged in the plan; g.mu must be held.
+// permitted reports whether a call that is not a read may be made: it is approved, or unchanged in
+// the plan; g.mu must be held.
 func (g *journaling) permitted(row *state.RunCall, pin string) bool {
 	if row.State == state.RunMade {
 		if slices.Contains(g.run.Granted, row.Tool) {
@@ -103,7 +99,7 @@ func (g *journaling) permitted(row *state.RunCall, pin string) bool {
 	return row.Pin == pin && row.Approved(time.Now())
 }
 
-// take finds the call of the plan that row is, and uses it up; g.mu is held.
+// take finds the call of the plan that matches row, and uses it up; g.mu must be held.
 func (g *journaling) take(row *state.RunCall, as, pin string) {
 	args := state.Canonical(row.Args)
 	for i, c := range g.receipts {
@@ -117,7 +113,7 @@ func (g *journaling) take(row *state.RunCall, as, pin string) {
 	}
 }
 
-// use uses up a receipt; g.mu is held.
+// use uses up an entry of carriedOver; g.mu must be held.
 func (g *journaling) use(i int) {
 	c := g.receipts[i]
 	g.receipts = slices.Delete(g.receipts, i, i+1)
@@ -129,7 +125,7 @@ func (g *journaling) used(c state.RunCall) {
 	_ = g.put(c, false)
 }
 
-// unmade is how many calls of an approved plan were not made.
+// unmade returns the number of calls of an approved plan that were not made.
 func (g *journaling) unmade() (n int) {
 	for _, c := range g.receipts {
 		n += boolInt(c.Plan > 0 && c.State == state.RunApproved)

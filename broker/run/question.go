@@ -11,8 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A question asks about the first of some calls, as many as it can show in full. The
-// answer applies only to these.
+// A question asks about the first calls of a list, as many as it can show in full. The answer
+// applies only to these.
 type question struct {
 	before []gate.Text // the forms before the one with the decision
 	text   gate.Text
@@ -60,8 +60,8 @@ func (x *Execution) shown(c state.RunCall) (head, args string) {
 	return fmt.Sprintf("\n%d. %s (%s)", p.N, p.Tool, why), exactLine(p.Args)
 }
 
-// longQuestion returns the question about one call with arguments that need several
-// forms, or more than maxParts.
+// longQuestion returns the question about one call whose arguments need several forms, or more
+// than maxParts.
 func longQuestion(head, args string) question {
 	q := question{shown: 1}
 	parts := slices.Collect(slices.Chunk([]rune(args), maxAskedArguments))

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Pending is a call that waits for a person: to be approved, or, if its outcome
-// is not known, to be settled.
+// A Pending is a call that waits for a person to approve it or, if its outcome is unknown, to
+// settle it.
 type Pending struct {
 	N     int             `json:"n"`
 	Tool  string          `json:"tool"`
@@ -89,7 +89,7 @@ func (p Pending) String() string {
 	return fmt.Sprintf("%3d  %s: %s%s\n     %s", p.N, p.Tool, p.Why, after, exactLine(p.Args))
 }
 
-// load goes on with a run that was broken off.
+// load continues a run that was interrupted.
 func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
 	g.run, g.j = run, j
 	g.rows, g.last, g.settled, g.receipts = make(map[int]*state.RunCall), 0, 0, nil
@@ -112,7 +112,7 @@ func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJourn
 
 const unknownRun = "unknown run: it does not exist, is older than 7 days, or belongs to another client or profile. 0 tools called"
 
-// resume goes on with an earlier run.
+// resume continues an earlier run.
 func (x *Execution) resume(ctx context.Context) Answer {
 	if x.o.Runs == nil {
 		return x.refuse("this broker keeps no journals: run the script again, without resume. 0 tools called")
@@ -196,8 +196,8 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 	return x.recordings(ctx, calls)
 }
 
-// recordings are the calls of a run as a sandbox repeats them. Past a tool that has
-// changed since nothing can be repeated.
+// recordings returns the calls of a run for a sandbox to repeat. Calls after a tool that has
+// changed since cannot be repeated.
 func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Answer, []sandbox.Recorded) {
 	var list []sandbox.Recorded
 	full, _ := x.e.catalog.Both()
@@ -267,7 +267,7 @@ func Summary(calls []state.RunCall) string {
 	return "written: " + cmp.Or(strings.Join(done, ", "), "nothing") + "; not written: " + cmp.Or(strings.Join(not, ", "), "nothing")
 }
 
-// waits is the answer of a run that waits for a person.
+// waits returns the answer of a run that waits for a person.
 func (x *Execution) waits(run state.Run, calls []state.RunCall) Answer {
 	a := Answer{
 		ExitCode: sandbox.ExitApproval, RunID: run.ID, ToolsCalled: []bridge.Row{}, DurationMS: time.Since(x.started).Milliseconds(),
@@ -301,7 +301,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// pending are the calls that wait for a decision.
+// pending returns the calls that wait for a decision.
 func (g *journaling) pending() []state.RunCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -315,7 +315,7 @@ func (g *journaling) pending() []state.RunCall {
 	return list
 }
 
-// end keeps how a run ended.
+// end records how a run ended.
 func (g *journaling) end(status string, res sandbox.Result) error {
 	run := g.run
 	run.Status, run.ExitCode, run.Error, run.Expires = status, res.ExitCode, firstLine(redact.Cut(res.Error, state.MaxError)), time.Time{}
@@ -326,7 +326,7 @@ func (g *journaling) end(status string, res sandbox.Result) error {
 	return g.giveBack()
 }
 
-// giveBack ends what this process does with the run, which stays as g.run says.
+// release ends this process's use of the run, which stays as g.run says.
 func (g *journaling) giveBack() error {
 	if g == nil {
 		return nil
@@ -338,7 +338,7 @@ func (g *journaling) giveBack() error {
 	return err
 }
 
-// hint says how to continue after a failure without repeating writes.
+// hint describes how to continue after a failure without repeating writes.
 func (g *journaling) hint() string {
 	n := 0
 	for _, row := range g.rows {

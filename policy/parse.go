@@ -23,8 +23,8 @@ func Default() *Rules {
 	return r
 }
 
-// ReadRules reads a policy. It is nil if anything is wrong: half a policy may allow
-// what the other half denies.
+// ReadRules reads a policy. It returns nil if there is any mistake: half a policy may allow what
+// the other half denies.
 func ReadRules(src Source) (*Rules, []Mistake) {
 	own, mistakes := readLayer(src)
 	if len(mistakes) > 0 {
@@ -33,8 +33,8 @@ func ReadRules(src Source) (*Rules, []Mistake) {
 	return join(own, nil), nil
 }
 
-// Under returns the policy with a managed one above it: the rules of both count,
-// of two presets the stricter, and "annotations" of the managed one come first.
+// Under returns the policy below a managed one: the rules of both apply, the stricter of two
+// presets counts, and "annotations" of the managed one come first.
 func (r *Rules) Under(managed *Rules) *Rules { return join(r.own, managed.own) }
 
 func readLayer(src Source) (*layer, []Mistake) {
@@ -58,7 +58,7 @@ func readLayer(src Source) (*layer, []Mistake) {
 	return l, r.mistakes
 }
 
-// join makes the stacks of all profiles.
+// join builds the stacks of all profiles.
 func join(own, managed *layer) *Rules {
 	r := &Rules{own: own, managed: managed, profiles: make(map[string]*stack)}
 	files := []*layer{own}
@@ -85,8 +85,8 @@ func join(own, managed *layer) *Rules {
 	return r
 }
 
-// presets fills in which presets count: that of a profile in place of that of the
-// configuration, and that of the managed file in any case.
+// presets sets the presets that count: that of a profile replaces that of the configuration, and
+// that of the managed file always counts.
 func (s *stack) presets() {
 	last := len(s.layers) - 1
 	for i, l := range s.layers {
@@ -101,7 +101,7 @@ func (s *stack) presets() {
 
 func presetNames() []string { return []string{"open", "balanced", "careful", "readonly"} }
 
-// layer reads a policy, or a profile of one.
+// layer reads a policy, or a profile of a policy.
 func (r *reader) layer(n node, where string, whole bool) *layer {
 	l := &layer{run: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
 	read := map[string]func(node){
@@ -137,7 +137,7 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 	return l
 }
 
-// unlessChecked is read without its mistakes, if they are reported already.
+// unlessChecked returns read without its mistakes, if they are reported already.
 func (r *reader) unlessChecked(read func(node)) func(node) {
 	return func(v node) {
 		known := len(r.mistakes)
@@ -169,7 +169,7 @@ func (r *reader) profiles(n node, l *layer) {
 	})
 }
 
-// scope reads the tools of a profile: a list, or an object of two.
+// scope reads the tools of a profile: a list, or an object with allow and deny.
 func (r *reader) scope(n node, where string, l *layer) {
 	if n.kind != '{' {
 		l.only = r.patterns(n, `"tools" of `+where)
@@ -274,7 +274,7 @@ func (r *reader) annotations(n node, l *layer) {
 		l.checks = append(l.checks, check{toolPattern{text: "*", all: true}, word(n)})
 		return
 	}
-	// Of several that mean a server, one without * counts first, then "check".
+	// Of several that match a server, one without * counts first, then "check".
 	r.members(n, `"annotations"`, func(key, v node) {
 		l.checks = append(l.checks, check{r.pattern(key, `"annotations"`), word(v)})
 	})

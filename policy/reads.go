@@ -46,13 +46,13 @@ func wordSet(text string) map[string]bool {
 }
 
 var (
-	// readers are the verbs that always mean reading. Others of the class Read, such as
-	// "check", "query" or "convert", are also nouns or have several meanings.
+	// readers are the verbs that always mean reading. Others of the class Read, such as "check",
+	// "query" or "convert", are also nouns or have several meanings.
 	readers = wordSet("get list read search find fetch describe retrieve lookup browse inspect view show count whoami")
-	// queryWords are words in the names of tools that take text in a language that can
-	// write.
+	// queryWords are words in the names of tools that take text in a language that can express
+	// writes.
 	queryWords = wordSet("query queries sql cypher graphql sparql mongo database db table tables graph")
-	// doubts are words that make it possible that a reader changes something.
+	// doubts are words that suggest that a reader may change something.
 	doubts = wordSet(`and or then pop dequeue consume ack acknowledge take claim swap swaps change changes rotate renew refresh regenerate
 		drain cut once rebase squash amend undo redo autofix fix heal repair out lease unread seen`)
 
@@ -60,7 +60,7 @@ var (
 	// anything.
 	commands = wordSet(`sql statement statements command commands cmd script code expression function program shell cypher mutation mutations
 		graphql pipeline eval stdin method verb operation operations op ops action actions argv`)
-	// contents are last words of parameters that are written somewhere.
+	// contents are last words of parameters that are stored somewhere.
 	contents = wordSet(`content contents body data payload value values patch diff updates edits document documents rows records blob bytes
 		destination dest outfile`)
 	// switches are words of parameters that make a tool do more than read.
@@ -84,7 +84,7 @@ func readingName(name string) (queries, ok bool) {
 		case readers[w]:
 			ok = true
 		case !ok && verbs[w].class != 0 && !verbs[w].noun:
-			return false, false // another verb comes first
+			return false, false // the first verb is another one
 		}
 		queries = queries || queryWords[w]
 	}
@@ -139,7 +139,7 @@ func (r *reading) writes(name string) bool {
 		words = append(words, strings.ToLower(word))
 	}
 	if len(words) == 0 {
-		return true // unknown
+		return true // unknown words count as writes
 	}
 	last := words[len(words)-1]
 	for i, w := range words {

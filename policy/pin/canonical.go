@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// An object keeps its members in order, twice the same key too: what one reader
-// takes first another takes last.
+// An object keeps its members in order, including duplicate keys: readers differ in which one they
+// use.
 type object []member
 
 type member struct {
@@ -21,7 +21,7 @@ type member struct {
 	value any
 }
 
-// compare orders members by the UTF-16 of their keys. Bytes of UTF-8 have the same
+// compare orders members by the UTF-16 encoding of their keys. The bytes of UTF-8 have the same
 // order unless one is of a code point from U+E000 on.
 func (m member) compare(o member) int {
 	if low(m.key) && low(o.key) {
@@ -135,7 +135,7 @@ func (r *reader) object(depth int) (any, error) {
 	return o, nil
 }
 
-// string reads a string, which most often is a part of the text as it is.
+// string reads a string, which usually needs no unescaping.
 func (r *reader) string() (string, error) {
 	begin, plain := r.at, true
 	for r.at++; r.text[r.at] != '"'; r.at++ {
@@ -197,8 +197,8 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	return nil, fmt.Errorf("a value of type %T", v)
 }
 
-// appendNumber writes a number as ECMAScript does. An integer that a double
-// cannot hold keeps its digits, so that no change of it is lost.
+// appendNumber writes a number as ECMAScript does. An integer that a double cannot represent keeps
+// its digits, so that no change of it is lost.
 func appendNumber(b []byte, n json.Number) ([]byte, error) {
 	f, err := n.Float64()
 	if err != nil || math.IsInf(f, 0) {
@@ -217,7 +217,7 @@ func appendNumber(b []byte, n json.Number) ([]byte, error) {
 		format = 'e'
 	}
 	b = strconv.AppendFloat(b, f, format, -1, 64)
-	if format == 'e' { // e-09 is e-9
+	if format == 'e' { // write e-09 as e-9
 		if n := len(b); n >= 4 && b[n-4] == 'e' && b[n-2] == '0' {
 			b[n-2] = b[n-1]
 			b = b[:n-1]

@@ -1,11 +1,11 @@
-// Package scan looks for instructions that are hidden in the definitions of servers'
-// tools: in descriptions, and in every other string and key. It does no I/O, needs no
-// model, and is deterministic.
+// Package scan looks for instructions that are hidden in the definitions of servers' tools: in
+// descriptions, and in every other string and key. It does no I/O, needs no model, and is
+// deterministic.
 //
-// It knows words and phrases (words.txt), the kinds of instructions that they make in one
-// sentence (rules.go), invisible and disguised characters (hidden.go), encodings and
-// commands (encoded.go), and the tools of other servers (others.go). One kind in a text
-// is worth a review; two are an attack, and so is what only attacks contain.
+// It knows words and phrases (words.txt), the kinds of instructions that they form in a sentence
+// (rules.go), invisible and disguised characters (hidden.go), encodings and commands (encoded.go),
+// and the tools of other servers (others.go). A text with one kind needs a review; two kinds are
+// an attack, and so is anything that only attacks contain.
 //
 // Words can always be changed, so Pass means that no known pattern was found, never
 // that a tool is harmless.
@@ -24,7 +24,7 @@ type Verdict uint8
 const (
 	Pass   Verdict = iota // no known pattern
 	Review                // a person should read it
-	Block                 // an attack, or what looks the same
+	Block                 // an attack, or indistinguishable from one
 )
 
 // String returns the verdict as records spell it.
@@ -33,26 +33,25 @@ func (v Verdict) String() string { return [...]string{"pass", "review", "block"}
 // MarshalText implements encoding.TextMarshaler.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; what is not a verdict is
-// Block.
+// UnmarshalText implements encoding.TextUnmarshaler; any other text is Block.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	for *v = Pass; *v < Block && v.String() != string(text); *v++ {
 	}
 	return nil
 }
 
-// A Finding is what is wrong with one field.
+// A Finding is a suspicious field.
 type Finding struct {
 	// Where is the path of the field in the tool, such as
 	// "inputSchema.properties.to.description". A list of strings, such as an
 	// enum, is one field.
 	Where   string  `json:"where"`
 	Verdict Verdict `json:"verdict"`
-	// Kinds name the patterns.
+	// Kinds are the names of the found kinds.
 	Kinds []string `json:"kinds"`
 }
 
-// A Report is what was found in one tool.
+// A Report contains the findings about one tool.
 type Report struct {
 	Verdict  Verdict   `json:"verdict"`
 	Findings []Finding `json:"findings,omitempty"`
@@ -87,9 +86,9 @@ func (r *Report) add(where string, v Verdict, kinds ...string) {
 	r.Findings = append(r.Findings, Finding{where, v, kinds})
 }
 
-// Tool scans the definition of a tool as the server lists it, a JSON object.
-// What is scanned are its name, title, description, inputSchema, outputSchema
-// and annotations. Others are the tools of other servers that are connected; nil
+// Tool scans the definition of a tool as the server lists it, a JSON object: its name, title,
+// description, inputSchema, outputSchema and annotations. others are the tools of the other
+// connected servers; nil means that none are known.
 // means that none are known.
 func Tool(server string, definition json.RawMessage, others *Others) Report {
 	w := walker{server: fold(server), others: others}
@@ -100,30 +99,29 @@ func Tool(server string, definition json.RawMessage, others *Others) Report {
 	return w.report
 }
 
-// Text scans a text outside of tools, such as the instructions of a server.
+// Text scans a text outside tools, such as the instructions of a server.
 func Text(server, where, s string, others *Others) Report {
 	w := walker{server: fold(server), others: others, path: []string{where}}
 	w.leaf(s, prose)
 	return w.report
 }
 
-// A place is the purpose of a string.
+// A location is the purpose of a string.
 type place uint8
 
 const (
 	prose     place = iota // descriptions
 	parameter              // the description of a parameter
-	odd                    // enums, defaults and what else holds no sentences
+	odd                    // enums, defaults and other strings without sentences
 	label                  // names and titles
-	result                 // descriptions of results: no order is in its place there
-	setting                // the description of a boolean or a number, which can hold no text
+	result                 // descriptions of results, which should contain no orders
+	setting                // the description of a boolean or a number, which cannot hold text
 )
 
-// placeNames are the places in rules.
+// locationNames are the letters of locations in rules.
 const placeNames = "dpolrs"
 
-// maxLeaf is how much of one string is scanned; what is behind it is a reason
-// for a review.
+// maxLeaf bounds the scanned part of one string, in bytes; a longer string needs a review.
 const maxLeaf = 64 << 10
 
 // leaf scans one string.
@@ -137,7 +135,7 @@ func (w *walker) leaf(s string, at place) *text {
 		return &text{all: all}
 	}
 	found, t := w.kinds(s, at, 0)
-	if w.all |= t.all; ok && found == 0 && t.all&(path|creds|talk|environ) == 0 { // else it depends on names of parameters
+	if w.all |= t.all; ok && found == 0 && t.all&(path|creds|talk|environ) == 0 { // otherwise it depends on names of parameters
 		w.others.remember(key, t.all)
 	}
 	if v := verdict(found, at, t); v > Pass {
@@ -146,13 +144,12 @@ func (w *walker) leaf(s string, at place) *text {
 	return t
 }
 
-// short reports whether s is a word or two, such as most values of an enum.
+// short reports whether s has one or two words, like most values of an enum.
 func short(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "_-./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// kinds returns what is wrong with s at a place; depth is the number of times it was
-// decoded.
+// kinds returns the kinds in s at a location; depth is the number of times it was decoded.
 func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 	var found kind
 	if len(s) > maxLeaf {
@@ -185,10 +182,10 @@ func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 	return found, t
 }
 
-// verdict weighs what was found in one text.
+// verdict weighs the kinds found in one text.
 func verdict(found kind, at place, t *text) Verdict {
 	v := weigh(found, at)
-	// A tool that is about attacks may quote them.
+	// A tool about attacks may quote them.
 	if v == Block && found&unseenChars == 0 && t.all&detect != 0 && (at == prose || at == parameter) && t.quotes() {
 		v = Review
 	}
@@ -196,7 +193,7 @@ func verdict(found kind, at place, t *text) Verdict {
 }
 
 func weigh(found kind, at place) Verdict {
-	if at == label { // a few words, of what the tool does
+	if at == label { // a few words that say what the tool does
 		found &= secrecy | override | readsPath | markup | encoded | outOfSight | disguise | sure | aHidden
 	}
 	more := found &^ (hints | sure)
@@ -220,7 +217,7 @@ func weigh(found kind, at place) Verdict {
 	return Review
 }
 
-// own are the hints that say nothing beside a kind: it contains them.
+// implied are the hints that a kind implies.
 var own = map[kind]kind{readsPath: aPath, crossTool: aTool | aCommand, preference: aTool, commands: aCommand, override: aTool | aPath, persists: aPath | aConsent, consent: aTool | aConsent}
 
 func namesOf(found kind) []string {

@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	// besideKey is the property of a value that contains what a server sent beside its
-	// structured content. besideKey2 replaces it if the content itself has a property
-	// besideKey.
+	// contentKey is the property of a value for the content of a result that its structured
+	// content does not repeat. contentKey2 replaces it if the structured content itself has a
+	// property contentKey.
 	besideKey  = "content"
 	besideKey2 = "content_"
-	// maxCompared is the length of the longest text that is compared with the
-	// structured content.
+	// maxCompared bounds the texts that are compared with the structured content, in bytes.
 	maxCompared = 8 << 20
 )
 
@@ -47,7 +46,7 @@ func Unrepeated(tool *discovery.Tool, structured json.RawMessage, raw []json.Raw
 	return unwrap(tool, structured), len(beside(tool, structured, blocks)) == len(blocks)
 }
 
-// beside returns the indices of the blocks that structured content does not repeat.
+// unrepeated returns the indices of the blocks that structured content does not repeat.
 func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) (rest []int) {
 	value := unwrap(tool, structured)
 	if len(blocks) == 0 || itemsRepeated(value, blocks) {
@@ -129,8 +128,7 @@ type original struct {
 	value   any // nil if it cannot be decoded
 }
 
-// is reports whether text is the JSON of o, ignoring white space or after decoding
-// both.
+// equals reports whether text is the JSON of o, ignoring white space or after decoding both.
 func (o *original) is(text string) bool {
 	if sameButSpace(o.raw, text) {
 		return true
@@ -223,7 +221,7 @@ func readable(n json.Number) bool {
 	return ok
 }
 
-// withBeside returns value with the blocks that structured content does not repeat.
+// withContent returns value with the blocks that structured content does not repeat.
 func withBeside(structured, value json.RawMessage, blocks json.RawMessage) json.RawMessage {
 	object := bytes.TrimSpace(structured)
 	if len(object) == 0 || object[0] != '{' { // a list cannot contain them

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Budget bounds the calls of one execution, by the script, a workflow that it runs,
-// or a handler. Bridges may share it, and it is safe for concurrent use.
+// A Budget bounds the calls of one execution, whether a script, a workflow that it runs, or a
+// handler makes them. Bridges may share it. It is safe for concurrent use.
 type Budget struct {
 	calls  int64
 	asked  atomic.Int64
@@ -15,12 +15,12 @@ type Budget struct {
 	ledger ledger
 }
 
-// NewBudget returns a Budget of so many calls, of which so many run at one time.
+// NewBudget returns a Budget of the given number of calls, with at most inFlight at a time.
 func NewBudget(calls, inFlight int) *Budget {
 	return &Budget{calls: int64(calls), places: make(chan struct{}, inFlight)}
 }
 
-// enter waits for a place until leave is called. Nil has room for all.
+// acquire waits for a slot, which release frees. A nil Budget is unlimited.
 func (b *Budget) enter(ctx context.Context) (leave func(), err error) {
 	if b == nil {
 		return func() {}, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// content is one block of a tool result, of any kind.
+// content is one block of a tool result, of any type.
 type content struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -124,8 +124,8 @@ func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessag
 	return e
 }
 
-// unwrap takes the value out of a lone {"result": …} if the tool's output
-// schema says that it is only a wrapper.
+// unwrap returns the value in a lone {"result": …} if the tool's output schema declares it as a
+// wrapper.
 func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
 	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) || !tool.WrapsResult() {
 		return value
@@ -137,7 +137,7 @@ func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
 	return o["result"]
 }
 
-// contentArray writes the blocks anew, with binary data as its size.
+// contentArray returns the blocks as JSON, with binary data replaced by its size.
 func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawMessage, error) {
 	out := make([]any, len(blocks))
 	for i, b := range blocks {
@@ -155,9 +155,8 @@ func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawM
 	return json.Marshal(out)
 }
 
-// withoutBinary replaces the content blocks with binary data anywhere
-// in value, as contentArray does: servers repeat them in their
-// structured content.
+// withoutBinary replaces the content blocks with binary data anywhere in value, like contentArray:
+// servers repeat them in their structured content.
 func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
 	if !bytes.Contains(value, []byte(`"data"`)) && !bytes.Contains(value, []byte(`"blob"`)) {
 		return value
@@ -169,11 +168,11 @@ func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
 	return changed
 }
 
-// maxBinaryDepth is how deep a content block is looked for.
+// maxBinaryDepth bounds the depth at which content blocks are found.
 const maxBinaryDepth = 8
 
-// replaceBinary returns value with the blocks replaced, and whether there were
-// any. The order of keys and the digits of numbers stay.
+// replaceBinary returns value with the blocks replaced, and whether there were any. The order of
+// keys and the digits of numbers do not change.
 func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
 	if depth > maxBinaryDepth {
 		return value, false
@@ -198,8 +197,8 @@ func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage
 	return value, false
 }
 
-// binary returns what a block has in base64. A record that only looks like a
-// block has no valid MIME type.
+// binary returns the base64 data of a block. A record that only looks like a block has no valid
+// MIME type.
 func (b *content) binary() (kind, mimeType, b64 string, ok bool) {
 	switch {
 	case b.Resource != nil && b.Resource.Blob != "":
@@ -260,7 +259,7 @@ func replaceInObject(value json.RawMessage, keep Keep, depth int) (json.RawMessa
 	return json.RawMessage("{" + out.String() + "}"), true
 }
 
-// mustMarshal is for values of our own and raw JSON that was valid.
+// mustMarshal encodes values of this package and valid raw JSON.
 func mustMarshal(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -269,7 +268,7 @@ func mustMarshal(v any) json.RawMessage {
 	return raw
 }
 
-// A Keep keeps binary data and returns its reference; "" if it cannot.
+// A StoreFunc stores binary data and returns its reference, or "" if that failed.
 type Keep func(mimeType string, data []byte) (ref string)
 
 // binary represents an image, audio or blob in a script's value.
@@ -316,7 +315,7 @@ func decodeBase64(b64 string) ([]byte, error) {
 	return data, err
 }
 
-// newBinary keeps data if it is valid base64, or the URL of such data.
+// newBinary stores data if it is valid base64, or the URL of such data.
 func newBinary(kind, mimeType, b64 string, keep Keep) binary {
 	mimeType, b64 = ofDataURL(mimeType, b64)
 	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}

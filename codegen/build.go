@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// maxDepth is how deep a type is nested, references not counted.
+	// maxDepth bounds the nesting of a type, not counting references.
 	maxDepth = 40
-	// maxNodes is how many schemas of one document are looked at.
+	// maxNodes bounds the visited schemas of one document.
 	maxNodes = 50_000
-	// maxNamed is how many targets of references get a name.
+	// maxNamed bounds the targets of references that get a name.
 	maxNamed = 1_000
 )
 
-// A builder makes types of the schemas of one JSON document. What it cannot say
-// is unknown: a wrong schema makes a vague type, never an error.
+// A builder builds types from the schemas of one JSON document. Unsupported parts become unknown:
+// a wrong schema makes a vague type, never an error.
 type builder struct {
 	root     *object
 	rootName string      // the name of references to the whole document
 	names    *tsname.Set // of types, shared by the documents of one file
 	docs     bool        // read descriptions too
-	declared bool        // of a declared result, as the server sends it
+	declared bool        // for a declared result, as the server sends it
 	named    []*named    // in the order of their first reference
 	byTarget map[*object]*named
-	aliases  map[*object]*typ // of schemas that are nothing but a reference
+	aliases  map[*object]*typ // of schemas that are only a reference
 	nodes    int
 }
 
@@ -34,8 +34,7 @@ func newBuilder(root *object, rootName string, names *tsname.Set) *builder {
 	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), aliases: make(map[*object]*typ)}
 }
 
-// build returns the type of schema v and, in b.named, those of everything that
-// it refers to.
+// build returns the type of schema v, and appends to b.named the types that it refers to.
 func (b *builder) build(v value) *typ {
 	t := b.of(v, 0)
 	for i := 0; i < len(b.named); i++ {
@@ -67,7 +66,7 @@ func (b *builder) of(v value, depth int) *typ {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if branches := s.List(key); len(branches) > 0 && !slices.ContainsFunc(branches, restricting) {
-			continue // says only which keys go together, which the comment tells
+			continue // it only says which keys belong together, which the comment says
 		} else if len(branches) > 0 {
 			t = intersect(t, b.union(branches, depth))
 		}
@@ -76,7 +75,7 @@ func (b *builder) of(v value, depth int) *typ {
 		t = intersect(t, b.of(branch, depth+1))
 	}
 	if t == never && own != never {
-		return unknown // its parts contradict each other: rather vague than useless
+		return unknown // its parts contradict each other: better vague than useless
 	}
 	if s.Get("nullable") == true && !s.Has("enum") && !s.Has("const") && t != unknown {
 		t = unite(t, null)
@@ -84,8 +83,7 @@ func (b *builder) of(v value, depth int) *typ {
 	return t
 }
 
-// restricting reports whether a branch of anyOf or oneOf says more than which
-// keys are required.
+// restricting reports whether a branch of anyOf or oneOf says more than which keys are required.
 func restricting(branch value) bool {
 	s, ok := branch.(*object)
 	if !ok {
@@ -111,8 +109,7 @@ func (b *builder) union(branches []value, depth int) *typ {
 	return unite(types...)
 }
 
-// own is the type that a schema says by itself, without references and
-// combinators; unknown when it says nothing.
+// own returns the type of a schema without its references and combinators, or unknown.
 func (b *builder) own(s *object, depth int) *typ {
 	kinds, stated := statedKinds(s)
 	if values, ok := s.Values(); ok && (len(values) > 0 || s.Has("const")) {
@@ -134,15 +131,15 @@ func (b *builder) own(s *object, depth int) *typ {
 	return unite(types...)
 }
 
-// hasExtra reports whether additionalProperties says anything.
+// hasExtra reports whether additionalProperties is restricted.
 func hasExtra(s *object) bool {
 	extra := s.Get("additionalProperties")
 	o, ok := extra.(*object)
 	return ok && o.Size() > 0 || extra == false
 }
 
-// statedKinds are the names in the schema's type. Names that JSON Schema does
-// not have say nothing.
+// statedKinds returns the names in the schema's type. It ignores names that JSON Schema does not
+// define.
 func statedKinds(s *object) (kinds []string, stated bool) {
 	kinds = s.Types()
 	for _, k := range kinds {
@@ -158,8 +155,8 @@ func statedKinds(s *object) (kinds []string, stated bool) {
 	return kinds, len(kinds) > 0
 }
 
-// literals is the union of those values that are of the stated kinds. When none
-// is, the schema contradicts itself, and the kinds count.
+// literals returns the union of the values of the stated kinds. If there are none, the schema
+// contradicts itself, and it returns the kinds.
 func literals(values []value, kinds []string, stated bool) *typ {
 	types := make([]*typ, 0, len(values))
 	for _, v := range values {
@@ -181,7 +178,7 @@ func isKind(v value, kind string) bool {
 	return is == kind || is == "number" && kind == "integer"
 }
 
-// simple is the widest type of a kind.
+// simple returns the widest type of a kind.
 func simple(kind string) *typ {
 	switch kind {
 	case "string":
@@ -230,7 +227,7 @@ func (b *builder) array(s *object, depth int) *typ {
 	return t
 }
 
-// integer is a small whole number in a schema, or what is given instead.
+// integer returns a small integer of a schema, or otherwise.
 func integer(v value, otherwise int) int {
 	n, ok := v.(number)
 	if !ok || len(n) > 9 {
@@ -273,9 +270,8 @@ func (b *builder) object(s *object, depth int) *typ {
 	return t
 }
 
-// extra is the type of keys that are not declared, and whether there may be
-// any. Where nothing is said of them, there are none if anything is declared:
-// what is not declared is nearly always misspelt.
+// extra returns the type of undeclared keys, and whether they are allowed. If the schema does not
+// say, they are forbidden if any key is declared: an undeclared key is nearly always misspelt.
 func (b *builder) extra(s *object, depth int, nothingDeclared bool) (*typ, bool) {
 	switch e := s.Get("additionalProperties").(type) {
 	case bool:
@@ -286,7 +282,7 @@ func (b *builder) extra(s *object, depth int, nothingDeclared bool) (*typ, bool)
 	return unknown, nothingDeclared || s.Object("patternProperties").Size() > 0
 }
 
-// requiredNames are the names of required keys.
+// requiredNames returns the names of required keys.
 func requiredNames(s *object) map[string]bool {
 	names := make(map[string]bool)
 	for _, name := range s.Required() {
@@ -295,7 +291,7 @@ func requiredNames(s *object) map[string]bool {
 	return names
 }
 
-// requiredOrder are the names of left, in the order of the schema.
+// requiredOrder returns the names in left, in the order of the schema.
 func requiredOrder(s *object, left map[string]bool) []string {
 	var names []string
 	for _, name := range s.Required() {
@@ -307,10 +303,9 @@ func requiredOrder(s *object, left map[string]bool) []string {
 	return names
 }
 
-// rest is the type of the keys of an object that are not declared, of which all
-// patterns are one; nil if there are none. TypeScript wants declared keys to be
-// of it as well, so theirs are united with it, and undefined is too where one of
-// them is optional.
+// rest returns the type of the undeclared keys of an object, which unites all patterns, or nil if
+// there are none. TypeScript requires declared keys to have that type as well, so it includes
+// their types, and undefined if one of them is optional.
 func (b *builder) rest(s *object, fields []field, extra *typ, open bool, depth int) (rest *typ, optional bool) {
 	var types []*typ
 	if open {

@@ -25,7 +25,7 @@ const (
 // first. A sentence of one or two words is followed by the next one.
 func FirstSentence(text string, limit int) string { return sentence(text, limit, fewWords) }
 
-// sentence is FirstSentence with another limit for short sentences.
+// sentence is like FirstSentence, with another limit for short sentences.
 func sentence(text string, limit, few int) string {
 	if len(text) > maxProse {
 		text = strings.ToValidUTF8(text[:maxProse], "")

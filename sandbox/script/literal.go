@@ -10,13 +10,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// What of a literal is reported; what is deeper or wider is unknown.
+// Bounds of the reported literals; deeper or wider ones are unknown.
 const (
 	maxLiteralDepth = 16
 	maxLiteralItems = 200
 )
 
-// literal says what the text says of the value of e.
+// literal returns what the text shows about the value of e.
 func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 	l := sandbox.Literal{}
 	var ok bool
@@ -57,7 +57,7 @@ func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 	return l
 }
 
-// known is a value that our JSON has.
+// known returns a literal with a value that the JSON of literals can express.
 func known(l sandbox.Literal, v any) sandbox.Literal {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -67,7 +67,7 @@ func known(l sandbox.Literal, v any) sandbox.Literal {
 	return l
 }
 
-// numeric is a number times sign.
+// numeric returns a literal with a number times sign.
 func numeric(l sandbox.Literal, v any, sign int) sandbox.Literal {
 	switch v := v.(type) {
 	case int64:
@@ -98,8 +98,8 @@ func (s *survey) array(l *sandbox.Literal, e *ast.ArrayLiteral, depth int) {
 	}
 }
 
-// object reads the keys of an object literal. What may come from elsewhere
-// leaves it open, and may change the keys that stand before it.
+// object reads the keys of an object literal. A spread leaves it open, and may change the keys
+// before it.
 func (s *survey) object(l *sandbox.Literal, e *ast.ObjectLiteral, depth int) {
 	l.Kind = sandbox.LiteralObject
 	index := make(map[string]int)
@@ -134,12 +134,12 @@ func (s *survey) object(l *sandbox.Literal, e *ast.ObjectLiteral, depth int) {
 				continue
 			}
 			name := key.Value.String()
-			if name == "toJSON" { // the value is what that says
+			if name == "toJSON" { // toJSON determines the value
 				*l = sandbox.Literal{Offset: l.Offset}
 				return
 			}
 			if name == "__proto__" {
-				continue // no key of the object
+				continue // not a key of the object
 			}
 			offset, _ := s.at(key.Idx)
 			set(name, sandbox.LiteralField{Name: name, Offset: offset, Value: s.literal(p.Value, depth+1)})

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// outside returns the problems of a program with types that name unknown modules. These
-// do not matter when the program runs, but a type checker would look for such a module,
-// and might find a file.
+// outside returns the problems of a program whose types name unknown modules. They do not matter
+// at run time, but a type checker would look for such a module, and might find a file.
 func (src *Source) outside() []string {
 	v := newResolver(&src.Program)
 	var problems []string
@@ -33,7 +32,7 @@ func (src *Source) outside() []string {
 	return problems
 }
 
-// directive matches a comment that a TypeScript compiler takes for an order.
+// directive matches a comment that TypeScript compilers treat as a directive.
 var directive = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^///\s*<\s*(?:reference|amd-)`)
 })

@@ -7,8 +7,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// float notes the value of a statement, which is the number of a timer if the second
-// argument says so.
+// float records the value of a statement, which is the number of a timer if the second argument is
+// true.
 func (r *runtime) float(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok {
@@ -28,8 +28,8 @@ func (r *runtime) float(c goja.FunctionCall) goja.Value {
 	return v
 }
 
-// goesOn reports whether something that was started with a statement is still
-// under way and can go on, before the deadline if there is one.
+// continues reports whether something that a statement started is still running and can continue,
+// before the deadline if limited is set.
 func (r *runtime) goesOn(deadline time.Time, limited bool) bool {
 	for _, t := range r.loop.timers {
 		if t.kept && t.every == 0 && (!limited || t.due.Before(deadline)) {
@@ -47,7 +47,7 @@ func (r *runtime) goesOn(deadline time.Time, limited bool) bool {
 	return false
 }
 
-// timerNotes says which timers of statements have not come to their end.
+// timerNotes returns notes on timers of statements that did not finish.
 func (r *runtime) timerNotes() (notes []string) {
 	var intervals, timeouts int
 	for _, t := range r.loop.timers {

@@ -15,19 +15,18 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// maxJSONDepth is how deeply arrays and objects may be nested, in both
-// directions; encoding/json draws the same line.
+// maxJSONDepth bounds the nesting of arrays and objects, in both directions, like encoding/json.
 const maxJSONDepth = 10000
 
-// maxSafeInteger is the largest integer up to which a JavaScript number holds
-// every integer; what is beyond becomes a bigint.
+// maxSafeInteger is the largest integer up to which a JavaScript number represents every integer;
+// larger ones become bigints.
 const maxSafeInteger = 1<<53 - 1
 
-// fromJSON builds the JavaScript value of one JSON text: ordinary objects with
-// the keys in their order, and integers that a number cannot hold as bigint.
-// It accepts what encoding/json accepts. The error is a *jsonError.
+// fromJSON returns the JavaScript value of one JSON text: ordinary objects with keys in order, and
+// bigints for integers that a number cannot represent. It accepts what encoding/json accepts. The
+// error is a *jsonError.
 //
-// Texts in the value are parts of raw, which lives as long as one of them does.
+// Strings in the value are parts of raw, which lives as long as any of them.
 func fromJSON(vm *goja.Runtime, raw string) (v goja.Value, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -46,14 +45,13 @@ func fromJSON(vm *goja.Runtime, raw string) (v goja.Value, err error) {
 	return v, nil
 }
 
-// A jsonError is what is wrong with a text, in the words of V8, which programs
-// print and models know.
+// A jsonError describes an invalid text in the words of V8, which programs print and models know.
 type jsonError struct{ message string }
 
 func (e *jsonError) Error() string { return e.message }
 
-// fail ends the reading at the present place. Without a message it is about what
-// stands there.
+// fail stops reading at the current position. Without a message, the error is about the text
+// there.
 func (s *jsonScanner) fail(message string) {
 	switch rest := s.in[s.pos:]; {
 	case message != "":
@@ -67,7 +65,7 @@ func (s *jsonScanner) fail(message string) {
 	panic(&jsonError{message})
 }
 
-// excerpt quotes what is around a byte of a text.
+// excerpt quotes the text around a byte offset.
 func excerpt(raw string, at int) string {
 	const around = 10
 	if len(raw) <= 4*around {
@@ -84,8 +82,7 @@ func excerpt(raw string, at int) string {
 	return text
 }
 
-// Texts up to maxInterned bytes that come again and again are made once, as long
-// as there are not too many.
+// Repeated texts of up to maxInterned bytes are created once, up to maxInterns of them.
 const (
 	maxInterned = 24
 	maxInterns  = 1024
@@ -96,11 +93,11 @@ type jsonScanner struct {
 	in     string
 	pos    int
 	depth  int
-	items  []any    // of the arrays that are being read, one behind the other
-	keys   []string // of the objects, likewise
+	items  []any    // of all open arrays, one after the other
+	keys   []string // of all open objects, likewise
 	values []goja.Value
 	words  map[string]goja.Value
-	// prototype is that of objects.
+	// prototype is the prototype of objects.
 	prototype *goja.Object
 }
 
@@ -202,7 +199,7 @@ func (s *jsonScanner) array() goja.Value {
 			s.pos++
 		case ']':
 			s.pos++
-			a := s.vm.NewArray(s.items[first:]...) // which copies them
+			a := s.vm.NewArray(s.items[first:]...) // NewArray copies them
 			s.items = s.items[:first]
 			return a
 		default:
@@ -217,7 +214,7 @@ func (s *jsonScanner) number() goja.Value {
 	for ; i < len(s.in) && i < start+15 && s.in[i] >= '0' && s.in[i] <= '9'; i++ {
 		n = 10*n + int64(s.in[i]-'0')
 	}
-	if i > start && s.in[start] != '0' && i < len(s.in) && (s.in[i] == ',' || s.in[i] == '}' || s.in[i] == ']') { // most are
+	if i > start && s.in[start] != '0' && i < len(s.in) && (s.in[i] == ',' || s.in[i] == '}' || s.in[i] == ']') { // the common case
 		s.pos = i
 		return s.vm.ToValue(n)
 	}
@@ -232,7 +229,7 @@ func (s *jsonScanner) number() goja.Value {
 		}
 	}
 	if !jsonscan.Valid(text) {
-		s.pos = start + 1 // most often it is 0
+		s.pos = start + 1 // usually it is 0
 		s.fail("Unexpected number in JSON")
 	}
 	if i, ok := new(big.Int).SetString(text, 10); ok && i.Sign() != 0 {
@@ -242,7 +239,7 @@ func (s *jsonScanner) number() goja.Value {
 	return s.vm.ToValue(f)
 }
 
-// interned is the value of a text.
+// interned returns the value of a text.
 func (s *jsonScanner) interned(text string) goja.Value {
 	if len(text) > maxInterned {
 		return s.vm.ToValue(text)
@@ -288,7 +285,7 @@ func (s *jsonScanner) text() string {
 	return ""
 }
 
-// unquoted is a string, which begins at start, that has escapes or is not ASCII.
+// unquoted returns a string that begins at start and has escapes or is not ASCII.
 func (s *jsonScanner) unquoted(quoted string, start int) (text string) {
 	if text = quoted[1 : len(quoted)-1]; !strings.Contains(text, `\`) && utf8.ValidString(text) {
 		return text

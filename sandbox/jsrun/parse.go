@@ -6,13 +6,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// defineParse replaces JSON.parse by the scanner that reads results: it is
-// several times as fast as the engine's, and has one rule for integers.
+// defineParse replaces JSON.parse with the scanner for results: it is several times as fast as the
+// engine's, and treats integers the same everywhere.
 //
-// An integer (digits without a fraction or an exponent) beyond 2^53-1 in either
-// direction is a bigint, because a number would change its digits. JSON.stringify
-// writes a bigint as the same digits, so what is parsed and written again is
-// what it was.
+// An integer (digits without a fraction or an exponent) beyond 2^53-1 in either direction is a
+// bigint, because a number would change its digits. JSON.stringify writes a bigint as the same
+// digits, so a parsed text is written back unchanged.
 func (r *runtime) defineParse() {
 	object, _ := r.vm.GlobalObject().Get("JSON").(*goja.Object)
 	r.defineValue(object, "parse", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {

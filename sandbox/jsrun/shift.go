@@ -2,9 +2,8 @@ package jsrun
 
 import "github.com/dop251/goja"
 
-// defineShift makes shift of an array fast that is more than a queue. goja's own counts
-// wrong, and from the second time on moves every element as a property; splice moves
-// them at once.
+// defineShift makes shift fast for arrays that are not only queues. goja's own miscounts and, from
+// the second call on, moves every element as a property; splice moves them at once.
 func (r *runtime) defineShift() {
 	prototype := r.vm.Get("Array").(*goja.Object).Get("prototype").(*goja.Object)
 	slow, _ := goja.AssertFunction(prototype.Get("shift"))

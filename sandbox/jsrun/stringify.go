@@ -2,8 +2,8 @@ package jsrun
 
 import "github.com/dop251/goja"
 
-// defineStringify has JSON.stringify write a bigint as a plain integer. A
-// replacer sees the bigint itself.
+// defineStringify makes JSON.stringify write a bigint as a plain integer. A replacer gets the
+// bigint itself.
 func (r *runtime) defineStringify() {
 	object := r.vm.Get("JSON").(*goja.Object)
 	rawJSON, _ := goja.AssertFunction(object.Get("rawJSON"))

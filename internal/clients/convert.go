@@ -11,12 +11,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A converter turns one entry of a client into one of servers.json.
+// A converter converts one entry of a client to one of servers.json.
 type converter struct {
 	client      *Client
 	env         Env
 	dir         string // of the project, or of the file
-	relative    bool   // paths of the entry count from dir
+	relative    bool   // paths in the entry are relative to dir
 	inputs      map[string]string
 	looksSecret func(string) bool
 	self        string
@@ -24,10 +24,10 @@ type converter struct {
 
 	out  Entry
 	got  parts
-	left []string // keys that mean something to the client only
+	left []string // keys that are only meaningful to the client
 }
 
-// parts are the values of an entry as they were found.
+// parts are the values found in an entry.
 type parts struct {
 	description, kind     string
 	command, cwd          string
@@ -37,13 +37,12 @@ type parts struct {
 	allow, deny           []string
 	disabled              bool
 	keepAlive             any
-	startTimeout, timeout any // as servers.json writes them
+	startTimeout, timeout any // in the syntax of servers.json
 	extension             bool
 	oauth, unknown        config.Object
 }
 
-// clientOnly are keys that tell a client how to treat a server, which is not
-// the broker's business.
+// clientOnly are keys about the client's treatment of a server, which do not concern the broker.
 var clientOnly = []string{"trust", "alwaysLoad", "autoApprove", "alwaysAllow", "gallery", "version", "source", "required", "icon",
 	"default_tools_approval_mode", "supports_parallel_tool_calls", "experimental_environment", "environment_id", "dev", "sandboxEnabled", "sandbox", "settings", "id", "name",
 	"created", "updated", "isolation", "health_check_interval", "tool_discovery_interval"}
@@ -80,7 +79,7 @@ func (c *converter) convert(name string, raw any, off bool) Entry {
 	return c.out
 }
 
-// check lets the reader of servers.json have the last word.
+// check validates the result with the reader of servers.json.
 func (c *converter) check() {
 	data, err := config.AddServer(nil, c.out.Name, c.out.Config)
 	if err != nil {
@@ -93,7 +92,7 @@ func (c *converter) check() {
 	}
 }
 
-// field reads one key. Clients have several words for most things.
+// field reads one key. Most settings have several names among clients.
 func (c *converter) field(key string, v any) {
 	if v == nil {
 		return
@@ -153,8 +152,7 @@ func (c *converter) field(key string, v any) {
 	}
 }
 
-// rarely reads the keys that are about tools and times, and those that are not
-// known.
+// rarely reads keys about tools and times, and unknown ones.
 func (c *converter) rarely(key string, v any) {
 	g := &c.got
 	switch key {
@@ -192,8 +190,7 @@ func (c *converter) rarely(key string, v any) {
 	}
 }
 
-// command reads a program: one word, a list of words, or an object of all that
-// belongs to it.
+// command reads a program: a word, a list of words, or an object with its parts.
 func (c *converter) command(v any) {
 	switch v := v.(type) {
 	case string:
@@ -210,8 +207,8 @@ func (c *converter) command(v any) {
 	}
 }
 
-// paths makes absolute what counts from the project's directory, since the
-// broker starts servers from elsewhere.
+// paths makes paths relative to the project's directory absolute, since the broker starts servers
+// elsewhere.
 func (c *converter) paths() {
 	g := &c.got
 	if g.cwd != "" && !filepath.IsAbs(g.cwd) && !strings.HasPrefix(g.cwd, "${") {
@@ -238,7 +235,7 @@ func (c *converter) isRelativePath(s string) bool {
 	return err == nil
 }
 
-// transport settles how the server is reached.
+// transport determines the transport of the server.
 func (c *converter) transport() {
 	g := &c.got
 	switch {
@@ -268,7 +265,7 @@ func (c *converter) transport() {
 	}
 }
 
-// assemble writes what was found in the order in which people write it.
+// assemble writes the result in the usual order.
 func (c *converter) assemble() {
 	g := &c.got
 	var o config.Object

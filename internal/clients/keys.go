@@ -11,12 +11,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// brokerKeys are keys of servers.json that no client uses. They are kept when the file
-// is the broker's.
+// brokerKeys are keys of servers.json that no client uses. They are kept if the file is a
+// servers.json.
 var brokerKeys = []string{"direct", "credentials", "inFlight", "maxConcurrent", "instances", "learn"}
 
-// byProgram are keys for credentials that come neither from a sign-in nor from a
-// literal header.
+// byProgram are keys for credentials that come neither from a sign-in nor from a literal header.
 var byProgram = map[string]string{
 	"headersHelper":        "the broker does not run a program for all headers: for one header write \"Authorization\": \"command://PROGRAM\" into \"headers\", where PROGRAM prints its value alone",
 	"authProviderType":     "the broker does not get tokens of Google: write a header with a program that prints one, such as \"Authorization\": \"Bearer ${TOKEN}\" or \"command://PROGRAM\"",
@@ -137,7 +136,7 @@ func (c *converter) timeout(v any) {
 			unit = 1000
 		}
 	}
-	if d.most > 0 && err == nil && n > d.most { // more than the client allows: the file was written for milliseconds
+	if d.most > 0 && err == nil && n > d.most { // above the client's limit, so the file uses milliseconds
 		unit, guessed = 1000, true
 	}
 	*to = duration(v, max(unit, 1))

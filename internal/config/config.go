@@ -1,12 +1,11 @@
-// Package config reads servers.json: the upstream servers as people have them
-// already, and the broker's own settings under the key "broker".
+// Package config reads servers.json: the upstream servers, as in other MCP clients, and the
+// broker's own settings under the key "broker".
 //
-// Parse and Load check the whole file and answer with every mistake at once, as
-// a *Report whose lines have the form file:line:column: what is wrong. Nothing
-// of the environment goes into a Config: references such as ${VAR} stay as they
-// are written until Sources.Expand resolves them, when a server is connected to.
+// Parse and Load check the whole file and return all mistakes as a *Report with lines of the form
+// file:line:column: text. A Config contains nothing from the environment: references such as
+// ${VAR} stay as written until Sources.Expand resolves them, when a server is connected.
 //
-// Find and StateDir say where the file and the broker's state are.
+// Find and StateDir return the paths of the file and of the broker's state.
 package config
 
 import (
@@ -23,26 +22,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// maxFileBytes bounds a configuration file; a larger one is some other file.
+// maxFileBytes bounds a configuration file.
 const maxFileBytes = 16 << 20
 
-// A Config is one servers.json that was read and found right. It is not changed
-// after it was read, so it may be shared between goroutines.
+// A Config is a valid servers.json. It is immutable, so goroutines may share it.
 type Config struct {
-	// Path is where the file is, as it was given to Load or Parse.
+	// Path is the path given to Load or Parse.
 	Path string
 	// Name is the file's name without its extension, such as "servers".
 	Name string
-	// Servers are the upstream servers, disabled ones among them, in the order
-	// of the file.
+	// Servers are the upstream servers, including disabled ones, in the order of the file.
 	Servers []Server
 	// Broker are the broker's own settings.
 	Broker Broker
-	// Managed is the policy of who manages this computer, which is above that of
-	// Broker; nil without one. Parse leaves it alone.
+	// Managed is the policy of the administrator of this computer, which takes precedence over
+	// that of Broker; it may be nil. Parse does not set it.
 	Managed *policy.Rules
-	// Notes are warnings that do not make the file wrong, such as unknown keys,
-	// in the order of the file. Each has the form file:line:column: text.
+	// Notes are warnings, such as unknown keys, in the order of the file. Each has the form
+	// file:line:column: text.
 	Notes []string
 }
 
@@ -386,8 +383,8 @@ func (s Sandbox) IsolationOf(language string) string {
 	return isolation
 }
 
-// SandboxSettings are those of the sandbox with defaults, and files in relation to
-// that of the config.
+// SandboxSettings returns the sandbox settings with defaults, and with paths relative to the
+// config made absolute.
 func (c *Config) SandboxSettings() Sandbox {
 	s := c.Broker.WithDefaults().Sandbox
 	if r := s.Remote; r != nil {
@@ -410,8 +407,7 @@ func (b Broker) WithDefaults() Broker {
 	return b
 }
 
-// Load reads the file at path. A file that can be read but is wrong is a
-// *Report with every mistake.
+// Load reads the file at path. For an invalid file it returns a *Report with every mistake.
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -425,9 +421,8 @@ func Load(path string) (*Config, error) {
 	return Parse(path, data)
 }
 
-// Resolve makes a path that stands in the file absolute: a relative one counts
-// from the directory of the file. Empty stays empty, and so does what a reference
-// begins.
+// Resolve makes a path of the file absolute: a relative path is relative to the directory of the
+// file. An empty path, or one that begins with a reference, does not change.
 func (c *Config) Resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
 		return path
@@ -449,7 +444,7 @@ func (c *Config) Server(name string) *Server {
 	return nil
 }
 
-// configName is a file's name without extension and leading dots.
+// configName returns a file's name without its extension and leading dots.
 func configName(path string) string {
 	base := filepath.Base(filepath.ToSlash(path))
 	base = strings.TrimLeft(strings.TrimSuffix(base, filepath.Ext(base)), ".")
@@ -459,6 +454,5 @@ func configName(path string) string {
 	return base
 }
 
-// ErrNoConfig means that no configuration file was found where one is looked
-// for.
+// ErrNoConfig means that no configuration file was found.
 var ErrNoConfig = errors.New("no config file")

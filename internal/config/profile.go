@@ -79,10 +79,10 @@ func (c *collector) profileTools(of func(string) string, p *Profile) field {
 	}
 }
 
-// profileName are names that an address can end in.
+// profileName matches names that can be part of an address.
 var profileName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// NearProfile returns a clause with the profile of the nearest name, or nothing.
+// NearProfile returns a clause with the nearest profile, or "".
 func (b Broker) NearProfile(name string) string {
 	if near := nearest.Names(name, slices.Sorted(maps.Keys(b.Profiles)), 1); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %q?", near[0])
@@ -90,8 +90,8 @@ func (b Broker) NearProfile(name string) string {
 	return ""
 }
 
-// UnknownProfiles lists references to profiles that do not exist. They are not mistakes
-// of the file, since their users are refused.
+// UnknownProfiles lists references to profiles that do not exist. They are not mistakes of the
+// file, since requests with them are refused.
 func (b Broker) UnknownProfiles() []string {
 	var list []string
 	say := func(who, name string) {
@@ -109,7 +109,7 @@ func (b Broker) UnknownProfiles() []string {
 	return list
 }
 
-// tokens reads the tokens of HTTP, each a text or an object.
+// tokens reads the tokens of HTTP, each a string or an object.
 func (c *collector) tokens(where string, to *map[string]Token) field {
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {

@@ -32,15 +32,15 @@ type Quota struct {
 	Where, Profile string
 }
 
-// What can be in a quota.
+// The bounds of a quota.
 const (
 	minEvery = time.Second
 	maxEvery = 31 * 24 * time.Hour
-	// maxQuotas bounds what each call is compared with.
+	// maxQuotas bounds the quotas that are checked on each call.
 	maxQuotas = 100
 )
 
-// quotas reads a list of quotas, and adds those of a profile to the others.
+// quotas reads a list of quotas. Those of a profile are added to the others.
 func (c *collector) quotas(where, profile string, to *[]Quota) field {
 	return func(v hujson.Value) {
 		arr, ok := v.Value.(*hujson.Array)
@@ -97,12 +97,13 @@ func (c *collector) quota(v hujson.Value, where string, q *Quota) {
 	}
 }
 
-// dimension reads what a quota is per.
+// dimension reads a dimension of a quota.
 func (c *collector) dimension(where string, to *string) field {
 	return c.choice("word in "+where, to, "user", "team", "server", "tool")
 }
 
-// quotaTools reads a pattern of tools, and keeps its place for when the servers are known.
+// quotaTools reads a pattern of tools, and records its offset for a check when the servers are
+// known.
 func (c *collector) quotaTools(where string, to *string) field {
 	read := c.toolPattern(where, to)
 	return func(v hujson.Value) {
@@ -113,7 +114,7 @@ func (c *collector) quotaTools(where string, to *string) field {
 	}
 }
 
-// A placed text is one with its place in the file.
+// A located text is a text with its offset in the file.
 type placed struct {
 	off  int
 	text string
@@ -136,7 +137,7 @@ func (c *collector) checkQuotas(cfg *Config) {
 	}
 }
 
-// same reports whether two quotas would count in the same buckets.
+// same reports whether two quotas would use the same buckets.
 func (q Quota) same(o Quota) bool {
 	return slices.Equal(q.Per, o.Per) && slices.Equal(q.Tools, o.Tools) && q.Every == o.Every && q.Profile == o.Profile && (q.Calls > 0) == (o.Calls > 0)
 }

@@ -71,7 +71,7 @@ type ConsoleSignIn struct {
 	ClientSecret string `name:"clientSecret" read:"clientSecret" reload:"restart"`
 }
 
-// signIn reads who issues the tokens of people.
+// signIn reads the issuer of people's tokens.
 func (c *collector) signIn(to *SignIn) field {
 	const where = `"http.signIn" of "broker"`
 	of := func(key string) string { return quote("signIn."+key) + ` of "http"` }
@@ -113,7 +113,7 @@ func (c *collector) consoleSignIn(to **ConsoleSignIn) field {
 	}
 }
 
-// consoleFits checks that people can sign in to the console, if they shall.
+// consoleFits checks the requirements of the sign-in to the console.
 func (c *collector) consoleFits(at int, b *Broker) {
 	const where = `"http.console" of "broker"`
 	switch s := b.HTTP.Console; {
@@ -127,7 +127,7 @@ func (c *collector) consoleFits(at int, b *Broker) {
 	}
 }
 
-// secureURL reads an address of https, or of this machine.
+// secureURL reads an https address, or an address of this machine.
 func (c *collector) secureURL(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)

@@ -103,7 +103,7 @@ func (c *collector) plugins(of func(string) string, to *Plugins) field {
 	}
 }
 
-// plugin reads what the config says of one plugin.
+// plugin reads the settings of one plugin.
 func (c *collector) plugin(of func(string) string, name string, to *Plugins) field {
 	return func(v hujson.Value) {
 		var enabled *bool
@@ -129,14 +129,14 @@ func (c *collector) variable(where string, to *string) field {
 	}
 }
 
-// systemFolders are those of a container that it cannot do without, or writes to.
+// systemFolders are folders that containers need or write to.
 var systemFolders = []string{
 	"/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/tmp",
 }
 
 var plainPath = lazyregexp.New(`^(/[A-Za-z0-9._-]+)+$`)
 
-// containerPath reads the path of a folder that containers get.
+// containerPath reads the path of a folder in containers.
 func (c *collector) containerPath(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)

@@ -15,25 +15,25 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Console is how people sign in to the console, by OpenID Connect.
+// A Console is the sign-in to the console by OpenID Connect.
 type Console struct {
 	Issuer
-	// Verify returns whom the ID token names that answers a sign-in with nonce, and the
-	// values of a claim that decide what the person may do.
+	// Verify returns the person of the ID token that answers a sign-in with nonce, and the values
+	// of the claim that determines the person's rights.
 	Verify func(ctx context.Context, token, nonce string) (p *upstream.Person, values []string, err error)
-	// May says what these values allow now; an error is shown to the person.
+	// May returns the current rights for these values; an error is shown to the person.
 	May func(p *upstream.Person, values []string) (changes bool, err error)
 }
 
 const (
-	consoleSignIn = "console-sign-in"  // the cookie of a browser that is at the issuer
-	consoleBack   = "console/callback" // where the issuer sends browsers back to
-	// consoleTime is how long a session lasts.
+	consoleSignIn = "console-sign-in"  // the cookie of a browser during a sign-in
+	consoleBack   = "console/callback" // the issuer's redirect address
+	// consoleTime is the lifetime of a session.
 	consoleTime = 12 * time.Hour
 )
 
-// ConsoleHandler adds to the console, which shows itself to everybody and nothing to
-// those without a session, the addresses at which people sign in and out.
+// ConsoleHandler adds the addresses for signing in and out to the console, whose files are public
+// and whose data needs a session.
 func (a *Service) ConsoleHandler(console http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/console", console)
@@ -47,9 +47,9 @@ func (a *Service) ConsoleHandler(console http.Handler) http.Handler {
 
 // A Session is a session of a person at the console.
 type Session struct {
-	Person  *upstream.Person // nil if the browser has none, or has signed in too long ago
-	Changes bool             // the person may change things
-	Denied  error            // why the person may do nothing at all any more
+	Person  *upstream.Person // nil if the browser has no valid session
+	Changes bool             // the person may make changes
+	Denied  error            // why the person has no rights any more
 }
 
 // keyHeader is the header with the session key of a console page. Browsers send the
@@ -83,7 +83,7 @@ func (a *Service) Session(r *http.Request) (v Session, err error) {
 	return v, nil
 }
 
-// showSession answers the page, which shows who has signed in and where to do so.
+// showSession tells the page who is signed in and where to sign in.
 func (a *Service) showSession(w http.ResponseWriter, r *http.Request) {
 	var answer struct {
 		SignIn  bool   `json:"sign_in"`
@@ -101,7 +101,7 @@ func (a *Service) showSession(w http.ResponseWriter, r *http.Request) {
 
 // enterConsole sends a browser to the issuer.
 func (a *Service) enterConsole(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.Host, a.base().Host) { // where the cookies would not come back to
+	if !strings.EqualFold(r.Host, a.base().Host) { // otherwise the cookies would not be sent back
 		http.Redirect(w, r, a.base().JoinPath("console/sign-in").String(), http.StatusSeeOther)
 		return
 	}
@@ -109,9 +109,9 @@ func (a *Service) enterConsole(w http.ResponseWriter, r *http.Request) {
 	a.leave(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
 }
 
-// enteredConsole takes the answer of the issuer. The browser does not send the cookie
-// of the session with the page that follows, since another site has led to it; the page
-// needs none, and what it asks for itself has the cookie.
+// enteredConsole handles the answer of the issuer. The browser does not send the session's cookie
+// with the next page, since another site links to it; the page does not need it, and its own
+// requests send it.
 func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
 	_, id, kept, err := a.back(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, nil)
 	if err == nil && id == "" {

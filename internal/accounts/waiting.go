@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A person is an upstream.Person as it is kept: without a token.
+// A person is an upstream.Person as it is stored: without a token.
 type person struct {
 	Issuer  string `json:"issuer,omitempty"`
 	Subject string `json:"subject"`
@@ -27,36 +27,36 @@ func (p person) upstream() *upstream.Person {
 	return &upstream.Person{Issuer: p.Issuer, Subject: p.Subject, Name: p.Name}
 }
 
-// A waiting thing is available to the holder of its token, which is not stored.
+// A waiting entry is available to the holder of its token, which is not stored.
 type waiting struct {
 	Kind    string    `json:"kind"`
-	Hash    string    `json:"hash"` // of its token
+	Hash    string    `json:"hash"` // of the token
 	Person  person    `json:"person"`
-	Server  string    `json:"server,omitempty"`  // that it is for; empty for all
+	Server  string    `json:"server,omitempty"`  // empty means all
 	Browser string    `json:"browser,omitempty"` // hash: for a sign-in, of the browser's token; for a console session, of the page's key
-	Begun   []byte    `json:"begun,omitempty"`   // likewise, what ends it
-	Values  []string  `json:"values,omitempty"`  // of a claim, of a session of the console
+	Begun   []byte    `json:"begun,omitempty"`   // for a sign-in: the data that completes it
+	Values  []string  `json:"values,omitempty"`  // for a console session: of the claim
 	Expires time.Time `json:"expires"`
 }
 
-// The kinds of waiting things, of each of which a person has at most maxWaiting.
+// The kinds of waiting entries. A person has at most maxWaiting of each.
 const (
 	kindLink    = "link"    // a link that an agent was given
 	kindBrowser = "browser" // a browser that has proved its owner
-	kindSignIn  = "sign-in" // a sign-in to a server that goes on at its page
+	kindSignIn  = "sign-in" // a sign-in that continues at a server's page
 	kindConsole = "console" // a browser that has signed in to the console
 	maxWaiting  = 10
 )
 
-// slotLength is how many characters of a token say which document it is in, so that
-// people have one each, however many links they get.
+// slotLength is the length of the part of a token that identifies the document, so that each
+// person has one document, however many links there are.
 const slotLength = 16
 
 func slotName(slot string) string { return "waiting-" + slot }
 
 var errGone = errors.New("it was used already, or has expired")
 
-// wait keeps w for a time and returns its token.
+// wait stores w for a time and returns its token.
 func (a *Service) wait(ctx context.Context, w waiting, for_ time.Duration) (token string, err error) {
 	slot := w.Person.upstream().Key()[:slotLength]
 	token = slot + rand.Text()
@@ -75,7 +75,7 @@ func (a *Service) wait(ctx context.Context, w waiting, for_ time.Duration) (toke
 	return token, err
 }
 
-// slotOf is the document that the waiting thing of a token is in.
+// slotOf returns the document that contains the entry of a token.
 func (a *Service) slotOf(token string) (slot string, err error) {
 	if a.o.Documents == nil || len(token) <= slotLength || len(token) > 100 || strings.Trim(token[:slotLength], "0123456789abcdef") != "" {
 		return "", errGone
@@ -83,7 +83,7 @@ func (a *Service) slotOf(token string) (slot string, err error) {
 	return token[:slotLength], nil
 }
 
-// look returns the waiting thing of a token that ok likes.
+// look returns the entry of a token that ok accepts.
 func (a *Service) look(ctx context.Context, token, kind string, ok func(waiting) bool) (waiting, error) {
 	slot, err := a.slotOf(token)
 	if err != nil {
@@ -104,7 +104,7 @@ func find(all []waiting, token, kind string, ok func(waiting) bool) int {
 	return slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash && w.Kind == kind && ok(w) })
 }
 
-// take is look for one time: the waiting thing is gone then.
+// take is like look, and removes the entry.
 func (a *Service) take(ctx context.Context, token, kind string, ok func(waiting) bool) (found waiting, err error) {
 	if _, err := a.look(ctx, token, kind, ok); err != nil {
 		return found, err // before locking anything for a token that was never issued
@@ -123,7 +123,7 @@ func (a *Service) take(ctx context.Context, token, kind string, ok func(waiting)
 	return found, err
 }
 
-// read returns the waiting things of a slot, without those that have expired.
+// read returns the entries of a slot that have not expired.
 func (a *Service) read(ctx context.Context, slot string) (all []waiting, err error) {
 	body, err := a.o.Documents.Document(ctx, slotName(slot))
 	switch {
@@ -138,8 +138,7 @@ func (a *Service) read(ctx context.Context, slot string) (all []waiting, err err
 	return slices.DeleteFunc(all, func(w waiting) bool { return now.After(w.Expires) }), nil
 }
 
-// change replaces the waiting things of a slot by what with returns, unless that is
-// nil.
+// change replaces the entries of a slot by the result of with, unless that is nil.
 func (a *Service) change(ctx context.Context, slot string, with func([]waiting) []waiting) error {
 	name := slotName(slot)
 	unlock, err := a.o.Documents.LockDocument(ctx, name)
@@ -165,7 +164,7 @@ func (a *Service) change(ctx context.Context, slot string, with func([]waiting) 
 	return a.o.Documents.SetDocument(ctx, name, body)
 }
 
-// fill gives a sign-in that waits what ends it.
+// fill adds the data that completes a waiting sign-in.
 func (a *Service) fill(ctx context.Context, token string, begun []byte) error {
 	hash := hashed(token)
 	return a.change(ctx, token[:slotLength], func(all []waiting) []waiting {

@@ -10,12 +10,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// watchEvery is how often a Watcher looks whether tokens have changed, here or at
+// watchEvery is the interval at which a Watcher checks whether tokens have changed, here or at
 // another broker.
 const watchEvery = 500 * time.Millisecond
 
-// A Watcher knows the tokens as they are, but for the last second. It is safe for
-// concurrent use, and must be closed.
+// A Watcher knows the tokens, with a delay of at most a second. It is safe for concurrent use, and
+// must be closed.
 type Watcher struct {
 	docs state.Documents
 	log  *slog.Logger
@@ -24,9 +24,9 @@ type Watcher struct {
 	version string
 	byHash  map[string]Token
 	names   map[string]bool
-	used    map[string]string // the days on which tokens were used last
-	unkept  map[string]string // what is not kept yet of it
-	any     bool              // there were tokens once
+	used    map[string]string // the days of the last uses
+	unkept  map[string]string // the part of used that is not stored yet
+	any     bool              // there was a token at some time
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -62,14 +62,14 @@ func (w *Watcher) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := w.look(ctx); err != nil { // those before stay good
+		if err := w.look(ctx); err != nil { // the earlier tokens remain valid
 			w.log.Warn("watch tokens", "err", err)
 		}
 		w.keepUsed(ctx)
 	}
 }
 
-// Close ends the watching.
+// Close stops watching.
 func (w *Watcher) Close() error {
 	w.cancel()
 	<-w.done
@@ -100,9 +100,9 @@ func (w *Watcher) look(ctx context.Context) error {
 	return nil
 }
 
-// Find returns the token with a secret, also one that has expired.
+// Find returns the token with a secret, even if it has expired.
 func (w *Watcher) Find(secret string) (t Token, ok bool) {
-	sum := hash(secret) // of a secret that long, the time to find it says nothing
+	sum := hash(secret) // the time of the lookup reveals nothing about such a long secret
 	today := time.Now().UTC().Format(time.DateOnly)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,14 +120,14 @@ func (w *Watcher) Has(name string) bool {
 	return w.names[name]
 }
 
-// Any reports whether there is a token, or was one since the Watcher began.
+// Any reports whether there is a token, or was one since Watch.
 func (w *Watcher) Any() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.any
 }
 
-// keepUsed keeps which tokens were used first on this day.
+// storeUsed stores which tokens were used for the first time on this day.
 func (w *Watcher) keepUsed(ctx context.Context) {
 	w.mu.Lock()
 	unkept := maps.Clone(w.unkept)

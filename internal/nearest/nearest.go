@@ -1,5 +1,5 @@
-// Package nearest finds the known names that are closest to one that is not
-// known, for "did you mean" answers.
+// Package nearest finds the known names that are closest to an unknown name, for "did you mean"
+// hints.
 package nearest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxLen is how many bytes of a name are compared.
+// maxLen bounds the compared part of a name, in bytes.
 const maxLen = 128
 
 // destroys are words of names of tools that destroy something, and keeps are words with
@@ -91,7 +91,7 @@ func Names(name string, known []string, n int) []string {
 		limit := max(1, (max(len(key), len(f))+1)/3)
 		part := len(key) >= 3 && strings.Contains(f, key) || len(f) >= 3 && strings.Contains(key, f)
 		if n := utf8.RuneCountInString(f); !part && max(n-chars, chars-n) > limit {
-			continue // so much is added or removed at least
+			continue // at least that much is added or removed
 		}
 		d := levenshtein.ComputeDistance(key, f)
 		switch {
@@ -118,12 +118,11 @@ func Names(name string, known []string, n int) []string {
 	return names
 }
 
-// maxNamed is how many names Hint lists.
+// maxNamed bounds the names that Hint lists.
 const maxNamed = 20
 
-// Hint ends an error about a name that is not known: with the nearest of the known
-// names, else with the word has and a list of them, or with none if there are
-// none.
+// Hint returns the end of an error about an unknown name: the nearest known names, or otherwise
+// the word has and a list of all, or none if there are none.
 func Hint(name string, known []string, has, none string) string {
 	near := Names(name, known, 3)
 	switch {
@@ -137,7 +136,7 @@ func Hint(name string, known []string, has, none string) string {
 	return ": " + none
 }
 
-// prefix is as much of a name as is compared, of whole characters.
+// prefix returns the compared part of a name, in whole characters.
 func prefix(name string) string {
 	if len(name) > maxLen {
 		name = strings.ToValidUTF8(name[:maxLen], "")
@@ -145,8 +144,8 @@ func prefix(name string) string {
 	return name
 }
 
-// Fold makes names equal that differ only in case and separators: "-", "_",
-// ".", "/", ":" and the blank.
+// Fold maps names to equal texts if they differ only in case and separators: "-", "_", ".", "/",
+// ":" and the blank.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

@@ -87,40 +87,40 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	// of it.
 	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
 	a.Result = res.Value
-	if !x.Request.Whole {
+	if !x.Request.Uncut {
 		// The value may contain text of upstream servers. Stored data is for scripts and stays
 		// unchanged.
-		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.keep.put(state.JSON, res.Value) })
+		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.results.put(state.JSON, res.Value) })
 	}
 	var ref string
 	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
-	x.keepOriginsOf(a.Ref, ref)
+	x.storeOriginsOf(a.Ref, ref)
 	a.Ref = cmp.Or(a.Ref, ref)
 	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
 	a.Diagnostics = x.located(diagnostics(res))
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
-	if !x.Request.Whole {
+	if !x.Request.Uncut {
 		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
 	}
 	a.Truncated = cutOut || cutErr || cutRes
-	a.Media = x.keep.media(res.Value)
+	a.Media = x.results.media(res.Value)
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
 	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res), x.pythonHint(res.ExitCode))
-	if x.unkept.Load() {
+	if x.storeFailed.Load() {
 		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
 	}
 	if g := x.journal; g != nil {
 		if n := g.unmade(); n > 0 {
 			hints = append(hints, fmt.Sprintf("calls of the plan that were not made: %d", n))
 		}
-		a.Replayed, a.Reused = g.replayed, g.reused
+		a.Replayed, a.Reused = g.replayedCalls, g.reused
 		if text := g.hint(); text != "" && a.IsError() {
 			hints = append(hints, text)
 		}
 	}
-	if !x.Request.Whole { // diagnostics are part of an uncut answer
+	if !x.Request.Uncut { // diagnostics are part of an uncut answer
 		hints = append(hints, res.Reads...)
 	}
 	if cutRes {

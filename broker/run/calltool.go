@@ -76,13 +76,13 @@ func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 	x := e.newExecution(req)
 	x.begin(languageCall)
-	x.bridge = x.newBridge(ctx, x.keep.put)
+	x.bridge = x.newBridge(ctx, x.results.put)
 	return x
 }
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.keep = &keeping{results: x.o.Results, owner: x.owner(), whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.results = &resultStore{results: x.o.Results, owner: x.owner(), uncut: req.Uncut, onError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
 
@@ -231,8 +231,8 @@ func tooMuchMedia(kind string, size int) string {
 // and stored if the client can write scripts that read it.
 func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	writesCode := x.o.Mode != surface.ModeTools
-	shown, ref, options, cut := x.fit(text, writesCode)
-	x.keepOriginsOf(ref)
+	shown, ref, options, cut := x.limitSize(text, writesCode)
+	x.storeOriginsOf(ref)
 	if cut && !writesCode {
 		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
 	} else if cut {
@@ -243,20 +243,20 @@ func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 
 // limitSize cuts a text to the budget: JSON between items, other text between lines. If store is
 // set, a cut text is stored, and options are the options of results.get that read the rest.
-func (x *Execution) fit(text string, keep bool) (shown, ref, options string, cut bool) {
+func (x *Execution) limitSize(text string, store bool) (shown, ref, options string, cut bool) {
 	plain, isJSON := plainText(text)
 	if isJSON {
 		value, ref, cut := cutResult(json.RawMessage(plain), x.o.MaxOutputChars, func(json.RawMessage) string {
-			if !keep {
+			if !store {
 				return ""
 			}
-			return x.keep.put(state.JSON, []byte(text))
+			return x.results.put(state.JSON, []byte(text))
 		})
 		return string(value), ref, "{ path, offset, limit }", cut
 	}
 	out := &capture{limit: x.o.MaxOutputChars}
-	if keep {
-		out.whole = x.keep.stream()
+	if store {
+		out.store = x.results.stream()
 	}
 	_, _ = out.Write([]byte(plain)) // writes to a buffer cannot fail
 	shown, ref, cut = out.text(x.o.MaxOutputChars)

@@ -65,7 +65,7 @@ var errStopped = errors.New("the user stopped the run")
 type reply struct {
 	answer string // empty if the form was closed
 	shown  int
-	but    []int // ordinals that are denied all the same
+	denied []int // ordinals that are denied all the same
 }
 
 func (r reply) approves() bool { return r.answer == approveOnce || r.answer == approveRun }
@@ -77,12 +77,12 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 		return r, errors.New("this client cannot show a question")
 	}
 	q := x.question(calls)
-	if x.asked += 1 + len(q.before); x.asked > maxQuestions {
+	if x.questions += 1 + len(q.parts); x.questions > maxQuestions {
 		return r, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
 	}
 	shown := q.shown
 	r.shown = shown
-	for _, part := range q.before {
+	for _, part := range q.parts {
 		sent, err := x.Request.Talker.Answer(ctx, surface.FormQuestion(decisionForm([]string{showRest, denyCalls, stopRun}, ""), part))
 		if err != nil {
 			return r, err
@@ -97,7 +97,7 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 		r.answer = ""
 	}
 	answers := []string{approveOnce, approveRun, denyCalls, stopRun}
-	if q.cut {
+	if q.truncated {
 		answers = []string{denyCalls, stopRun}
 	} else if x.o.Always != nil && x.Request.Owner == state.Local && Lasting(calls[:shown]) == nil {
 		answers = slices.Insert(answers, 2, approveAlways)
@@ -112,17 +112,17 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 	}
 	var ok bool
 	r.answer, but = decisionOf(sent)
-	if r.but, ok = numbersOf(but, calls[:shown]); !ok {
+	if r.denied, ok = numbersOf(but, calls[:shown]); !ok {
 		r.answer = ""
 	}
 	if !slices.Contains(answers, r.answer) {
 		r.answer = ""
 	}
-	if q.cut && r.answer == "" {
+	if q.truncated && r.answer == "" {
 		return r, errTooLong
 	}
 	if r.answer == approveAlways {
-		if err := x.o.Always(ToolsOf(without(calls[:shown], r.but))); err != nil {
+		if err := x.o.Always(ToolsOf(without(calls[:shown], r.denied))); err != nil {
 			x.Note("the policy was not changed: " + err.Error())
 		}
 		r.answer = approveRun
@@ -170,10 +170,10 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 	defer sandbox.Pause(ctx)()
 	x.asking.Lock()
 	defer x.asking.Unlock()
-	if x.stopped || slices.Contains(x.granted, t.ID) {
+	if x.stopped || slices.Contains(x.approvedTools, t.ID) {
 		return !x.stopped, nil
 	}
-	calls := []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}}
+	calls := []state.RunCall{{Ordinal: x.questions + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}}
 	r, err := x.ask(ctx, calls)
 	if err == nil && r.answer == "" {
 		return false, bridge.ErrUnanswered
@@ -186,7 +186,7 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 		x.o.Audit.Note(x.verdict(r).Event(id, calls))
 	}
 	if r.answer == approveRun {
-		x.granted = append(x.granted, t.ID)
+		x.approvedTools = append(x.approvedTools, t.ID)
 	}
 	x.stopped = r.answer == stopRun
 	return r.approves(), err
@@ -229,7 +229,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	if err != nil {
 		return false, nil
 	}
-	x.changed, x.Request.Code = false, run.Code
+	x.codeChanged, x.Request.Code = false, run.Code
 	if stopped {
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, errStopped.Error()
 		return false, errors.Join(fmt.Errorf("%w: %s", errStopped, Summary(calls)), j.End(run))
@@ -242,7 +242,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval})
 		return false, nil
 	}
-	x.repeat = recorded
+	x.recordedCalls = recorded
 	if run.Plan != "" { // the calls that it counted were not made
 		x.bridge.Forget()
 		x.recall(ctx)
@@ -262,14 +262,14 @@ func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list [
 			return nil, false
 		}
 		v := x.verdict(r)
-		for _, c := range without(calls[:r.shown], r.but) {
+		for _, c := range without(calls[:r.shown], r.denied) {
 			v.Only = append(v.Only, c.Ordinal)
 		}
 		if len(v.Only) > 0 { // an empty list would mean all
 			list = append(list, v)
 		}
-		if len(r.but) > 0 {
-			list = append(list, state.Verdict{By: v.By, Denied: Denied, Only: r.but})
+		if len(r.denied) > 0 {
+			list = append(list, state.Verdict{By: v.By, Denied: Denied, Only: r.denied})
 		}
 		calls, stopped = calls[r.shown:], r.answer == stopRun
 	}

@@ -40,20 +40,20 @@ func exactLine(args json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// alike are alphabets with letters that resemble Latin letters.
-var alike = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic}
+// lookAlikes are alphabets with letters that resemble Latin letters.
+var lookAlikes = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic}
 
 // spellMixed returns JSON in which look-alike letters are escaped, such as \u0430, in
 // words that also have Latin letters.
 func spellMixed(value json.RawMessage) json.RawMessage {
-	if !bytes.ContainsFunc(value, func(r rune) bool { return unicode.IsOneOf(alike, r) }) {
+	if !bytes.ContainsFunc(value, func(r rune) bool { return unicode.IsOneOf(lookAlikes, r) }) {
 		return value
 	}
 	var out, word []byte
 	end := func() {
-		if bytes.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) && bytes.ContainsFunc(word, func(r rune) bool { return unicode.IsOneOf(alike, r) }) {
+		if bytes.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) && bytes.ContainsFunc(word, func(r rune) bool { return unicode.IsOneOf(lookAlikes, r) }) {
 			for _, r := range string(word) {
-				if unicode.IsOneOf(alike, r) {
+				if unicode.IsOneOf(lookAlikes, r) {
 					out = fmt.Appendf(out, `\\u%04x`, r)
 				} else {
 					out = append(out, string(r)...)

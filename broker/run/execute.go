@@ -35,13 +35,13 @@ func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 func (x *Execution) start(ctx context.Context) Answer {
 	req := x.Request
 	o := x.o // a reload does not change a running execution
-	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, whole: x.keep.stream()}
-	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, whole: x.keep.stream()}
-	defer x.stdout.whole.discard()
-	defer x.stderr.whole.discard()
-	lang, isolation, err := o.place(&req)
+	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, store: x.results.stream()}
+	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, store: x.results.stream()}
+	defer x.stdout.store.discard()
+	defer x.stderr.store.discard()
+	lang, isolation, err := o.location(&req)
 	if err != nil {
-		x.journal.giveBack()
+		x.journal.release()
 		return x.refuse(err.Error() + ". 0 tools called")
 	}
 	return x.run(ctx, lang, isolation)
@@ -61,24 +61,24 @@ type Execution struct {
 	stdout, stderr           *capture
 	notes                    []string
 	id                       string
-	keep                     *keeping
-	unkept                   atomic.Bool // something could not be stored
+	results                  *resultStore
+	storeFailed              atomic.Bool // something could not be stored
 	bridge                   *bridge.Bridge
 	budget                   *bridge.Budget
 	drifts                   drifts
 	habits                   habits
 	partials                 partials
-	journal                  *journaling        // nil if the run has none
-	repeat                   []sandbox.Recorded // calls of earlier runs
-	changed                  bool               // the script differs from that of earlier runs
+	journal                  *runJournal        // nil if the run has none
+	recordedCalls            []sandbox.Recorded // calls of earlier runs
+	codeChanged              bool               // the script differs from that of earlier runs
 
-	extra []sandbox.Module // modules of libraries that the script may import
-	used  string           // other code that calls tools; see Uses
+	libraryModules []sandbox.Module // modules of libraries that the script may import
+	usedCode       string           // other code that calls tools; see Uses
 
-	asking  sync.Mutex // one question at a time; guards what follows
-	asked   int
-	granted []string // tools that were approved for all of this run
-	stopped bool
+	asking        sync.Mutex // one question at a time; guards what follows
+	questions     int
+	approvedTools []string // tools that were approved for all of this run
+	stopped       bool
 }
 
 func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (a Answer) {
@@ -98,10 +98,10 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	}
 	ctx, over := x.cancellable(ctx)
 	defer over()
-	x.bridge = x.newBridge(ctx, x.keep.put)
+	x.bridge = x.newBridge(ctx, x.results.put)
 	request, err := x.sandboxRequest(ctx, lang, isolation)
 	if err != nil {
-		x.journal.giveBack()
+		x.journal.release()
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
 	x.recall(ctx)
@@ -155,16 +155,16 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 	var others []string
 	for _, l := range x.e.libraries {
 		extra, more := l.Modules(x, lang)
-		x.extra, others = append(x.extra, extra...), append(others, more...)
+		x.libraryModules, others = append(x.libraryModules, extra...), append(others, more...)
 		files = cmp.Or(l.Files(x), files)
 	}
-	code := x.Request.Code + x.used
+	code := x.Request.Code + x.usedCode
 	x.e.connectNamed(ctx, code)
 	modules, names, err := x.e.modules(waiting, lang, code)
 	if err != nil {
 		return sandbox.Request{}, err
 	}
-	modules = append(modules, x.extra...)
+	modules = append(modules, x.libraryModules...)
 	limits := x.o.Limits
 	limits.Timeout = remaining(x.limit, x.started)
 	return sandbox.Request{
@@ -189,7 +189,7 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 // runOnce runs the script from the beginning, or from the end of its journal.
 func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandbox.Result {
 	if x.journal != nil {
-		request.Journal = x.journal.sandbox(x.repeat, x.changed)
+		request.Journal = x.journal.sandbox(x.recordedCalls, x.codeChanged)
 	}
 	first := x.prepared == 0 // after an approval, the script runs another round
 	if first {
@@ -218,14 +218,14 @@ func (x *Execution) cancellable(ctx context.Context) (context.Context, func()) {
 	if x.id == "" { // it has no id
 		return ctx, func() { cancel(nil) }
 	}
-	live := &x.e.root().live
+	live := &x.e.root().running
 	live.Store(x.id, cancel)
 	return ctx, func() { live.Delete(x.id); cancel(nil) }
 }
 
 // Cancel ends an execution. It reports whether the execution runs here.
 func (e *Executor) Cancel(id string) bool {
-	cancel, ok := e.root().live.Load(id)
+	cancel, ok := e.root().running.Load(id)
 	if ok {
 		cancel.(context.CancelCauseFunc)(errEnded)
 	}
@@ -235,10 +235,10 @@ func (e *Executor) Cancel(id string) bool {
 // minRound is the least time of a script after a person has decided.
 const minRound = 2 * time.Second
 
-// newBridge returns the bridge of x. keep stores content other than text, as in
+// newBridge returns the bridge of x. store stores content other than text, as in
 // bridge.Options. If a skill's handler has begun x, its calls count against the
 // execution that called the skill.
-func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bridge {
+func (x *Execution) newBridge(ctx context.Context, store bridge.Keep) *bridge.Bridge {
 	limits := x.o.Limits.WithDefaults()
 	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)
 	if within := x.e.executionOf(ctx); within != nil {
@@ -265,7 +265,7 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		Record:    x.record,
 		Started:   x.announce,
 		Failure:   failure,
-		Keep:      keep,
+		Keep:      store,
 		Budget:    x.budget,
 		Validator: x.e.validator,
 	})
@@ -294,7 +294,7 @@ func (x *Execution) CallOfSkill(ctx context.Context, k *policy.Skill, tool strin
 
 // Uses declares that a module which a library provides to x calls tools: the tools that code names
 // become available to it.
-func (x *Execution) Uses(code string) { x.used += "\n" + code }
+func (x *Execution) Uses(code string) { x.usedCode += "\n" + code }
 
 // Note adds a note for the model to the answer.
 func (x *Execution) Note(text string) { x.notes = append(x.notes, text) }

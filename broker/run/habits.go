@@ -74,8 +74,8 @@ const (
 	maxGave = 120
 )
 
-// see records the result of a tool.
-func (h *habits) see(tool string, value json.RawMessage) {
+// record records the result of a tool.
+func (h *habits) record(tool string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}

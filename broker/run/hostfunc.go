@@ -22,15 +22,15 @@ var hostFuncs = map[string]HostFunc{
 	"call":            {Do: callTool, Large: true},
 	sandbox.FuncAgain: {Do: callTool, Large: true},
 	"results.get":     {Do: getResult, Disk: true},
-	"store.get":       {Do: ofValues(getValue), Disk: true},
-	"store.set":       {Do: ofValues(setValue), Large: true, Disk: true},
-	"store.delete":    {Do: ofValues(deleteValue), Disk: true},
-	"store.keys":      {Do: ofValues(listKeys), Disk: true},
+	"store.get":       {Do: onValues(getValue), Disk: true},
+	"store.set":       {Do: onValues(setValue), Large: true, Disk: true},
+	"store.delete":    {Do: onValues(deleteValue), Disk: true},
+	"store.keys":      {Do: onValues(listKeys), Disk: true},
 }
 
 // diskSlots limits the host functions of all executions that use the disk: each may hold a whole
 // result in memory.
-var diskPlaces = make(chan struct{}, 4)
+var diskSlots = make(chan struct{}, 4)
 
 // hostCall answers a host call of the script, and records it in the journal.
 func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
@@ -38,7 +38,7 @@ func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessa
 	if g == nil {
 		return x.answerCall(ctx, c)
 	}
-	if err := g.unplanned(c); err != nil {
+	if err := g.refuseInPlan(c); err != nil {
 		return nil, err
 	}
 	ctx, row, err := g.enter(ctx, c)
@@ -49,7 +49,7 @@ func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessa
 		err = thrown(c, err)
 	}
 	if c.Seq == 0 && (err == nil || ctx.Err() == nil) { // otherwise the runner reports it
-		g.answered(row, value, err)
+		g.recordAnswer(row, value, err)
 	}
 	return value, err
 }
@@ -65,8 +65,8 @@ func (x *Execution) answerCall(ctx context.Context, c sandbox.Call) (json.RawMes
 	}
 	if f.Disk {
 		select {
-		case diskPlaces <- struct{}{}:
-			defer func() { <-diskPlaces }()
+		case diskSlots <- struct{}{}:
+			defer func() { <-diskSlots }()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -31,8 +31,8 @@ const (
 var mediaRef = lazyregexp.New(`"ref"\s*:\s*"(r_[a-z2-7]{26})"`)
 
 // media returns the images and sounds that value refers to, each once.
-func (k *keeping) media(value json.RawMessage) []Media {
-	if k.results == nil || k.whole {
+func (k *resultStore) media(value json.RawMessage) []Media {
+	if k.results == nil || k.uncut {
 		return nil
 	}
 	var seen []string

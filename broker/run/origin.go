@@ -27,7 +27,7 @@ type origin struct {
 }
 
 // past returns what the runs of a principal have read.
-func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.of(owner) }
+func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.forOwner(owner) }
 
 // personal returns the texts about persons in a result.
 func personal(result json.RawMessage) (texts []string) {
@@ -51,7 +51,7 @@ func originKey(of, key string) string {
 
 // storeOrigin stores which tools the run has read, for data that it stores under a name: "store"
 // and a key, or "results" and a reference.
-func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
+func (x *Execution) storeOrigin(ctx context.Context, of, name string) error {
 	if name == "" || x.bridge == nil || !x.tracks() {
 		return nil
 	}
@@ -75,10 +75,10 @@ func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
 }
 
 // storeOriginsOf calls storeOrigin for results, and drops a result if its origin cannot be stored.
-func (x *Execution) keepOriginsOf(refs ...string) {
+func (x *Execution) storeOriginsOf(refs ...string) {
 	for _, ref := range refs {
-		if err := x.keepOrigin(context.Background(), "results", ref); err != nil {
-			x.keep.failed(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
+		if err := x.storeOrigin(context.Background(), "results", ref); err != nil {
+			x.results.onError(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
 		}
 	}
 }
@@ -114,13 +114,13 @@ func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.
 	if !x.tracks() {
 		return nil
 	}
-	kept, err := x.o.Values.Value(ctx, x.owner()+state.OriginsSuffix, originKey(of, name))
+	stored, err := x.o.Values.Value(ctx, x.owner()+state.OriginsSuffix, originKey(of, name))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil
 	}
 	var from []origin
 	if err == nil {
-		err = json.Unmarshal(kept, &from)
+		err = json.Unmarshal(stored, &from)
 	}
 	if err != nil {
 		return fmt.Errorf("read where the value came from, which the policy needs: %w", err)

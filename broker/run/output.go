@@ -17,24 +17,24 @@ import (
 // rest. If the stream exceeds the budget, all of it goes to a streamStore. It is not safe for
 // concurrent use.
 type capture struct {
-	limit int       // characters
-	tee   io.Writer // receives everything as well; may be nil
-	whole *keeper   // stores all of a long stream; may be nil
-	head  []byte
-	tail  []byte
-	bytes int64
-	chars int64
-	again int64 // bytes that tee has from an earlier run
+	limit         int          // characters
+	tee           io.Writer    // receives everything as well; may be nil
+	store         *streamStore // stores all of a long stream; may be nil
+	head          []byte
+	tail          []byte
+	bytes         int64
+	chars         int64
+	replayedBytes int64 // bytes that tee has from an earlier run
 }
 
 // restart discards the output of calls that are repeated.
 func (c *capture) restart() {
-	c.whole.restart()
-	*c = capture{limit: c.limit, tee: c.tee, whole: c.whole, again: max(c.again, c.bytes)}
+	c.store.restart()
+	*c = capture{limit: c.limit, tee: c.tee, store: c.store, replayedBytes: max(c.replayedBytes, c.bytes)}
 }
 
 func (c *capture) Write(p []byte) (int, error) {
-	if fresh := p[min(max(c.again-c.bytes, 0), int64(len(p))):]; c.tee != nil && len(fresh) > 0 {
+	if fresh := p[min(max(c.replayedBytes-c.bytes, 0), int64(len(p))):]; c.tee != nil && len(fresh) > 0 {
 		if _, err := c.tee.Write(fresh); err != nil {
 			return 0, err
 		}
@@ -53,10 +53,10 @@ func (c *capture) Write(p []byte) (int, error) {
 		rest = rest[n:]
 	}
 	c.tail = append(c.tail, rest...)
-	if c.whole.started() {
-		c.whole.write(p)
+	if c.store.started() {
+		c.store.write(p)
 	} else if c.chars > int64(c.limit) {
-		c.whole.write(c.head, c.tail) // nothing was dropped yet
+		c.store.write(c.head, c.tail) // nothing was dropped yet
 	}
 	// Trimming at twice the room is cheap: each byte moves once.
 	if len(c.tail) > 2*room {
@@ -72,10 +72,10 @@ func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	if c.chars <= int64(limit) {
 		return strings.ToValidUTF8(string(c.head)+string(c.tail), "�"), "", false
 	}
-	if !c.whole.started() {
-		c.whole.write(c.head, c.tail)
+	if !c.store.started() {
+		c.store.write(c.head, c.tail)
 	}
-	ref = c.whole.commit()
+	ref = c.store.commit()
 	headChars := limit * 2 / 3
 	tailChars := limit - headChars
 	end := c.tail
@@ -129,11 +129,11 @@ func thousands(n int64) string {
 
 // cutResult returns a result in at most limit characters: complete if it fits, otherwise cut
 // between items, keys or lines, with the reference that store returns.
-func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
+func cutResult(value json.RawMessage, limit int, store func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
 	if utf8.RuneCount(value) <= limit {
 		return value, "", false
 	}
-	ref = keep(value)
+	ref = store(value)
 	mark := func(g results.Gap) string { return gapText(g, ref) }
 	cutValue, ok := results.Cut(value, limit, mark)
 	if !ok {

@@ -16,8 +16,8 @@ import (
 // A plan maps the numbers of calls to their placeholders, and to their results once
 // known.
 type plan struct {
-	marks map[int][]mark
-	got   map[int]json.RawMessage
+	marks   map[int][]mark
+	results map[int]json.RawMessage
 }
 
 // A mark is a string or number in the placeholder of a call that represents the value
@@ -54,7 +54,7 @@ func (p *plan) fill(c state.RunCall) json.RawMessage {
 		return c.Args
 	}
 	v := decode(c.Args)
-	for n, value := range p.got {
+	for n, value := range p.results {
 		result := decode(value)
 		for _, s := range p.marks[n] {
 			if is, ok := at(result, s.path); ok {

@@ -26,10 +26,10 @@ const noPlan = "a plan is made of JavaScript and TypeScript in a worker, not in 
 var whyPlanned = map[policy.Class]string{policy.Write: "writes", policy.Destructive: "is destructive", policy.Unknown: "may write"}
 
 // planning reports whether the plan of the run is being made.
-func (g *journaling) planning() bool { return g != nil && g.run.Plan == state.PlanMaking }
+func (g *runJournal) planning() bool { return g != nil && g.run.Plan == state.PlanMaking }
 
 // notePlanned records the placeholders and the result of a call of the plan; g.mu must be held.
-func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
+func (g *runJournal) notePlanned(c *state.RunCall, value json.RawMessage) {
 	if c.Plan == 0 {
 		return
 	}
@@ -38,12 +38,12 @@ func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 	}
 	g.plan.marks[c.Plan] = marksOf(c.Placeholder, c.Plan)
 	if c.State == state.RunDone && value != nil {
-		g.plan.got[c.Plan] = value
+		g.plan.results[c.Plan] = value
 	}
 }
 
 // planned adds a call to the plan, unless it is a read that can be made; g.mu must be held.
-func (g *journaling) planned(p place, a bridge.Attempt) error {
+func (g *runJournal) planned(p callPosition, a bridge.Attempt) error {
 	row := p.row
 	row.Pin, row.DependsOn = g.x.e.pinOf(a.Tool), g.plan.dependsOn(a.Args)
 	if a.Class == policy.Read && row.DependsOn == 0 {
@@ -53,7 +53,7 @@ func (g *journaling) planned(p place, a bridge.Attempt) error {
 	if a.Class != policy.Read {
 		row.State, row.Why = state.RunAsked, cmp.Or(row.Why, whyPlanned[a.Class])
 	}
-	g.keepPlanned(row, nil)
+	g.notePlanned(row, nil)
 	_ = g.put(*row, false) // the end of the run waits for it
 	return &bridge.Known{Value: row.Placeholder}
 }
@@ -67,7 +67,7 @@ func (x *Execution) placeholder(t *discovery.Tool, n int) json.RawMessage {
 }
 
 // refuseInPlan returns the reason a run with a plan may not make a host call.
-func (g *journaling) unplanned(c sandbox.Call) error {
+func (g *runJournal) refuseInPlan(c sandbox.Call) error {
 	switch {
 	case g.run.Plan == "":
 	case c.Seq == 0:
@@ -79,7 +79,7 @@ func (g *journaling) unplanned(c sandbox.Call) error {
 }
 
 // skipped reports whether a host call that stores something is left for the approved plan.
-func (g *journaling) skipped(row *state.RunCall) bool {
+func (g *runJournal) skipped(row *state.RunCall) bool {
 	if _, does := effects[row.Func]; !g.planning() || !does {
 		return false
 	}
@@ -89,7 +89,7 @@ func (g *journaling) skipped(row *state.RunCall) bool {
 
 // permitted reports whether a call that is not a read may be made: it is approved, or unchanged in
 // the plan; g.mu must be held.
-func (g *journaling) permitted(row *state.RunCall, pin string) bool {
+func (g *runJournal) permitted(row *state.RunCall, pin string) bool {
 	if row.State == state.RunMade {
 		if slices.Contains(g.run.Granted, row.Tool) {
 			return true
@@ -100,9 +100,9 @@ func (g *journaling) permitted(row *state.RunCall, pin string) bool {
 }
 
 // take finds the call of the plan that matches row, and uses it up; g.mu must be held.
-func (g *journaling) take(row *state.RunCall, as, pin string) {
+func (g *runJournal) take(row *state.RunCall, as, pin string) {
 	args := state.Canonical(row.Args)
-	for i, c := range g.receipts {
+	for i, c := range g.carriedOver {
 		if c.Plan == 0 || c.State != as || c.Func != row.Func || c.Tool != row.Tool || c.Pin != pin ||
 			as == state.RunApproved && !c.Approved(time.Now()) || !bytes.Equal(state.Canonical(g.plan.fill(c)), args) {
 			continue
@@ -114,20 +114,20 @@ func (g *journaling) take(row *state.RunCall, as, pin string) {
 }
 
 // use uses up an entry of carriedOver; g.mu must be held.
-func (g *journaling) use(i int) {
-	c := g.receipts[i]
-	g.receipts = slices.Delete(g.receipts, i, i+1)
-	g.used(c) // with or before the intent: an approval may be lost, but not be used twice
+func (g *runJournal) use(i int) {
+	c := g.carriedOver[i]
+	g.carriedOver = slices.Delete(g.carriedOver, i, i+1)
+	g.markUsed(c) // with or before the intent: an approval may be lost, but not be used twice
 }
 
-func (g *journaling) used(c state.RunCall) {
+func (g *runJournal) markUsed(c state.RunCall) {
 	c.State, c.Value = state.RunUsed, nil
 	_ = g.put(c, false)
 }
 
 // unmade returns the number of calls of an approved plan that were not made.
-func (g *journaling) unmade() (n int) {
-	for _, c := range g.receipts {
+func (g *runJournal) unmade() (n int) {
+	for _, c := range g.carriedOver {
 		n += boolInt(c.Plan > 0 && c.State == state.RunApproved)
 	}
 	return n

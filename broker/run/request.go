@@ -60,8 +60,8 @@ type Request struct {
 	Talker upstream.Talker
 	// Stdout and Stderr receive the output of the script, uncut, while it runs. They may be nil.
 	Stdout, Stderr io.Writer
-	// Whole leaves the answer's result uncut.
-	Whole bool
+	// Uncut leaves the answer's result uncut.
+	Uncut bool
 	// Shell reports that the answer is for a user at a terminal.
 	Shell bool
 	// File is the name of the script in messages; empty means agent.ts.
@@ -85,7 +85,7 @@ var languages = map[string]sandbox.Language{
 }
 
 // location returns the language of a script and its isolation.
-func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, error) {
+func (o *Options) location(req *Request) (sandbox.Language, sandbox.Isolation, error) {
 	lang, ok := languages[strings.ToLower(req.Language)]
 	if req.Language == "" {
 		lang, ok = o.Language, true

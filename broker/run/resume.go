@@ -90,23 +90,23 @@ func (p Pending) String() string {
 }
 
 // load continues a run that was interrupted.
-func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
-	g.run, g.j = run, j
-	g.rows, g.last, g.settled, g.receipts = make(map[int]*state.RunCall), 0, 0, nil
-	g.uncut = g.x.changed || run.Plan != ""
+func (g *runJournal) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
+	g.run, g.store = run, j
+	g.rows, g.lastOrdinal, g.lastSettled, g.carriedOver = make(map[int]*state.RunCall), 0, 0, nil
+	g.truncatePending = g.x.codeChanged || run.Plan != ""
 	for _, c := range slices.Backward(calls) {
-		g.settled = max(g.settled, c.Settled)
-		g.keepPlanned(&c, c.Value)
+		g.lastSettled = max(g.lastSettled, c.Settled)
+		g.notePlanned(&c, c.Value)
 		if c.Ordinal < 0 {
 			if c.State != state.RunUsed {
-				g.receipts = append(g.receipts, c)
+				g.carriedOver = append(g.carriedOver, c)
 			}
 			continue
 		}
 		row := c
 		row.Value = nil // the sandbox has it
 		g.rows[c.Ordinal] = &row
-		g.last = max(g.last, c.Ordinal)
+		g.lastOrdinal = max(g.lastOrdinal, c.Ordinal)
 	}
 }
 
@@ -127,19 +127,19 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
 	if run.Profile != x.o.Profile || !bytes.Equal(run.Narrowed, x.o.Narrowed) {
-		x.journal = &journaling{x: x, resumed: true}
+		x.journal = &runJournal{x: x, resumed: true}
 		x.journal.load(run, calls, j)
-		x.journal.giveBack()
+		x.journal.release()
 		return x.refuse(unknownRun)
 	}
 	answer, recorded := x.resumable(ctx, &run, calls)
-	x.journal = &journaling{x: x, resumed: true}
+	x.journal = &runJournal{x: x, resumed: true}
 	x.journal.load(run, calls, j)
 	if answer != nil {
-		x.journal.giveBack()
+		x.journal.release()
 		return *answer
 	}
-	x.repeat = recorded
+	x.recordedCalls = recorded
 	x.Request.Language, x.Request.Timeout = run.Language, cmp.Or(x.Request.Timeout, run.Timeout)
 	return x.start(ctx)
 }
@@ -152,8 +152,8 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		return &a, nil
 	}
 	code := x.Request.Code
-	x.changed = strings.TrimSpace(code) != "" && code != run.Code
-	if !x.changed {
+	x.codeChanged = strings.TrimSpace(code) != "" && code != run.Code
+	if !x.codeChanged {
 		x.Request.Code = run.Code
 	}
 	lost, asked, decided := 0, 0, false
@@ -178,17 +178,17 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		a := x.refuse("the run has expired, since nobody decided in time: " + Summary(calls))
 		a.ExitCode = sandbox.ExitThrew
 		return &a, nil
-	case asked > 0 && !decided && !x.changed:
+	case asked > 0 && !decided && !x.codeChanged:
 		a := x.waits(*run, state.Pending(calls))
 		return &a, nil
-	case run.Status == state.StatusDone && !x.changed:
+	case run.Status == state.StatusDone && !x.codeChanged:
 		return refuse("the run has ended with exit code 0: there is nothing to resume. Give new code with resume to go on from what it wrote")
 	}
-	if x.changed {
+	if x.codeChanged {
 		run.Code = code
 	}
 	if run.Full {
-		if !x.changed {
+		if !x.codeChanged {
 			return refuse("the run has over 32 MiB of results, and cannot be repeated: %s", Summary(calls))
 		}
 		return nil, nil
@@ -216,7 +216,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 		if err != nil {
 			why = err.Error()
 		}
-		if why != "" && x.changed {
+		if why != "" && x.codeChanged {
 			break
 		}
 		if why != "" {
@@ -230,7 +230,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 
 // recall records the earlier calls of the run for the policy.
 func (x *Execution) recall(ctx context.Context) {
-	for _, c := range x.repeat {
+	for _, c := range x.recordedCalls {
 		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
 			if err := x.readOrigin(ctx, of, c.Target, c.Value); err != nil {
 				x.e.log.Warn("read origin", "execution", x.id, "err", err)
@@ -302,7 +302,7 @@ func boolInt(b bool) int {
 }
 
 // pending returns the calls that wait for a decision.
-func (g *journaling) pending() []state.RunCall {
+func (g *runJournal) pending() []state.RunCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var list []state.RunCall
@@ -316,22 +316,22 @@ func (g *journaling) pending() []state.RunCall {
 }
 
 // end records how a run ended.
-func (g *journaling) end(status string, res sandbox.Result) error {
+func (g *runJournal) end(status string, res sandbox.Result) error {
 	run := g.run
 	run.Status, run.ExitCode, run.Error, run.Expires = status, res.ExitCode, firstLine(redact.Cut(res.Error, state.MaxError)), time.Time{}
 	if status == state.StatusWaiting {
 		run.Expires = time.Now().Add(state.PendingAge)
 	}
 	g.run = run
-	return g.giveBack()
+	return g.release()
 }
 
 // release ends this process's use of the run, which stays as g.run says.
-func (g *journaling) giveBack() error {
+func (g *runJournal) release() error {
 	if g == nil {
 		return nil
 	}
-	err := g.j.End(g.run)
+	err := g.store.End(g.run)
 	if err != nil {
 		g.x.e.log.Error("write journal", "run", g.run.ID, "err", err)
 	}
@@ -339,7 +339,7 @@ func (g *journaling) giveBack() error {
 }
 
 // hint describes how to continue after a failure without repeating writes.
-func (g *journaling) hint() string {
+func (g *runJournal) hint() string {
 	n := 0
 	for _, row := range g.rows {
 		if row.Changes() && (row.State == state.RunDone || row.Lost()) {

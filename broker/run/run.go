@@ -150,8 +150,8 @@ type Executor struct {
 	libraries []Library
 	pasts     pasts     // shared by all views
 	toolPins  toolPins  // shared by all views
-	live      sync.Map  // context.CancelCauseFunc by execution id; only the root's is used
-	of        *Executor // nil unless this is a view
+	running   sync.Map  // context.CancelCauseFunc by execution id; only the root's is used
+	parent    *Executor // nil unless this is a view
 }
 
 // New returns an Executor for the tools of c.
@@ -164,13 +164,13 @@ func New(o Options, c *catalog.Catalog, log *slog.Logger) *Executor {
 // View returns an Executor for a view of the tools of e. Features are registered with it again.
 func (e *Executor) View(o Options, c *catalog.Catalog) *Executor {
 	v := New(o, c, e.log)
-	v.of, v.validator = e.root(), e.validator
+	v.parent, v.validator = e.root(), e.validator
 	return v
 }
 
 func (e *Executor) root() *Executor {
-	if e.of != nil {
-		return e.of
+	if e.parent != nil {
+		return e.parent
 	}
 	return e
 }

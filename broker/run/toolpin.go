@@ -11,8 +11,8 @@ import (
 
 // toolPins caches the digests of tools.
 type toolPins struct {
-	mu sync.Mutex
-	of map[*discovery.Tool]string
+	mu      sync.Mutex
+	digests map[*discovery.Tool]string
 }
 
 // maxToolPins bounds toolPins. Tools are pointers into catalogues, so the entries of a replaced
@@ -24,13 +24,13 @@ func (e *Executor) pinOf(t *discovery.Tool) string {
 	p := &e.root().toolPins
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pin, ok := p.of[t]
+	pin, ok := p.digests[t]
 	if !ok {
 		pin = digestOf(t)
-		if p.of == nil || len(p.of) >= maxToolPins {
-			p.of = make(map[*discovery.Tool]string)
+		if p.digests == nil || len(p.digests) >= maxToolPins {
+			p.digests = make(map[*discovery.Tool]string)
 		}
-		p.of[t] = pin
+		p.digests[t] = pin
 	}
 	return pin
 }

@@ -67,9 +67,9 @@ func namespaces(scope *discovery.Catalog) []string {
 	return names
 }
 
-// ours matches names that the runtime provides besides tools. Their declarations are
+// runtimeNames matches names that the runtime provides besides tools. Their declarations are
 // written by hand and may be incomplete, so errors about them do not refuse a script.
-var ours = lazyregexp.New(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
+var runtimeNames = lazyregexp.New(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
 
 // notFound matches errors about names that nothing declares.
 var notFound = lazyregexp.New(`^Cannot find name '([^']*)'`)
@@ -100,7 +100,7 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 		return false // no schema declares it
 	}
 	if d.Code == 2339 || d.Code == 2551 {
-		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])
+		return !runtimeNames.MatchString(p.Source[:min(d.Offset, len(p.Source))])
 	}
 	return !nullForNone.MatchString(d.Message) && !largeInteger.MatchString(d.Message)
 }
@@ -129,7 +129,7 @@ func (x checker) typeTree(scope *discovery.Catalog) map[string][]byte {
 		}
 		files[f.Path] = f.Data
 	}
-	for _, m := range x.extra {
+	for _, m := range x.libraryModules {
 		if m.Unusable != "" {
 			continue // the import reports the reason
 		}

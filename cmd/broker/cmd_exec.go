@@ -81,7 +81,7 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	}
 	s.broker.StartLazily(ctx)
 	if req.Shell = true; !a.json {
-		req.Stdout, req.Stderr, req.Whole = exact(a.stdout), exact(a.stderr), true
+		req.Stdout, req.Stderr, req.Uncut = exact(a.stdout), exact(a.stderr), true
 	}
 	if !a.json && onTerminal(a.stderr) {
 		req.Progress = progressTo(a.stderr, time.Now)

@@ -15,46 +15,46 @@ import (
 
 // A streamStore stores a stream that is too long for the answer. A failure costs only the
 // reference, not the execution. A nil streamStore stores nothing.
-type keeper struct {
-	create func() (state.ResultWriter, error)
-	fail   func(error)
-	w      state.ResultWriter
-	failed bool
+type streamStore struct {
+	create  func() (state.ResultWriter, error)
+	onError func(error)
+	w       state.ResultWriter
+	failed  bool
 }
 
 // A resultStore stores the results and long outputs of an execution for its client.
-type keeping struct {
+type resultStore struct {
 	results state.Results // nil stores nothing
 	owner   string
-	whole   bool // the answer is never cut, so nothing needs to be stored
-	failed  func(error)
+	uncut   bool // the answer is never cut, so nothing needs to be stored
+	onError func(error)
 }
 
 // stream returns a store for a stream, or nil if nothing is cut or stored.
-func (k *keeping) stream() *keeper {
-	if k.results == nil || k.whole {
+func (k *resultStore) stream() *streamStore {
+	if k.results == nil || k.uncut {
 		return nil
 	}
-	return &keeper{fail: k.failed, create: func() (state.ResultWriter, error) {
+	return &streamStore{onError: k.onError, create: func() (state.ResultWriter, error) {
 		return k.results.Create(context.Background(), k.owner, state.Text)
 	}}
 }
 
 // put stores data and returns its reference, or "" if that failed.
-func (k *keeping) put(mimeType string, data []byte) string {
+func (k *resultStore) put(mimeType string, data []byte) string {
 	if k.results == nil {
 		return ""
 	}
 	ref, err := results.Put(context.Background(), k.results, k.owner, mimeType, data)
 	if err != nil {
-		k.failed(err)
+		k.onError(err)
 	}
 	return ref
 }
 
-func (k *keeper) started() bool { return k != nil && (k.w != nil || k.failed) }
+func (k *streamStore) started() bool { return k != nil && (k.w != nil || k.failed) }
 
-func (k *keeper) write(parts ...[]byte) {
+func (k *streamStore) write(parts ...[]byte) {
 	if k == nil || k.failed {
 		return
 	}
@@ -70,25 +70,25 @@ func (k *keeper) write(parts ...[]byte) {
 	if err != nil {
 		k.discard()
 		k.failed = true
-		k.fail(err)
+		k.onError(err)
 	}
 }
 
 // commit returns the reference of the stored data, or "".
-func (k *keeper) commit() string {
+func (k *streamStore) commit() string {
 	if k == nil || k.w == nil {
 		return ""
 	}
 	ref, err := k.w.Commit()
 	k.w = nil
 	if err != nil {
-		k.fail(err)
+		k.onError(err)
 	}
 	return ref
 }
 
 // discard drops data that was written and not committed.
-func (k *keeper) discard() {
+func (k *streamStore) discard() {
 	if k != nil && k.w != nil {
 		k.w.Discard()
 		k.w = nil
@@ -96,7 +96,7 @@ func (k *keeper) discard() {
 }
 
 // restart drops written data before a run is repeated.
-func (k *keeper) restart() {
+func (k *streamStore) restart() {
 	k.discard()
 	if k != nil {
 		k.failed = false
@@ -111,12 +111,12 @@ func readRest(ref, options string) string {
 	return fmt.Sprintf(", or read it in the next script: results.get('%s', %s)", ref, options)
 }
 
-var errNothingKept = errors.New("this broker keeps nothing between executions")
+var errNoStore = errors.New("this broker keeps nothing between executions")
 
 // getResult implements results.get(ref, {path, offset, limit}) and results.get(ref, {encoding}).
 func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 	if x.o.Results == nil {
-		return nil, errNothingKept
+		return nil, errNoStore
 	}
 	a, err := HostArguments("ref", c)
 	if err != nil {
@@ -158,13 +158,13 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 }
 
 // onValues returns the host function that applies do to the client's values.
-func ofValues(do func(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error)) func(context.Context, *Execution, sandbox.Call) (json.RawMessage, error) {
+func onValues(do func(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error)) func(context.Context, *Execution, sandbox.Call) (json.RawMessage, error) {
 	return func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 		if x.o.Values == nil {
-			return nil, errNothingKept
+			return nil, errNoStore
 		}
 		if c.Func == "store.set" { // before the value, which must not exist without it
-			if err := x.keepOrigin(ctx, "store", c.Target); err != nil {
+			if err := x.storeOrigin(ctx, "store", c.Target); err != nil {
 				return nil, err
 			}
 		}

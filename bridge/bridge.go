@@ -75,7 +75,7 @@ type Options struct {
 	// returns nil, the server is unavailable.
 	Failure func(error) *Error
 	// StoreBinary stores the images and other binary data of results. Nil stores nothing.
-	Keep Keep
+	StoreBinary StoreFunc
 	// Budget bounds the calls; nil is unlimited.
 	Budget *Budget
 	// Validator checks arguments; nil means a new one. Share a Validator between bridges, since it
@@ -188,7 +188,7 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	if long != nil {
 		name = gate.Cut(name, 60) // a longer name is useless
 	}
-	leave, full := b.o.Budget.enter(ctx)
+	leave, full := b.o.Budget.acquire(ctx)
 	if e, ok := errors.AsType[*Error](full); ok {
 		e.Tool = discovery.ShownName(name)
 		return nil, nil, e
@@ -313,16 +313,16 @@ func (b *Bridge) send(ctx context.Context, tool *discovery.Tool, args json.RawMe
 	if err != nil {
 		if b.o.Failure != nil {
 			if e := b.o.Failure(err); e != nil {
-				err = e.of(tool)
+				err = e.about(tool)
 			}
 		}
-		if e := asError(ctx, err, r); b.o.Policy != nil && e.heard() {
+		if e := asError(ctx, err, r); b.o.Policy != nil && e.reachedServer() {
 			b.Read(tool, gate.Compact(e.Message))
 		}
 		return nil, err
 	}
 	r.Result = raw
-	value, err := Value(tool, raw, b.o.Keep)
+	value, err := Value(tool, raw, b.o.StoreBinary)
 	if b.o.Policy != nil { // before the script sees it
 		seen := value
 		if err != nil {

@@ -150,7 +150,7 @@ func unanswered(t *discovery.Tool, d policy.Decision) *Error {
 }
 
 // about returns e with the names of t, whose server may know it by another name.
-func (e *Error) of(t *discovery.Tool) *Error {
+func (e *Error) about(t *discovery.Tool) *Error {
 	if own := t.OwnName(); own != t.Name {
 		e.Message = strings.Replace(e.Message, "call "+t.Server+"/"+own+":", "call "+t.Server+"/"+t.Name+":", 1)
 	}
@@ -162,7 +162,7 @@ func (c Code) OfServer() bool { return c == CodeTool || c == CodeProtocol || c =
 
 // reachedServer reports whether text of the server may have reached the script, or the person or
 // model that the server asked. Calls that the broker refuses never reach a server.
-func (e *Error) heard() bool {
+func (e *Error) reachedServer() bool {
 	switch e.Code {
 	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // their messages contain the server's text
 		return true
@@ -230,14 +230,14 @@ func Rows(records []Record) []Row {
 	for i := range rows {
 		rows[i].Error = gate.Cut(rows[i].Error, maxRowError)
 		if size += len(`{"tool":"","status":"ok","ms":0},`) + len(rows[i].Tool) + len(rows[i].Error); size > maxRowsBytes {
-			return append(rows[:i:i], others(rows[i:])...)
+			return append(rows[:i:i], mergeByStatus(rows[i:])...)
 		}
 	}
 	return rows
 }
 
 // mergeByStatus merges rows to one for each status.
-func others(rows []Row) []Row {
+func mergeByStatus(rows []Row) []Row {
 	var merged []Row
 	for _, r := range rows {
 		i := slices.IndexFunc(merged, func(m Row) bool { return m.Status == r.Status })

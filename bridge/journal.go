@@ -33,9 +33,9 @@ type Attempt struct {
 // A Known is the outcome of an earlier call. Only this package uses it as an error; Err is the
 // error of the call, and ReachedServer the result of ReachedServer for it.
 type Known struct {
-	Value json.RawMessage
-	Err   error
-	Heard bool
+	Value         json.RawMessage
+	Err           error
+	ReachedServer bool
 }
 
 func (*Known) Error() string { return "the call was made before" }
@@ -59,9 +59,9 @@ func (b *Bridge) Forget() {
 
 // ReachedServer reports whether an error with these fields belongs to a call that reached its
 // server.
-func Heard(fields json.RawMessage) bool {
+func ReachedServer(fields json.RawMessage) bool {
 	var e Error
-	return json.Unmarshal(fields, &e) == nil && e.heard()
+	return json.Unmarshal(fields, &e) == nil && e.reachedServer()
 }
 
 // Recall records an earlier call of the run for the policy, with the value that the script got or

@@ -53,7 +53,7 @@ func (b *Bridge) reread(t *discovery.Tool, k *Known) {
 	case b.o.Policy == nil:
 	case k.Err == nil:
 		b.Read(t, k.Value)
-	case k.Heard:
+	case k.ReachedServer:
 		b.Read(t, gate.Compact(k.Err.Error()))
 	}
 }

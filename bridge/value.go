@@ -20,7 +20,7 @@ type content struct {
 	MIMEType string `json:"mimeType"`
 	URI      string `json:"uri"`
 	Blob     string `json:"blob"`
-	bad      error  // error of decoding the block
+	err      error  // error of decoding the block
 	Resource *struct {
 		URI      string `json:"uri"`
 		MIMEType string `json:"mimeType"`
@@ -35,7 +35,7 @@ type content struct {
 // images, audio and blobs. Content that structuredContent does not repeat is in the
 // property "content" of the value. If keep is nil, nothing is stored. A result with
 // isError set is an *Error with its text.
-func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessage, error) {
+func Value(tool *discovery.Tool, raw json.RawMessage, keep StoreFunc) (json.RawMessage, error) {
 	var res struct {
 		IsError           bool              `json:"isError"`
 		StructuredContent json.RawMessage   `json:"structuredContent"`
@@ -47,7 +47,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	blocks := make([]content, len(res.Content))
 	for i, c := range res.Content {
 		// A block of an unknown kind passes through unchanged.
-		blocks[i].bad = json.Unmarshal(c, &blocks[i])
+		blocks[i].err = json.Unmarshal(c, &blocks[i])
 	}
 	if res.IsError {
 		return nil, toolError(tool, blocks, res.StructuredContent)
@@ -55,9 +55,9 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	if hasStructured(res.StructuredContent, len(blocks)) {
 		structured := withoutBinary(res.StructuredContent, keep)
 		value := unwrap(tool, structured)
-		if rest := beside(tool, res.StructuredContent, blocks); len(rest) > 0 {
+		if rest := unrepeated(tool, res.StructuredContent, blocks); len(rest) > 0 {
 			content, err := contentArray(pick(res.Content, rest), pick(blocks, rest), keep)
-			return withBeside(structured, value, content), err
+			return withContent(structured, value, content), err
 		}
 		return value, nil
 	}
@@ -66,7 +66,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 			return withoutBinary(rest, keep), nil
 		}
 	}
-	if len(blocks) == 1 && blocks[0].Type == "text" && blocks[0].bad == nil {
+	if len(blocks) == 1 && blocks[0].Type == "text" && blocks[0].err == nil {
 		if value, ok := asValue(blocks[0].Text); ok {
 			return unwrap(tool, withoutBinary(value, keep)), nil
 		}
@@ -113,7 +113,7 @@ func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessag
 	switch {
 	case message == "" && len(structured) > 0:
 		message = string(structured)
-	case hasStructured(structured, len(blocks)) && len(beside(tool, structured, blocks)) == len(blocks):
+	case hasStructured(structured, len(blocks)) && len(unrepeated(tool, structured, blocks)) == len(blocks):
 		message += "\n" + gate.Cut(string(structured), maxErrorStructured)
 	}
 	if message == "" {
@@ -138,7 +138,7 @@ func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
 }
 
 // contentArray returns the blocks as JSON, with binary data replaced by its size.
-func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawMessage, error) {
+func contentArray(raw []json.RawMessage, blocks []content, keep StoreFunc) (json.RawMessage, error) {
 	out := make([]any, len(blocks))
 	for i, b := range blocks {
 		switch {
@@ -157,7 +157,7 @@ func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawM
 
 // withoutBinary replaces the content blocks with binary data anywhere in value, like contentArray:
 // servers repeat them in their structured content.
-func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
+func withoutBinary(value json.RawMessage, keep StoreFunc) json.RawMessage {
 	if !bytes.Contains(value, []byte(`"data"`)) && !bytes.Contains(value, []byte(`"blob"`)) {
 		return value
 	}
@@ -173,7 +173,7 @@ const maxBinaryDepth = 8
 
 // replaceBinary returns value with the blocks replaced, and whether there were any. The order of
 // keys and the digits of numbers do not change.
-func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+func replaceBinary(value json.RawMessage, keep StoreFunc, depth int) (json.RawMessage, bool) {
 	if depth > maxBinaryDepth {
 		return value, false
 	}
@@ -215,7 +215,7 @@ func (b *content) binary() (kind, mimeType, b64 string, ok bool) {
 	return kind, mimeType, b64, err == nil
 }
 
-func replaceInList(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+func replaceInList(value json.RawMessage, keep StoreFunc, depth int) (json.RawMessage, bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
 		return value, false
@@ -231,7 +231,7 @@ func replaceInList(value json.RawMessage, keep Keep, depth int) (json.RawMessage
 	return mustMarshal(list), true
 }
 
-func replaceInObject(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+func replaceInObject(value json.RawMessage, keep StoreFunc, depth int) (json.RawMessage, bool) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if _, err := d.Token(); err != nil {
 		return value, false
@@ -269,7 +269,7 @@ func mustMarshal(v any) json.RawMessage {
 }
 
 // A StoreFunc stores binary data and returns its reference, or "" if that failed.
-type Keep func(mimeType string, data []byte) (ref string)
+type StoreFunc func(mimeType string, data []byte) (ref string)
 
 // binary represents an image, audio or blob in a script's value.
 type binary struct {
@@ -279,7 +279,7 @@ type binary struct {
 	Size     int    `json:"size"`
 	Ref      string `json:"ref,omitempty"`
 
-	bad bool // data is not base64
+	invalid bool // data is not base64
 }
 
 // maxBadData bounds a block with invalid base64 that is passed on unchanged, in bytes.
@@ -287,7 +287,7 @@ const maxBadData = 64 << 10
 
 // binaryOr returns b, or the block itself if its data is not base64.
 func binaryOr(raw json.RawMessage, b binary) any {
-	if b.bad && len(raw) <= maxBadData {
+	if b.invalid && len(raw) <= maxBadData {
 		return raw
 	}
 	return b
@@ -316,11 +316,11 @@ func decodeBase64(b64 string) ([]byte, error) {
 }
 
 // newBinary stores data if it is valid base64, or the URL of such data.
-func newBinary(kind, mimeType, b64 string, keep Keep) binary {
+func newBinary(kind, mimeType, b64 string, keep StoreFunc) binary {
 	mimeType, b64 = ofDataURL(mimeType, b64)
 	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}
 	data, err := decodeBase64(b64)
-	if b.bad = err != nil; !b.bad && keep != nil {
+	if b.invalid = err != nil; !b.invalid && keep != nil {
 		b.Size, b.Ref = len(data), keep(mimeType, data)
 	}
 	return b

@@ -238,7 +238,7 @@ const minRound = 2 * time.Second
 // newBridge returns the bridge of x. store stores content other than text, as in
 // bridge.Options. If a skill's handler has begun x, its calls count against the
 // execution that called the skill.
-func (x *Execution) newBridge(ctx context.Context, store bridge.Keep) *bridge.Bridge {
+func (x *Execution) newBridge(ctx context.Context, store bridge.StoreFunc) *bridge.Bridge {
 	limits := x.o.Limits.WithDefaults()
 	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)
 	if within := x.e.executionOf(ctx); within != nil {
@@ -249,25 +249,25 @@ func (x *Execution) newBridge(ctx context.Context, store bridge.Keep) *bridge.Br
 		journal = x.journal
 	}
 	return bridge.New(bridge.Options{
-		Journal:   journal,
-		Resolve:   x.e.catalog.Resolve,
-		Caller:    bridge.CallerFunc(x.call),
-		Policy:    x.o.Policy,
-		Rules:     x.o.Rules,
-		Approve:   x.approve,
-		Reveal:    x.reveal,
-		Take:      x.takeCall(),
-		Past:      x.e.past(x.Request.Owner),
-		Personal:  personal,
-		Client:    x.Request.Client,
-		Profile:   x.o.Profile,
-		Execution: x.id,
-		Record:    x.record,
-		Started:   x.announce,
-		Failure:   failure,
-		Keep:      store,
-		Budget:    x.budget,
-		Validator: x.e.validator,
+		Journal:     journal,
+		Resolve:     x.e.catalog.Resolve,
+		Caller:      bridge.CallerFunc(x.call),
+		Policy:      x.o.Policy,
+		Rules:       x.o.Rules,
+		Approve:     x.approve,
+		Reveal:      x.reveal,
+		Take:        x.takeCall(),
+		Past:        x.e.past(x.Request.Owner),
+		Personal:    personal,
+		Client:      x.Request.Client,
+		Profile:     x.o.Profile,
+		Execution:   x.id,
+		Record:      x.record,
+		Started:     x.announce,
+		Failure:     failure,
+		StoreBinary: store,
+		Budget:      x.budget,
+		Validator:   x.e.validator,
 	})
 }
 

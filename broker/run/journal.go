@@ -289,7 +289,7 @@ func (g *runJournal) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	recorded, err := g.x.recorded(ctx, &was)
 	known := &bridge.Known{Value: recorded.Value, Err: err}
 	if err == nil && recorded.Error != nil {
-		known.Err, known.Heard = &recordedError{recorded.Error}, bridge.Heard(recorded.Error.Fields)
+		known.Err, known.ReachedServer = &recordedError{recorded.Error}, bridge.ReachedServer(recorded.Error.Fields)
 	}
 	return known
 }

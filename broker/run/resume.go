@@ -236,7 +236,7 @@ func (x *Execution) recall(ctx context.Context) {
 				x.e.log.Warn("read origin", "execution", x.id, "err", err)
 			}
 		}
-		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil && !bridge.Heard(c.Error.Fields) {
+		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil && !bridge.ReachedServer(c.Error.Fields) {
 			continue
 		}
 		if t, ok := x.e.catalog.Find(c.Target); ok {

@@ -63,7 +63,7 @@ func (r *Rules) DependsOnArguments(c Call) bool {
 	to := targetOf(c.Tool)
 	for _, l := range r.stack(c.Profile).layers {
 		for _, rule := range l.rules {
-			if len(rule.args) > 0 && rule.classes.has(c.Class, c.Tool) && (rule.tools == nil || means(rule.tools, &to)) && !means(rule.except, &to) {
+			if len(rule.args) > 0 && rule.classes.has(c.Class, c.Tool) && (rule.tools == nil || anyMatches(rule.tools, &to)) && !anyMatches(rule.except, &to) {
 				return true
 			}
 		}
@@ -74,9 +74,9 @@ func (r *Rules) DependsOnArguments(c Call) bool {
 // whyNot returns the first reason a rule does not match, or "" if it matches.
 func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 	switch {
-	case r.tools != nil && !means(r.tools, to):
+	case r.tools != nil && !anyMatches(r.tools, to):
 		return "no pattern of its tools matches"
-	case means(r.except, to):
+	case anyMatches(r.except, to):
 		return "the tool is excepted"
 	case !r.classes.has(c.Class, c.Tool):
 		return "the class is " + c.Class.String() + ", not " + r.classes.String()
@@ -96,7 +96,7 @@ func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 		switch {
 		case args.broken:
 			return "the arguments are not valid JSON"
-		case !f.there:
+		case !f.exists:
 			return fmt.Sprintf("the call has no argument %s", shown(a.name))
 		case r.Effect == Allow && f.any:
 			return fmt.Sprintf("argument %s does not match everywhere, or is of another type", shown(a.name))
@@ -185,19 +185,19 @@ func (r *Rules) Check(tools []*discovery.Tool) []Finding {
 			c.servers = append(c.servers, t.Server)
 		}
 	}
-	files := []*layer{r.own}
+	files := []*layer{r.file}
 	if r.managed != nil {
 		files = append(files, r.managed)
 	}
 	for _, file := range files {
 		c.layer(file)
 		for _, p := range file.profiles {
-			c.patterns(p.at, "profile "+shown(p.profile), p.servers, p.only, p.never)
+			c.patterns(p.at, "profile "+shown(p.profile), p.servers, p.allow, p.deny)
 			c.layer(p)
 		}
 	}
-	for _, l := range r.usual.layers {
-		c.decides(r.usual.layers, l)
+	for _, l := range r.defaults.layers {
+		c.decides(r.defaults.layers, l)
 	}
 	for _, s := range r.profiles {
 		for _, l := range s.layers {
@@ -246,7 +246,7 @@ func (c *checker) patterns(at Position, where string, lists ...[]toolPattern) {
 	for _, list := range lists {
 		for i := range list {
 			p := &list[i]
-			matches := slices.ContainsFunc(c.tools, func(t checked) bool { return named([]toolPattern{*p}, &t.target) })
+			matches := slices.ContainsFunc(c.tools, func(t checked) bool { return anyMatchesName([]toolPattern{*p}, &t.target) })
 			if matches || p.all {
 				continue
 			}
@@ -266,7 +266,7 @@ func (c *checker) decides(layers []*layer, l *layer) {
 		about, free := 0, false
 		for i := range c.tools {
 			t := &c.tools[i]
-			if rule.tools != nil && !means(rule.tools, &t.target) || means(rule.except, &t.target) {
+			if rule.tools != nil && !anyMatches(rule.tools, &t.target) || anyMatches(rule.except, &t.target) {
 				continue
 			}
 			about++
@@ -292,7 +292,7 @@ func covered(layers []*layer, rule *Rule, t *checked) bool {
 				continue
 			}
 			if (other.Effect > rule.Effect || other.Effect == rule.Effect && earlier) && len(other.args) == 0 && other.classes.has(t.class, t.tool) &&
-				(other.tools == nil || means(other.tools, &t.target)) && !means(other.except, &t.target) {
+				(other.tools == nil || anyMatches(other.tools, &t.target)) && !anyMatches(other.except, &t.target) {
 				return true
 			}
 		}

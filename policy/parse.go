@@ -35,7 +35,7 @@ func ReadRules(src Source) (*Rules, []Mistake) {
 
 // Under returns the policy below a managed one: the rules of both apply, the stricter of two
 // presets counts, and "annotations" of the managed one come first.
-func (r *Rules) Under(managed *Rules) *Rules { return join(r.own, managed.own) }
+func (r *Rules) Under(managed *Rules) *Rules { return join(r.file, managed.file) }
 
 func readLayer(src Source) (*layer, []Mistake) {
 	r := newReader(src)
@@ -60,7 +60,7 @@ func readLayer(src Source) (*layer, []Mistake) {
 
 // join builds the stacks of all profiles.
 func join(own, managed *layer) *Rules {
-	r := &Rules{own: own, managed: managed, profiles: make(map[string]*stack)}
+	r := &Rules{file: own, managed: managed, profiles: make(map[string]*stack)}
 	files := []*layer{own}
 	if managed != nil {
 		files = []*layer{managed, own}
@@ -74,11 +74,11 @@ func join(own, managed *layer) *Rules {
 			}
 		}
 	}
-	r.usual.layers = files
+	r.defaults.layers = files
 	for _, s := range r.profiles {
 		s.layers = slices.Concat(files[:len(files)-1], s.layers, []*layer{own})
 	}
-	r.usual.presets()
+	r.defaults.presets()
 	for _, s := range r.profiles {
 		s.presets()
 	}
@@ -103,13 +103,13 @@ func presetNames() []string { return []string{"open", "balanced", "careful", "re
 
 // layer reads a policy, or a profile of a policy.
 func (r *reader) layer(n node, where string, whole bool) *layer {
-	l := &layer{run: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
+	l := &layer{runLimits: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
 	read := map[string]func(node){
 		"preset": func(v node) { l.preset = presets[r.choice(v, "preset of "+where, presetNames()...)] },
 		"rules":  func(v node) { r.rules(v, where, l) },
 		"budgets": func(v node) {
 			r.fields(v, `"budgets" of `+where, map[string]func(node){
-				"run":   func(v node) { r.runBudget(v, where, &l.run) },
+				"run":   func(v node) { r.runBudget(v, where, &l.runLimits) },
 				"tools": func(v node) { r.toolBudgets(v, where, l) },
 			})
 		},
@@ -133,7 +133,7 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 	if _, ok := seen["trifecta"]; !ok && len(l.labels) > 0 {
 		l.trifecta = Ask
 	}
-	l.trifectas = "is a way out, or leads to one, where both private and untrusted data were read within half an hour" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
+	l.trifectaReason = "is a way out, or leads to one, where both private and untrusted data were read within half an hour" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
 	return l
 }
 
@@ -172,14 +172,14 @@ func (r *reader) profiles(n node, l *layer) {
 // scope reads the tools of a profile: a list, or an object with allow and deny.
 func (r *reader) scope(n node, where string, l *layer) {
 	if n.kind != '{' {
-		l.only = r.patterns(n, `"tools" of `+where)
+		l.allow = r.patterns(n, `"tools" of `+where)
 		return
 	}
 	r.fields(n, `"tools" of `+where, map[string]func(node){
-		"allow": func(v node) { l.only = r.patterns(v, `"tools.allow" of `+where) },
+		"allow": func(v node) { l.allow = r.patterns(v, `"tools.allow" of `+where) },
 		"deny": func(v node) {
-			l.never = r.patterns(v, `"tools.deny" of `+where)
-			widen(l.never)
+			l.deny = r.patterns(v, `"tools.deny" of `+where)
+			widen(l.deny)
 		},
 	})
 }
@@ -325,7 +325,7 @@ func (r *reader) runBudget(n node, where string, to *limits) {
 func (r *reader) toolBudgets(n node, where string, l *layer) {
 	r.members(n, `"budgets.tools" of `+where, func(key, v node) {
 		b := toolBudget{tools: r.pattern(key, `"budgets.tools"`), limit: limit{n: -1}}
-		b.tools.wide = true
+		b.tools.restricts = true
 		r.fields(v, "the budget of "+shown(key.text), map[string]func(node){
 			"run": func(v node) {
 				if n := r.number(v, `"run" of the budget of `+shown(key.text)); n >= 0 {
@@ -384,7 +384,7 @@ func flowReason(f flow) string {
 func (r *reader) labels(n node, l *layer) {
 	r.members(n, `"labels"`, func(key, v node) {
 		one := label{tools: r.pattern(key, `"labels"`)}
-		one.tools.wide = true
+		one.tools.restricts = true
 		for _, w := range r.list(v, "the labels of "+shown(key.text)) {
 			if i := slices.Index(labelNames, r.choice(w, "label", labelNames...)); i >= 0 {
 				one.set |= 1 << i

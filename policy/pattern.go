@@ -17,7 +17,7 @@ const maxPattern = 1000
 // A glob is a pattern of names, where * matches any text and ? one character.
 type glob struct {
 	text string
-	how  byte           // '=' matches the text, '*' anything, 'g' a pattern
+	kind byte           // '=' matches the text, '*' anything, 'g' a pattern
 	re   *regexp.Regexp // for a pattern with [ ]
 }
 
@@ -67,27 +67,27 @@ func newGlob(text string) (glob, error) {
 func plainGlob(text string) glob {
 	switch {
 	case strings.Trim(text, "*") == "" && text != "":
-		return glob{text: text, how: '*'}
+		return glob{text: text, kind: '*'}
 	case strings.ContainsAny(text, "*?"):
-		return glob{text: text, how: 'g'}
+		return glob{text: text, kind: 'g'}
 	}
-	return glob{text: text, how: '='}
+	return glob{text: text, kind: '='}
 }
 
 func (g *glob) matches(name string) bool {
 	switch {
 	case g.re != nil:
 		return g.re.MatchString(name)
-	case g.how == '=':
+	case g.kind == '=':
 		return g.text == name
-	case g.how == '*':
+	case g.kind == '*':
 		return true
 	}
 	return globMatch(g.text, name)
 }
 
 func (g *glob) matchesBytes(text []byte) bool {
-	switch g.how {
+	switch g.kind {
 	case '=':
 		return g.text == string(text)
 	case '*':
@@ -131,15 +131,15 @@ func globMatch[T string | []byte](pattern string, s T) bool {
 // A toolPattern matches tools: those of a server, or of a server and tool in any spelling of ids,
 // where both halves may be patterns.
 type toolPattern struct {
-	text string
-	all  bool // it is "*"
-	wide bool // a restriction, which also matches servers by their plain prefix
-	ways []wayToRead
+	text      string
+	all       bool // it is "*"
+	restricts bool // a restriction, which also matches servers by their plain prefix
+	splits    []split
 }
 
 // A split is one of the positions at which a pattern may be split. There are several if the
 // name of a server contains a separator.
-type wayToRead struct {
+type split struct {
 	server, tool glob
 }
 
@@ -157,20 +157,20 @@ func newToolPattern(text string) (toolPattern, error) {
 	if err != nil {
 		return p, err
 	}
-	p.ways = append(p.ways, wayToRead{whole, plainGlob("*")})
+	p.splits = append(p.splits, split{whole, plainGlob("*")})
 	for i := 1; i < len(text); i++ {
 		for _, sep := range separators {
 			rest, ok := strings.CutPrefix(text[i:], sep)
 			if !ok {
 				continue
 			}
-			if rest == "" && len(p.ways) == 1 {
+			if rest == "" && len(p.splits) == 1 {
 				return p, fmt.Errorf("%s ends after its server: write %q for all of its tools", shown(text), text+"*")
 			}
 			server, err1 := newGlob(text[:i])
 			tool, err2 := newGlob(rest)
 			if err1 == nil && err2 == nil { // otherwise it was split within [ab]
-				p.ways = append(p.ways, wayToRead{server, tool})
+				p.splits = append(p.splits, split{server, tool})
 			}
 		}
 	}
@@ -181,15 +181,15 @@ func newToolPattern(text string) (toolPattern, error) {
 // has renamed has both of its names.
 type target struct {
 	server, prefix, tool, id string
-	plain                    string // server without a hash, if it differs from prefix
-	own                      string // the server's name for the tool
-	parted                   bool   // the name of the server contains a separator
+	serverPrefix             string // server without a hash, if it differs from prefix
+	original                 string // the server's name for the tool
+	hasSeparator             bool   // the name of the server contains a separator
 }
 
 // targetOf returns the target for t. The prefix of its id is also a name of its server.
 func targetOf(t *discovery.Tool) target {
-	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, plain: t.PlainPrefix, own: t.OwnName()}
-	to.parted = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
+	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, serverPrefix: t.PlainPrefix, original: t.OwnName()}
+	to.hasSeparator = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
 	for i := len(t.ID) - len(t.Name) - len("__"); i >= 0; i-- {
 		if strings.HasPrefix(t.ID[i:], "__") && strings.HasPrefix(t.ID[i+2:], t.Name) {
 			to.prefix = t.ID[:i]
@@ -203,13 +203,13 @@ func (p *toolPattern) matches(t *target) bool {
 	if p.all || p.text == t.id {
 		return true
 	}
-	for i := range p.ways {
-		if i == 0 && len(p.ways) > 1 && !t.parted && t.prefix == t.server {
+	for i := range p.splits {
+		if i == 0 && len(p.splits) > 1 && !t.hasSeparator && t.prefix == t.server {
 			continue // the whole text does not match such a server
 		}
-		w := &p.ways[i]
-		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix) || p.wide && t.plain != "" && w.server.matches(t.plain)) &&
-			(w.tool.matches(t.tool) || t.own != t.tool && w.tool.matches(t.own)) {
+		w := &p.splits[i]
+		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix) || p.restricts && t.serverPrefix != "" && w.server.matches(t.serverPrefix)) &&
+			(w.tool.matches(t.tool) || t.original != t.tool && w.tool.matches(t.original)) {
 			return true
 		}
 	}
@@ -220,12 +220,12 @@ func (p *toolPattern) matches(t *target) bool {
 // without a hash.
 func widen(patterns []toolPattern) {
 	for i := range patterns {
-		patterns[i].wide = true
+		patterns[i].restricts = true
 	}
 }
 
 // anyMatches reports whether one of the patterns matches t.
-func means(patterns []toolPattern, t *target) bool {
+func anyMatches(patterns []toolPattern, t *target) bool {
 	for i := range patterns {
 		if patterns[i].matches(t) {
 			return true
@@ -235,10 +235,10 @@ func means(patterns []toolPattern, t *target) bool {
 }
 
 // anyMatchesName is like anyMatches, for patterns that may also name tools alone.
-func named(patterns []toolPattern, t *target) bool {
+func anyMatchesName(patterns []toolPattern, t *target) bool {
 	for i := range patterns {
 		p := &patterns[i]
-		if p.matches(t) || p.ways[0].server.matches(t.tool) || p.ways[0].server.matches(t.own) {
+		if p.matches(t) || p.splits[0].server.matches(t.tool) || p.splits[0].server.matches(t.original) {
 			return true
 		}
 	}
@@ -300,8 +300,8 @@ func (p Patterns) Restricting() Patterns {
 // MatchServer reports whether one of the patterns may match tools of a server.
 func (p Patterns) MatchServer(name string) bool {
 	for i := range p {
-		for j := range p[i].ways {
-			if w := &p[i].ways[j]; w.server.matches(name) || w.server.matches(tsname.Prefix(name)) {
+		for j := range p[i].splits {
+			if w := &p[i].splits[j]; w.server.matches(name) || w.server.matches(tsname.Prefix(name)) {
 				return true
 			}
 		}
@@ -312,5 +312,5 @@ func (p Patterns) MatchServer(name string) bool {
 // Match reports whether one of the patterns matches t.
 func (p Patterns) Match(t *discovery.Tool) bool {
 	to := targetOf(t)
-	return means(p, &to)
+	return anyMatches(p, &to)
 }

@@ -67,8 +67,8 @@ var (
 	switches = wordSet(`delete remove overwrite force purge drop truncate destroy write save create insert upsert replace clear reset mark
 		commit apply update consume ack pop rename move archive wipe erase cleanup fix heal`)
 	// moments follow a switch in the name of a date or a person, such as "update_time".
-	moments = wordSet("date time at before after since until by")
-	places  = wordSet("path file folder dir directory filename")
+	moments   = wordSet("date time at before after since until by")
+	pathWords = wordSet("path file folder dir directory filename")
 	// languages are parameters with text in the language of a queryWord.
 	languages = wordSet("query queries q statement text expression filter")
 )
@@ -148,7 +148,7 @@ func (r *reading) writes(name string) bool {
 			return true
 		case switches[w] && !moments[last]:
 			return true
-		case (w == "output" || w == "out" || w == "download" || w == "target") && places[last]:
+		case (w == "output" || w == "out" || w == "download" || w == "target") && pathWords[last]:
 			return true
 		}
 	}

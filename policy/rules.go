@@ -13,30 +13,30 @@ import (
 // order of precedence of docs/policy.md: of two equally strict stages, the earlier one determines
 // code and reason.
 type Rules struct {
-	own, managed *layer
-	profiles     map[string]*stack
-	usual        stack    // for callers without a profile
-	joined       sync.Map // the stacks of combined profiles, by their names
+	file, managed *layer
+	profiles      map[string]*stack
+	defaults      stack    // for callers without a profile
+	combined      sync.Map // the stacks of combined profiles, by their names
 }
 
 // A layer is the rules of one source: a file, or a profile in it.
 type layer struct {
-	profile   string // its name; empty for a file
-	at        Position
-	preset    *preset // nil if none is named
-	checks    []check
-	rules     []*Rule
-	run       limits
-	tools     []toolBudget
-	flows     []flow
-	labels    []label
-	trifecta  Effect
-	trifectas string // the reason of its decision
+	profile        string // its name; empty for a file
+	at             Position
+	preset         *preset // nil if none is named
+	checks         []check
+	rules          []*Rule
+	runLimits      limits
+	tools          []toolBudget
+	flows          []flow
+	labels         []label
+	trifecta       Effect
+	trifectaReason string // the reason of its decision
 
 	// Only in profiles.
-	readOnly      bool
-	servers, only []toolPattern // nil means all
-	never         []toolPattern
+	readOnly       bool
+	servers, allow []toolPattern // nil means all
+	deny           []toolPattern
 
 	profiles []*layer // only in files
 }
@@ -172,8 +172,8 @@ type Scope struct {
 // Profiles returns the profiles of the policy itself, by name.
 func (r *Rules) Profiles() map[string]Scope {
 	all := make(map[string]Scope)
-	for _, p := range r.own.profiles {
-		all[p.profile] = Scope{texts(p.servers), texts(p.only), texts(p.never), p.readOnly}
+	for _, p := range r.file.profiles {
+		all[p.profile] = Scope{texts(p.servers), texts(p.allow), texts(p.deny), p.readOnly}
 	}
 	return all
 }
@@ -196,7 +196,7 @@ func (r *Rules) ClassOf(t *discovery.Tool) Class {
 
 func (r *Rules) classOf(t *discovery.Tool) (_ Class, _ basis, trusted bool) {
 	to := targetOf(t)
-	for _, l := range r.usual.layers { // the managed file first
+	for _, l := range r.defaults.layers { // the managed file first
 		for i := range l.checks {
 			if c := &l.checks[i]; c.servers.matches(&to) {
 				if c.trust {
@@ -214,7 +214,7 @@ func (r *Rules) classOf(t *discovery.Tool) (_ Class, _ basis, trusted bool) {
 
 // Careful reports whether a preset that applies to all callers asks for writes or denies them.
 func (r *Rules) Careful() bool {
-	return slices.ContainsFunc(r.usual.preset, func(p *preset) bool { return p.effects[Write].Effect != Allow })
+	return slices.ContainsFunc(r.defaults.preset, func(p *preset) bool { return p.effects[Write].Effect != Allow })
 }
 
 // Offers removes the prompts and resources of a listing if the policy denies the tools that read
@@ -294,25 +294,25 @@ func (r *Rules) stack(profile string) *stack {
 		return s
 	}
 	if !strings.Contains(profile, "+") {
-		return &r.usual
+		return &r.defaults
 	}
-	if s, ok := r.joined.Load(profile); ok {
+	if s, ok := r.combined.Load(profile); ok {
 		return s.(*stack)
 	}
-	s := &stack{layers: r.usual.layers[: len(r.usual.layers)-1 : len(r.usual.layers)-1]}
+	s := &stack{layers: r.defaults.layers[: len(r.defaults.layers)-1 : len(r.defaults.layers)-1]}
 	for name := range strings.SplitSeq(profile, "+") {
 		if one := r.profiles[name]; one != nil {
-			s.layers = append(s.layers, one.own()...)
+			s.layers = append(s.layers, one.profileLayers()...)
 		}
 	}
-	s.layers = append(s.layers, r.own)
+	s.layers = append(s.layers, r.file)
 	s.presets()
-	r.joined.Store(profile, s)
+	r.combined.Store(profile, s)
 	return s
 }
 
 // profileLayers returns the layers of the profile itself.
-func (s *stack) own() []*layer {
+func (s *stack) profileLayers() []*layer {
 	return slices.DeleteFunc(slices.Clone(s.layers), func(l *layer) bool { return l.profile == "" })
 }
 
@@ -327,7 +327,7 @@ func (s *stack) readOnly() bool {
 
 // has reports whether a tool is in a profile.
 func (l *layer) has(t *target) bool {
-	return (l.servers == nil || means(l.servers, t)) && (l.only == nil || named(l.only, t)) && !named(l.never, t)
+	return (l.servers == nil || anyMatches(l.servers, t)) && (l.allow == nil || anyMatchesName(l.allow, t)) && !anyMatchesName(l.deny, t)
 }
 
 // rule returns the decision of the rules of all layers, and whether any matches: deny before ask
@@ -348,7 +348,7 @@ func (s *stack) rule(c *Call, to *target) (d Decision, ruled bool) {
 }
 
 func (r *Rule) matches(c *Call, to *target, args *members) bool {
-	if !r.classes.has(c.Class, c.Tool) || r.tools != nil && !means(r.tools, to) || means(r.except, to) {
+	if !r.classes.has(c.Class, c.Tool) || r.tools != nil && !anyMatches(r.tools, to) || anyMatches(r.except, to) {
 		return false
 	}
 	if c.Args == nil { // does it hold for every call?
@@ -381,7 +381,7 @@ func (s *stack) flow(c *Call, to *target) (d Decision) {
 	for _, l := range s.layers {
 		for i := range l.flows {
 			f := &l.flows[i]
-			if f.decision.Effect > d.Effect && means(f.to, to) && f.carries(c) {
+			if f.decision.Effect > d.Effect && anyMatches(f.to, to) && f.carries(c) {
 				d = f.decision
 			}
 		}
@@ -393,7 +393,7 @@ func (s *stack) flow(c *Call, to *target) (d Decision) {
 		}
 	}
 	if trifectas != nil && trifectas.trifecta > d.Effect && s.joins(c, to) {
-		d = Decision{Effect: trifectas.trifecta, Code: CodeFlow, Reason: trifectas.trifectas, Hint: flowHint}
+		d = Decision{Effect: trifectas.trifecta, Code: CodeFlow, Reason: trifectas.trifectaReason, Hint: flowHint}
 	}
 	return d
 }
@@ -405,7 +405,7 @@ func (f *flow) carries(c *Call) bool {
 	for i := range c.Run.Read {
 		read := &c.Run.Read[i]
 		from := targetOf(read.Tool)
-		if means(f.from, &from) && (!f.values || read.Values.in(c.Args)) {
+		if anyMatches(f.from, &from) && (!f.values || read.Values.in(c.Args)) {
 			return true
 		}
 	}
@@ -456,7 +456,7 @@ func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
 	to := targetOf(t)
 	for _, l := range r.stack(profile).layers {
 		for i := range l.flows {
-			if l.flows[i].values && means(l.flows[i].from, &to) {
+			if l.flows[i].values && anyMatches(l.flows[i].from, &to) {
 				return true
 			}
 		}
@@ -468,12 +468,12 @@ func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
 func (s *stack) spent(c *Call, to *target) Decision {
 	for _, l := range s.layers {
 		switch {
-		case l.run.calls.reached(c.Run.Calls):
-			return l.run.calls.spent
-		case c.Class >= Write && l.run.writes.reached(c.Run.Writes):
-			return l.run.writes.spent
-		case c.Class == Destructive && l.run.destructive.reached(c.Run.Destructive):
-			return l.run.destructive.spent
+		case l.runLimits.calls.reached(c.Run.Calls):
+			return l.runLimits.calls.spent
+		case c.Class >= Write && l.runLimits.writes.reached(c.Run.Writes):
+			return l.runLimits.writes.spent
+		case c.Class == Destructive && l.runLimits.destructive.reached(c.Run.Destructive):
+			return l.runLimits.destructive.spent
 		}
 		for i := range l.tools {
 			b := &l.tools[i]

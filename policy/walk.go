@@ -8,7 +8,7 @@ import (
 
 // found describes the values at a path of the arguments.
 type found struct {
-	there  bool // there is a value, perhaps an empty list
+	exists bool // there is a value, perhaps an empty list
 	leaves bool
 	any    bool // the condition holds for a leaf, or a leaf has another type
 	all    bool // the condition holds for every leaf
@@ -20,10 +20,10 @@ type members struct {
 	read bool
 	// broken means that the arguments are not JSON, or nested too deep for a decoder: rules that
 	// allow do not match, and rules that ask or deny do.
-	broken bool
-	few    bool // at[:n] are all members
-	n      int
-	at     [16]member
+	broken   bool
+	complete bool // at[:n] are all members
+	n        int
+	at       [16]member
 }
 
 type member struct {
@@ -34,10 +34,10 @@ type member struct {
 
 // index finds the members.
 func (m *members) index() {
-	m.read, m.few = true, true
+	m.read, m.complete = true, true
 	s := jsonscan.New(m.args)
 	if s.Kind() != '{' {
-		m.few = false
+		m.complete = false
 		s.Skip()
 		m.broken = !s.End()
 		return
@@ -45,7 +45,7 @@ func (m *members) index() {
 	for s.Enter('{'); s.More('}'); {
 		key := s.Key()
 		value := s.Skip()
-		if m.few = m.few && m.n < len(m.at); !m.few || s.Broken() {
+		if m.complete = m.complete && m.n < len(m.at); !m.complete || s.Broken() {
 			continue
 		}
 		at := &m.at[m.n]
@@ -72,7 +72,7 @@ func (a *argument) holds(m *members, allow bool) bool {
 		absent, known = a.isAbsent()
 	}
 	switch {
-	case !f.there:
+	case !f.exists:
 		return absent
 	case !f.leaves && known: // an empty list
 		return !absent
@@ -86,7 +86,7 @@ func (a *argument) holds(m *members, allow bool) bool {
 // in returns what the arguments contain at the path.
 func (a *argument) in(m *members) found {
 	f := found{all: true}
-	if !m.few || a.path[0] == "*" {
+	if !m.complete || a.path[0] == "*" {
 		s := jsonscan.New(m.args)
 		f.walk(&s, a.path, &a.condition, 0)
 		return f
@@ -106,7 +106,7 @@ func (a *argument) in(m *members) found {
 
 // note counts one leaf.
 func (f *found) note(t truth) {
-	f.there, f.leaves = true, true
+	f.exists, f.leaves = true, true
 	f.any = f.any || t != no
 	f.all = f.all && t == yes
 }
@@ -166,7 +166,7 @@ func (f *found) list(s *jsonscan.Scanner[[]byte], path []string, c *condition, d
 		}
 	}
 	if len(path) == 0 {
-		f.there = true
+		f.exists = true
 	}
 	n := 0
 	for s.Enter('['); s.More(']'); n++ {

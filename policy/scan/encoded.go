@@ -127,7 +127,7 @@ func (w *walker) encoded(s, folded, tags string, depth int) (found kind) {
 		if plain == "" || plain == s {
 			return
 		}
-		if more, t := w.kinds(plain, odd, depth+1); more&^(outOfSight|hints) != 0 || more&(aPath|aCommand|aCollector) != 0 {
+		if more, t := w.kinds(plain, odd, depth+1); more&^(outOfSight|hints) != 0 || more&(mentionsPath|mentionsCommand|mentionsCollector) != 0 {
 			found |= encoded | more | unseenChars
 		} else if sure && len(t.words) >= 4 && t.all&instructing != 0 {
 			found |= encoded

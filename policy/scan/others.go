@@ -16,16 +16,16 @@ type Others struct {
 	byLen   map[int][]otherTool // by the length of folded names
 
 	// Tools of one server repeat each other: a harmless text is not scanned a second time.
-	seed  maphash.Seed
-	quiet sync.Map // the classes in texts, by the hash of the text
-	known atomic.Int32
+	seed          maphash.Seed
+	harmless      sync.Map // the classes in texts, by the hash of the text
+	harmlessCount atomic.Int32
 }
 
 // maxQuiet bounds the remembered texts.
 const maxQuiet = 1 << 15
 
 // key returns the key of a server's text at a location; ok is false if nothing is remembered.
-func (w *walker) key(s string, at place) (key uint64, ok bool) {
+func (w *walker) key(s string, at location) (key uint64, ok bool) {
 	if w.others == nil || w.others.tools == nil {
 		return 0, false
 	}
@@ -36,14 +36,14 @@ func (o *Others) remembered(key uint64, ok bool) (class, bool) {
 	if !ok {
 		return 0, false
 	}
-	all, known := o.quiet.Load(key)
+	all, known := o.harmless.Load(key)
 	c, _ := all.(class)
 	return c, known
 }
 
 func (o *Others) remember(key uint64, all class) {
-	if o.known.Add(1) <= maxQuiet {
-		o.quiet.Store(key, all)
+	if o.harmlessCount.Add(1) <= maxQuiet {
+		o.harmless.Store(key, all)
 	}
 }
 
@@ -55,8 +55,8 @@ func (o *Others) Add(server, tool, description string) {
 		o.seed = maphash.MakeSeed()
 		o.tools, o.servers, o.byLen = map[string][]otherTool{}, map[string]map[string]bool{}, map[int][]otherTool{}
 	}
-	o.quiet.Clear()
-	o.known.Store(0)
+	o.harmless.Clear()
+	o.harmlessCount.Store(0)
 	name := fold(tool)
 	server = fold(server)
 	t := otherTool{server, name, tool, description}

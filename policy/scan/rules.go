@@ -35,15 +35,15 @@ const (
 	shell
 
 	// These are hints, which honest texts contain too: alone they mean nothing.
-	aPath
-	aTool
-	aSilence
-	aConsent
-	aCollector
-	aHidden
-	aCommand
+	mentionsPath
+	mentionsTool
+	mentionsSilence
+	mentionsConsent
+	mentionsCollector
+	mentionsHidden
+	mentionsCommand
 
-	hints = aPath | aTool | aSilence | aConsent | aCollector | aHidden | aCommand
+	hints = mentionsPath | mentionsTool | mentionsSilence | mentionsConsent | mentionsCollector | mentionsHidden | mentionsCommand
 	sure  = unseenChars | shell
 )
 
@@ -82,21 +82,21 @@ var rules = []struct {
 	{phishes, []string{"!ask user creds"}},
 	{commands, []string{"!call|do command"}},
 	{asksTalk, []string{"whole >talk @p", "talk whole @p", "talk where @p", "talk purpose @p", "!put|send talk @p"}},
-	{aPath, []string{"path"}},
-	{aTool, []string{"other"}},
-	{aCommand, []string{"command"}},
-	{aCollector, []string{"sinkBad"}},
-	{aSilence, []string{"silent send|put|read|call", "send|put|read|call silent"}},
-	{aConsent, []string{"neg confirm"}},
+	{mentionsPath, []string{"path"}},
+	{mentionsTool, []string{"other"}},
+	{mentionsCommand, []string{"command"}},
+	{mentionsCollector, []string{"sinkBad"}},
+	{mentionsSilence, []string{"silent send|put|read|call", "send|put|read|call silent"}},
+	{mentionsConsent, []string{"neg confirm"}},
 }
 
 // A rule is a parsed entry of rules.
 type rule struct {
-	kind   kind
-	needs  class // for a rule with one step, at least one of them
-	steps  []step
-	any    bool // for other languages, in any order
-	places string
+	kind      kind
+	needs     class // for a rule with one step, at least one of them
+	steps     []step
+	any       bool // for other languages, in any order
+	locations string
 }
 
 type step struct {
@@ -108,7 +108,7 @@ var ruleTable = sync.OnceValue(func() (list []rule) {
 	for _, row := range rules {
 		for _, pattern := range row.list {
 			r := rule{kind: row.kind}
-			pattern, r.places, _ = strings.Cut(pattern, " @")
+			pattern, r.locations, _ = strings.Cut(pattern, " @")
 			pattern, r.any = strings.CutPrefix(pattern, "~ ")
 			for field := range strings.FieldsSeq(pattern) {
 				var s step
@@ -137,7 +137,7 @@ func (t *text) judge() (found kind) {
 		return 0
 	}
 	for _, r := range ruleTable() {
-		if t.all&r.needs == r.needs && found&r.kind == 0 && (r.places == "" || strings.IndexByte(r.places, placeNames[t.place]) >= 0) && t.holds(&r) {
+		if t.all&r.needs == r.needs && found&r.kind == 0 && (r.locations == "" || strings.IndexByte(r.locations, locationNames[t.location]) >= 0) && t.holds(&r) {
 			found |= r.kind
 		}
 	}

@@ -107,25 +107,25 @@ func Text(server, where, s string, others *Others) Report {
 }
 
 // A location is the purpose of a string.
-type place uint8
+type location uint8
 
 const (
-	prose     place = iota // descriptions
-	parameter              // the description of a parameter
-	odd                    // enums, defaults and other strings without sentences
-	label                  // names and titles
-	result                 // descriptions of results, which should contain no orders
-	setting                // the description of a boolean or a number, which cannot hold text
+	prose     location = iota // descriptions
+	parameter                 // the description of a parameter
+	odd                       // enums, defaults and other strings without sentences
+	label                     // names and titles
+	result                    // descriptions of results, which should contain no orders
+	setting                   // the description of a boolean or a number, which cannot hold text
 )
 
 // locationNames are the letters of locations in rules.
-const placeNames = "dpolrs"
+const locationNames = "dpolrs"
 
 // maxLeaf bounds the scanned part of one string, in bytes; a longer string needs a review.
 const maxLeaf = 64 << 10
 
 // leaf scans one string.
-func (w *walker) leaf(s string, at place) *text {
+func (w *walker) leaf(s string, at location) *text {
 	if len(s) < 4 || at == odd && short(s) {
 		return &text{}
 	}
@@ -150,7 +150,7 @@ func short(s string) bool {
 }
 
 // kinds returns the kinds in s at a location; depth is the number of times it was decoded.
-func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
+func (w *walker) kinds(s string, at location, depth int) (kind, *text) {
 	var found kind
 	if len(s) > maxLeaf {
 		s, found = s[:maxLeaf], outOfSight
@@ -169,7 +169,7 @@ func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 		found bool
 		kind  kind
 	}{
-		{blocks, unseenChars}, {some && !blocks, aHidden}, {disguised(s), disguise}, {marked(t.folded), markup}, {pushed(s), outOfSight},
+		{blocks, unseenChars}, {some && !blocks, mentionsHidden}, {disguised(s), disguise}, {marked(t.folded), markup}, {pushed(s), outOfSight},
 		{spelt(t.folded), override | outOfSight}, {sure, shell}, {any, commands}, {w.drains(t.folded), exfil | harvest}, {w.commented(t.folded), comment},
 	} {
 		if c.found {
@@ -183,7 +183,7 @@ func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 }
 
 // verdict weighs the kinds found in one text.
-func verdict(found kind, at place, t *text) Verdict {
+func verdict(found kind, at location, t *text) Verdict {
 	v := weigh(found, at)
 	// A tool about attacks may quote them.
 	if v == Block && found&unseenChars == 0 && t.all&detect != 0 && (at == prose || at == parameter) && t.quotes() {
@@ -192,9 +192,9 @@ func verdict(found kind, at place, t *text) Verdict {
 	return v
 }
 
-func weigh(found kind, at place) Verdict {
+func weigh(found kind, at location) Verdict {
 	if at == label { // a few words that say what the tool does
-		found &= secrecy | override | readsPath | markup | encoded | outOfSight | disguise | sure | aHidden
+		found &= secrecy | override | readsPath | markup | encoded | outOfSight | disguise | sure | mentionsHidden
 	}
 	more := found &^ (hints | sure)
 	switch hint := found & hints; {
@@ -202,28 +202,28 @@ func weigh(found kind, at place) Verdict {
 		return Block
 	case more == 0:
 		switch {
-		case hint&aSilence != 0 && hint&(aPath|aTool) != 0:
+		case hint&mentionsSilence != 0 && hint&(mentionsPath|mentionsTool) != 0:
 			return Block
-		case hint&aTool != 0 && hint&aConsent != 0, hint&aCommand != 0 && hint&aSilence != 0, hint&aHidden != 0 && hint != aHidden, at == odd && hint&aCollector != 0:
+		case hint&mentionsTool != 0 && hint&mentionsConsent != 0, hint&mentionsCommand != 0 && hint&mentionsSilence != 0, hint&mentionsHidden != 0 && hint != mentionsHidden, at == odd && hint&mentionsCollector != 0:
 			return Review
 		}
 		return Pass
 	case more&(more-1) != 0, // two kinds
 		(at == odd || at == label) && more&^(disguise|outOfSight|markup|encoded) != 0, // where no sentence belongs
 		at == parameter && more == harvest,
-		hint&^own[more] != 0:
+		hint&^implied[more] != 0:
 		return Block
 	}
 	return Review
 }
 
 // implied are the hints that a kind implies.
-var own = map[kind]kind{readsPath: aPath, crossTool: aTool | aCommand, preference: aTool, commands: aCommand, override: aTool | aPath, persists: aPath | aConsent, consent: aTool | aConsent}
+var implied = map[kind]kind{readsPath: mentionsPath, crossTool: mentionsTool | mentionsCommand, preference: mentionsTool, commands: mentionsCommand, override: mentionsTool | mentionsPath, persists: mentionsPath | mentionsConsent, consent: mentionsTool | mentionsConsent}
 
 func namesOf(found kind) []string {
 	var list []string
 	for i, name := range kindNames {
-		if k := kind(1 << i); found&k != 0 && name != "" && (k != aPath || found&readsPath == 0) {
+		if k := kind(1 << i); found&k != 0 && name != "" && (k != mentionsPath || found&readsPath == 0) {
 			list = append(list, name)
 		}
 	}

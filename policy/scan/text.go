@@ -18,11 +18,11 @@ type hit struct {
 
 // A text contains what was found in one string.
 type text struct {
-	folded string
-	place  place
-	words  []string // without apostrophes
-	hits   []hit
-	all    class // of all hits
+	folded   string
+	location location
+	words    []string // without apostrophes
+	hits     []hit
+	all      class // of all hits
 }
 
 // nextWord finds the next word from i on: letters and digits, with an apostrophe or a dot
@@ -121,8 +121,8 @@ func tokens(s string) (list []token) {
 }
 
 // read finds the words and phrases of a text, and the meaning of its names.
-func (w *walker) read(s string, at place) *text {
-	t := &text{folded: fold(s), place: at}
+func (w *walker) read(s string, at location) *text {
+	t := &text{folded: fold(s), location: at}
 	list := tokens(t.folded)
 	t.words = make([]string, len(list))
 	for i, k := range list {

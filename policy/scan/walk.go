@@ -235,7 +235,7 @@ func (w *walker) property(key string) {
 }
 
 // titled returns the location of a title: a long one is a sentence.
-func titled(s string) place {
+func titled(s string) location {
 	if strings.Count(s, " ") >= 6 || len(s) > 80 {
 		return odd
 	}

@@ -36,10 +36,10 @@ func newBuilder(root *object, rootName string, names *tsname.Set) *builder {
 
 // build returns the type of schema v, and appends to b.named the types that it refers to.
 func (b *builder) build(v value) *typ {
-	t := b.of(v, 0)
+	t := b.schemaType(v, 0)
 	for i := 0; i < len(b.named); i++ {
 		n := b.named[i]
-		n.typ = b.of(n.schema, 0)
+		n.typ = b.schemaType(n.schema, 0)
 	}
 	if t = b.cutLoops(t); b.declared {
 		t = b.withReferences(t)
@@ -47,8 +47,8 @@ func (b *builder) build(v value) *typ {
 	return t
 }
 
-// of returns the type of schema v at the given depth.
-func (b *builder) of(v value, depth int) *typ {
+// schemaType returns the type of schema v at the given depth.
+func (b *builder) schemaType(v value, depth int) *typ {
 	s, ok := v.(*object)
 	if !ok {
 		if v == false {
@@ -59,7 +59,7 @@ func (b *builder) of(v value, depth int) *typ {
 	if b.nodes++; depth > maxDepth || b.nodes > maxNodes || b.embedded(s) {
 		return unknown
 	}
-	own := b.own(s, depth)
+	own := b.ownType(s, depth)
 	t := own
 	if ref := s.Text("$ref"); ref != "" {
 		t = intersect(t, b.reference(ref))
@@ -72,7 +72,7 @@ func (b *builder) of(v value, depth int) *typ {
 		}
 	}
 	for _, branch := range s.List("allOf") {
-		t = intersect(t, b.of(branch, depth+1))
+		t = intersect(t, b.schemaType(branch, depth+1))
 	}
 	if t == never && own != never {
 		return unknown // its parts contradict each other: better vague than useless
@@ -101,7 +101,7 @@ func (b *builder) union(branches []value, depth int) *typ {
 	types := make([]*typ, len(branches))
 	for i, branch := range branches {
 		if restricting(branch) {
-			types[i] = b.of(branch, depth+1)
+			types[i] = b.schemaType(branch, depth+1)
 		} else {
 			types[i] = unknown
 		}
@@ -109,8 +109,8 @@ func (b *builder) union(branches []value, depth int) *typ {
 	return unite(types...)
 }
 
-// own returns the type of a schema without its references and combinators, or unknown.
-func (b *builder) own(s *object, depth int) *typ {
+// ownType returns the type of a schema without its references and combinators, or unknown.
+func (b *builder) ownType(s *object, depth int) *typ {
 	kinds, stated := statedKinds(s)
 	if values, ok := s.Values(); ok && (len(values) > 0 || s.Has("const")) {
 		return literals(values, kinds, stated)
@@ -211,14 +211,14 @@ func (b *builder) array(s *object, depth int) *typ {
 	first, rest, hasRest := s.Items()
 	elem := unknown
 	if hasRest {
-		elem = b.of(rest, depth+1)
+		elem = b.schemaType(rest, depth+1)
 	}
 	if first == nil {
 		return &typ{kind: kindArray, elem: elem}
 	}
 	t := &typ{kind: kindTuple, items: make([]*typ, len(first)), elem: elem}
 	for i, item := range first {
-		t.items[i] = b.of(item, depth+1)
+		t.items[i] = b.schemaType(item, depth+1)
 	}
 	t.min = min(integer(s.Get("minItems"), 0), len(first))
 	if elem == never || integer(s.Get("maxItems"), len(first)+1) <= len(first) {
@@ -248,7 +248,7 @@ func (b *builder) object(s *object, depth int) *typ {
 	required := requiredNames(s)
 	t := &typ{kind: kindObject, fields: make([]field, 0, props.Size())}
 	for i := range props.Size() {
-		f := field{name: props.Keys[i], typ: b.of(props.Vals[i], depth+1)}
+		f := field{name: props.Keys[i], typ: b.schemaType(props.Vals[i], depth+1)}
 		if f.optional = !required[f.name]; !f.optional {
 			delete(required, f.name)
 		}
@@ -277,7 +277,7 @@ func (b *builder) extra(s *object, depth int, nothingDeclared bool) (*typ, bool)
 	case bool:
 		return unknown, e
 	case *object:
-		return b.of(e, depth+1), true
+		return b.schemaType(e, depth+1), true
 	}
 	return unknown, nothingDeclared || s.Object("patternProperties").Size() > 0
 }
@@ -313,7 +313,7 @@ func (b *builder) rest(s *object, fields []field, extra *typ, open bool, depth i
 	}
 	patterns := s.Object("patternProperties")
 	for i := range patterns.Size() {
-		types = append(types, b.of(patterns.Vals[i], depth+1))
+		types = append(types, b.schemaType(patterns.Vals[i], depth+1))
 	}
 	if len(types) == 0 {
 		return nil, false

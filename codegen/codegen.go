@@ -44,8 +44,8 @@ type Held struct {
 	Parse  string
 }
 
-// heldMax bounds the type of the data in a text.
-const heldMax = 600
+// maxHeld bounds the type of the data in a text.
+const maxHeld = 600
 
 // HeldType returns the type of the data in the text results of t, on one line, and the
 // expression that extracts it. Both are "" if unknown.
@@ -62,8 +62,8 @@ func (g *Generator) HeldType(t *discovery.Tool) (typ, parse string) {
 		return "", ""
 	}
 	b := newBuilder(root, "Output", &tsname.Set{})
-	return fitting(b.build(root), heldMax, style{tight: true, enumMax: 6, vague: "any"}, style{tight: true, enumMax: 4, vague: "any", depth: 3},
-		style{tight: true, enumMax: 4, vague: "any", depth: 1}, style{tight: true, vague: "any", depth: 1, most: 8}), o.Held.Parse
+	return fitting(b.build(root), maxHeld, style{compact: true, enumMax: 6, vague: "any"}, style{compact: true, enumMax: 4, vague: "any", depth: 3},
+		style{compact: true, enumMax: 4, vague: "any", depth: 1}, style{compact: true, vague: "any", depth: 1, maxOptional: 8}), o.Held.Parse
 }
 
 // A model contains the types of one tool.

@@ -50,10 +50,10 @@ func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	}
 	if m.output.kind != kindUnknown {
 		line.Output = fitting(m.output, lineOutput,
-			style{tight: true, enumMax: 4, vague: "any"},
-			style{tight: true, enumMax: 4, vague: "any", depth: 2},
-			style{tight: true, enumMax: 4, vague: "any", depth: 1},
-			style{tight: true, enumMax: 4, vague: "any", depth: 1, most: 4})
+			style{compact: true, enumMax: 4, vague: "any"},
+			style{compact: true, enumMax: 4, vague: "any", depth: 2},
+			style{compact: true, enumMax: 4, vague: "any", depth: 1},
+			style{compact: true, enumMax: 4, vague: "any", depth: 1, maxOptional: 4})
 	}
 	return line
 }
@@ -76,22 +76,22 @@ func (g *Generator) inputLine(s *discovery.Server, t *discovery.Tool, input *typ
 	if input.kind == kindObject {
 		input = requiredFirst(input)
 	}
-	line := fitting(input, lineInput, style{tight: true, enumMax: 6}, style{tight: true, enumMax: 5, names: true})
+	line := fitting(input, lineInput, style{compact: true, enumMax: 6}, style{compact: true, enumMax: 5, names: true})
 	if len(line) <= lineInput {
 		return line
 	}
-	line = style{tight: true, enumMax: 5, names: true, required: true}.print(input)
+	line = style{compact: true, enumMax: 5, names: true, required: true}.print(input)
 	if input, own := g.ownFirst(s, t, input, lineInput-len(line)); own > 0 {
-		line = style{tight: true, enumMax: 5, names: true, most: own}.print(input)
+		line = style{compact: true, enumMax: 5, names: true, maxOptional: own}.print(input)
 	}
 	if len(line) <= lineRequired {
 		return line
 	}
 	return fitting(input, lineRequired,
-		style{tight: true, enumMax: 4, required: true, most: 2, depth: 4},
-		style{tight: true, enumMax: 4, required: true, most: 1, depth: 3},
-		style{tight: true, enumMax: 4, required: true, most: 1, depth: 2},
-		style{tight: true, enumMax: 4, required: true, depth: 1})
+		style{compact: true, enumMax: 4, required: true, maxOptional: 2, depth: 4},
+		style{compact: true, enumMax: 4, required: true, maxOptional: 1, depth: 3},
+		style{compact: true, enumMax: 4, required: true, maxOptional: 1, depth: 2},
+		style{compact: true, enumMax: 4, required: true, depth: 1})
 }
 
 // requiredFirst returns an object with its required fields first.

@@ -121,7 +121,7 @@ func members(t *typ) []*typ {
 // unite returns "a or b": each alternative once, without literals of a kind that is an
 // alternative. Unknown absorbs everything; a union of nothing is never.
 func unite(types ...*typ) *typ {
-	var u united
+	var u unionBuilder
 	for _, t := range types {
 		for _, m := range members(t) {
 			if m.kind == kindUnknown {
@@ -130,7 +130,7 @@ func unite(types ...*typ) *typ {
 			u.add(m)
 		}
 	}
-	kept := slices.DeleteFunc(u.kept, func(m *typ) bool { return m.kind == kindLiteral && u.kinds[kindOf(m)] })
+	kept := slices.DeleteFunc(u.alternatives, func(m *typ) bool { return m.kind == kindLiteral && u.kinds[kindOf(m)] })
 	switch len(kept) {
 	case 0:
 		return never
@@ -141,13 +141,13 @@ func unite(types ...*typ) *typ {
 }
 
 // A unionBuilder collects the alternatives of a union.
-type united struct {
-	kept     []*typ
-	kinds    [kindRef + 1]bool
-	literals map[value]bool
+type unionBuilder struct {
+	alternatives []*typ
+	kinds        [kindRef + 1]bool
+	literals     map[value]bool
 }
 
-func (u *united) add(m *typ) {
+func (u *unionBuilder) add(m *typ) {
 	switch {
 	case m.kind == kindNever:
 		return
@@ -169,11 +169,11 @@ func (u *united) add(m *typ) {
 		}
 		u.kinds[m.kind] = true
 	default:
-		if len(u.kept) < maxCompared && slices.ContainsFunc(u.kept, func(k *typ) bool { return same(k, m) }) {
+		if len(u.alternatives) < maxCompared && slices.ContainsFunc(u.alternatives, func(k *typ) bool { return same(k, m) }) {
 			return
 		}
 	}
-	u.kept = append(u.kept, m)
+	u.alternatives = append(u.alternatives, m)
 }
 
 // maxCompared bounds the alternatives that are compared with each other.

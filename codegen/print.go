@@ -11,19 +11,19 @@ import (
 // A style selects the parts of a type that are written. The zero style writes
 // everything on one line, without comments.
 type style struct {
-	lines    bool   // one field per line in an object that is long or has comments
-	docs     bool   // full comments before fields
-	joined   bool   // each of them on one line
-	brief    int    // short comments after fields, with at most this much of each description
-	briefTo  int    // objects nested deeper have none
-	enumMax  int    // literals of a union that are shown; zero means all
-	depth    int    // objects nested deeper are written "object"; zero means no limit
-	required bool   // optional fields of the outermost object are only counted
-	vague    string // the name of unknown: any in the value of a call
-	whole    string // the file to refer to if something is left out
-	tight    bool   // no blanks, single quotes, and only the names of optional strings, numbers and booleans
-	names    bool   // only the names of all optional fields
-	most     int    // optional fields of an object that are shown; zero means all
+	lines       bool   // one field per line in an object that is long or has comments
+	docs        bool   // full comments before fields
+	joined      bool   // each of them on one line
+	brief       int    // short comments after fields, with at most this much of each description
+	briefTo     int    // objects nested deeper have none
+	enumMax     int    // literals of a union that are shown; zero means all
+	depth       int    // objects nested deeper are written "object"; zero means no limit
+	required    bool   // optional fields of the outermost object are only counted
+	vague       string // the name of unknown: any in the value of a call
+	file        string // the file to refer to if something is left out
+	compact     bool   // no blanks, single quotes, and only the names of optional strings, numbers and booleans
+	names       bool   // only the names of all optional fields
+	maxOptional int    // optional fields of an object that are shown; zero means all
 	// named reports whether a reference is written as a name; others are expanded. Nil expands
 	// all.
 	named func(*named) bool
@@ -124,7 +124,7 @@ func (p *printer) typ(t *typ, inside kind) {
 // literal writes a value. In an answer, which is JSON, a single quote takes one byte and a double
 // quote two.
 func (p *printer) literal(v value) {
-	if s, ok := v.(string); ok && p.tight {
+	if s, ok := v.(string); ok && p.compact {
 		p.b.WriteString(singleQuoted(s))
 		return
 	}
@@ -132,7 +132,7 @@ func (p *printer) literal(v value) {
 }
 
 func (p *printer) key(name string) string {
-	if p.tight && !tsname.IsIdentifier(name) {
+	if p.compact && !tsname.IsIdentifier(name) {
 		return singleQuoted(name)
 	}
 	return key(name)
@@ -232,17 +232,17 @@ func (p *printer) union(t *typ) {
 
 // spaced returns punctuation with its blanks, which a tight style leaves out.
 func (p *printer) spaced(text string) string {
-	if p.tight {
+	if p.compact {
 		return strings.TrimSpace(text)
 	}
 	return text
 }
 
 func (p *printer) see() string {
-	if p.whole == "" {
+	if p.file == "" {
 		return ""
 	}
-	return ", see " + p.whole
+	return ", see " + p.file
 }
 
 func (p *printer) object(t *typ) {
@@ -266,7 +266,7 @@ func (p *printer) object(t *typ) {
 	n, left, optional := 0, 0, 0
 	for _, f := range t.fields {
 		if f.optional {
-			if optional++; p.required && p.level == 1 || p.most > 0 && optional > p.most {
+			if optional++; p.required && p.level == 1 || p.maxOptional > 0 && optional > p.maxOptional {
 				left++
 				continue
 			}
@@ -285,7 +285,7 @@ func (p *printer) object(t *typ) {
 	}
 	if left > 0 {
 		p.separate(n)
-		if p.tight {
+		if p.compact {
 			fmt.Fprintf(&p.b, "/*+%d*/", left)
 		} else {
 			fmt.Fprintf(&p.b, "/* …%d optional */", left)
@@ -298,7 +298,7 @@ func (p *printer) object(t *typ) {
 			p.b.WriteByte(';')
 		}
 		p.newline()
-	} else if !p.tight {
+	} else if !p.compact {
 		p.b.WriteByte(' ')
 	}
 	p.commented = false
@@ -310,8 +310,8 @@ func (p *printer) object(t *typ) {
 func (p *printer) cut(t *typ) string {
 	tooDeep := p.depth > 0 && p.level >= p.depth
 	switch {
-	case t.kind != kindObject || len(t.fields) == 0 || !tooDeep && !p.tight:
-	case isReference(t) && p.tight:
+	case t.kind != kindObject || len(t.fields) == 0 || !tooDeep && !p.compact:
+	case isReference(t) && p.compact:
 		return "{type;mimeType;size;ref}"
 	case isReference(t):
 		return "{ type; mimeType; size; ref }"
@@ -332,7 +332,7 @@ func (p *printer) separate(n int) {
 	p.commented = false
 	if p.lines {
 		p.newline()
-	} else if !p.tight {
+	} else if !p.compact {
 		p.b.WriteByte(' ')
 	}
 }
@@ -354,7 +354,7 @@ func (p *printer) field(f field, n int) {
 	p.b.WriteString(p.key(f.name))
 	if f.optional {
 		p.b.WriteByte('?')
-		if p.names || p.tight && nameSays(f.typ) {
+		if p.names || p.compact && nameSays(f.typ) {
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func (b *builder) reference(ref string) *typ {
 	for ok && len(passed) < maxHops {
 		s, isObject := target.(*object)
 		if !isObject {
-			t = b.of(target, 0)
+			t = b.schemaType(target, 0)
 			break
 		}
 		next, onlyRef := soleReference(s)

@@ -50,8 +50,8 @@ var declarationStyles = []style{
 	{lines: true, enumMax: 4, depth: 2},
 	{lines: true, enumMax: 3, depth: 1},
 	{lines: true, enumMax: 3, depth: 1, names: true},
-	{lines: true, enumMax: 3, depth: 1, names: true, most: 24},
-	{lines: true, enumMax: 3, depth: 1, names: true, most: 12},
+	{lines: true, enumMax: 3, depth: 1, names: true, maxOptional: 24},
+	{lines: true, enumMax: 3, depth: 1, names: true, maxOptional: 12},
 	{lines: true, enumMax: 3, depth: 1, required: true},
 }
 
@@ -109,7 +109,7 @@ func shortened(t *discovery.Tool) string { return " // shortened, see " + t.Wrap
 // declare writes the named types that the tool needs, and the tool with its comment.
 func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, comment string) string {
 	shown := m.worthNaming()
-	st.whole = t.WrapperPath
+	st.file = t.WrapperPath
 	st.named = func(n *named) bool { return slices.Contains(shown, n) }
 	out := st
 	out.vague = "any"

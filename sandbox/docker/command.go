@@ -109,7 +109,7 @@ func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sa
 		box.removeLater()
 		switch {
 		case err == nil: // now it is known how the engine behaves, and the next command is delayed
-		case lacks(err):
+		case lacksProgram(err):
 			return nil, fmt.Errorf("%w: image %s has no %s", sandbox.ErrNoProgram, image, cmd.Argv[0])
 		default:
 			return nil, fmt.Errorf("start sandbox container from %s: %w", image, because(ctx, err))
@@ -120,7 +120,7 @@ func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sa
 // commandImage returns the image for a program: the named one, or the first existing one that may
 // contain it.
 func (e *engine) commandImage(ctx context.Context, program, named string) (string, error) {
-	images, hint := suiting(program)
+	images, hint := imagesFor(program)
 	if named != "" {
 		images, hint = []string{named}, "the engine does not have it"
 	}
@@ -137,7 +137,7 @@ func Programs() []string { return []string{"python3", "sh", "bash", "node"} }
 
 // imagesFor returns the images that may contain a program, the best one first, and a hint if none
 // exists.
-func suiting(program string) (images []string, hint string) {
+func imagesFor(program string) (images []string, hint string) {
 	if path.Base(program) == "node" {
 		return []string{NodeImage}, "run: broker sandbox build node"
 	}
@@ -167,7 +167,7 @@ func (c *commands) create(ctx context.Context, eng *engine, image string, cmd sa
 
 // lacksProgram reports whether a container did not start because its image does not contain the
 // program. Engines have no code for that, so it reads their messages.
-func lacks(err error) bool {
+func lacksProgram(err error) bool {
 	text := err.Error()
 	return cerrdefs.IsNotFound(err) || strings.Contains(text, "executable file not found") || strings.Contains(text, "no such file or directory")
 }

@@ -51,8 +51,8 @@ type container struct {
 	writer *wire.Writer
 	layers []sandbox.Layer
 
-	files   fileSet
-	unfiled error // the reason it lacks its files
+	files    fileSet
+	filesErr error // the reason it lacks its files
 }
 
 // startContainer creates a container and waits until it is ready, or ctx is done.
@@ -98,7 +98,7 @@ func (r *runner) create(ctx context.Context, want startOptions) (*container, str
 	if unfiled != nil {
 		r.log.Warn("hand files to a sandbox container", "err", unfiled)
 	}
-	return &container{id: id, eng: eng, r: r, files: want.files, unfiled: unfiled}, image, nil
+	return &container{id: id, eng: eng, r: r, files: want.files, filesErr: unfiled}, image, nil
 }
 
 // because returns the cause of the context if err results from it, otherwise err.

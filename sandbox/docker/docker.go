@@ -64,12 +64,12 @@ type runner struct {
 	log  *slog.Logger
 	pool *host.Pool[startOptions, *container]
 
-	shelving sync.Mutex // held while shelf is filled or used
-	shelf    shelf
+	shelfMu sync.Mutex // held while shelf is filled or used
+	shelf   shelf
 
-	connecting sync.Mutex // held while eng is set
-	eng        *engine    // nil until it is needed
-	image      string     // of eng, once it is known to exist
+	engineMu sync.Mutex // held while eng is set
+	eng      *engine    // nil until it is needed
+	image    string     // of eng, once it is known to exist
 }
 
 // startOptions are the options of a container, which determine the programs that it can run.
@@ -78,7 +78,7 @@ type startOptions struct {
 	files  fileSet
 }
 
-func (o startOptions) suits(other startOptions) bool {
+func (o startOptions) matches(other startOptions) bool {
 	return o.memory == other.memory && o.files.key == other.files.key
 }
 
@@ -101,7 +101,7 @@ func newRunner(k kind, opts *Options) *runner {
 		Start: func(ctx context.Context, want startOptions, _ bool) (*container, error) {
 			return r.startContainer(ctx, want)
 		},
-		Suits: startOptions.suits, End: (*container).remove,
+		Suits: startOptions.matches, End: (*container).remove,
 	}, host.PoolSize(r.opts.Spares), startOptions{memory: sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes})
 	return r
 }
@@ -184,11 +184,11 @@ func (r *runner) Layers(ctx context.Context) (layers []sandbox.Layer, err error)
 // Close implements sandbox.Runner.
 func (r *runner) Close() error {
 	r.pool.Close()
-	r.shelving.Lock()
+	r.shelfMu.Lock()
 	r.clearShelf(func(remove func(context.Context)) { remove(context.Background()) })
-	r.shelving.Unlock()
-	r.connecting.Lock()
-	defer r.connecting.Unlock()
+	r.shelfMu.Unlock()
+	r.engineMu.Lock()
+	defer r.engineMu.Unlock()
 	if r.eng != nil {
 		return r.eng.api.Close()
 	}

@@ -28,7 +28,7 @@ type engine struct {
 const pingTimeout = 5 * time.Second
 
 // defaultHosts returns the default addresses of engines on this machine.
-func usualHosts() []string {
+func defaultHosts() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"npipe:////./pipe/docker_engine", "npipe:////./pipe/podman-machine-default"}
 	}
@@ -54,7 +54,7 @@ func addresses(named Address) (list []Address) {
 	if named.Host != "" {
 		return []Address{named}
 	}
-	for _, host := range usualHosts() {
+	for _, host := range defaultHosts() {
 		list = append(list, Address{Host: host})
 	}
 	return list

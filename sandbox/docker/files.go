@@ -30,8 +30,8 @@ func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Conf
 		id, err = eng.create(ctx, config, host)
 		return id, nil, err
 	}
-	r.shelving.Lock()
-	defer r.shelving.Unlock()
+	r.shelfMu.Lock()
+	defer r.shelfMu.Unlock()
 	for range 2 {
 		if unfiled = r.stock(ctx, eng, config.Image, files); unfiled != nil {
 			break

@@ -47,8 +47,8 @@ func (javaScript) image(ctx context.Context, e *engine, o *Options) (string, err
 // prepare returns the engine and the image for containers. It connects once, and then removes the
 // containers of dead brokers.
 func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
-	r.connecting.Lock()
-	defer r.connecting.Unlock()
+	r.engineMu.Lock()
+	defer r.engineMu.Unlock()
 	if r.eng == nil {
 		e, err := connect(ctx, r.opts.Engine)
 		if err != nil {
@@ -73,8 +73,8 @@ func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
 
 // forgetImage makes the next start look up the image again.
 func (r *runner) forgetImage() {
-	r.connecting.Lock()
-	defer r.connecting.Unlock()
+	r.engineMu.Lock()
+	defer r.engineMu.Unlock()
 	r.image = ""
 }
 
@@ -83,9 +83,9 @@ func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	limits := fmt.Sprintf("at most %d processes and %s of memory", maxProcesses, host.Size(memory+r.kind.overhead()))
 	memoryLayer := sandbox.Layer{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel"}
 	if k := e.enforced.Load(); !k.all() {
-		limits = noControl
+		limits = limitNotEnforced
 		if !k.memory {
-			memoryLayer.Active, memoryLayer.Detail = false, noControl
+			memoryLayer.Active, memoryLayer.Detail = false, limitNotEnforced
 		}
 	}
 	layers := []sandbox.Layer{

@@ -20,12 +20,12 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	known := e.enforced.Load()
-	host = e.sealed(host)
-	id, err = e.make(making, config, known.instead(host))
+	host = e.readOnlyDirs(host)
+	id, err = e.make(making, config, known.perProcess(host))
 	if err != nil || known != nil || host.Memory == 0 {
 		return id, err
 	}
-	found, err := e.look(making, id, host)
+	found, err := e.inspect(making, id, host)
 	if err == nil {
 		e.enforced.Store(found)
 		if found.all() {
@@ -38,12 +38,12 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	if err != nil {
 		return "", fmt.Errorf("create sandbox container: %w", brief(err))
 	}
-	return e.make(making, config, found.instead(host))
+	return e.make(making, config, found.perProcess(host))
 }
 
-// sealed returns host without the directories that Podman makes writable and executable in
+// readOnlyDirs returns host without the directories that Podman makes writable and executable in
 // containers with a read-only root. It does not change existing mounts.
-func (e *engine) sealed(host *typec.HostConfig) *typec.HostConfig {
+func (e *engine) readOnlyDirs(host *typec.HostConfig) *typec.HostConfig {
 	if !e.podman || !host.ReadonlyRootfs {
 		return host
 	}
@@ -69,7 +69,7 @@ func (e *engine) make(ctx context.Context, config *typec.Config, host *typec.Hos
 }
 
 // inspect compares the limits in the state of a container with the requested ones.
-func (e *engine) look(ctx context.Context, id string, asked *typec.HostConfig) (*enforcedLimits, error) {
+func (e *engine) inspect(ctx context.Context, id string, asked *typec.HostConfig) (*enforcedLimits, error) {
 	info, err := e.api.ContainerInspect(ctx, id)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ const (
 
 // perProcess returns host with limits of each process in place of those of the container that are
 // not enforced.
-func (k *enforcedLimits) instead(host *typec.HostConfig) *typec.HostConfig {
+func (k *enforcedLimits) perProcess(host *typec.HostConfig) *typec.HostConfig {
 	if k.all() || host.Memory == 0 {
 		return host
 	}
@@ -110,5 +110,5 @@ func (k *enforcedLimits) instead(host *typec.HostConfig) *typec.HostConfig {
 	return &weak
 }
 
-// noControl describes a limit that is not enforced.
-const noControl = "the engine does not limit containers here, only each process: rootless engines need control groups of version 2"
+// limitNotEnforced describes a limit that is not enforced.
+const limitNotEnforced = "the engine does not limit containers here, only each process: rootless engines need control groups of version 2"

@@ -63,8 +63,8 @@ const maxBundle = 64 << 20
 // container.
 type nodeRunner struct {
 	*runner
-	bundling sync.Mutex
-	bundler  sandbox.Runner // nil before it is needed
+	bundlerMu sync.Mutex
+	bundler   sandbox.Runner // nil before it is needed
 }
 
 // NewNode is like New, for JavaScript and TypeScript programs in Node.
@@ -92,12 +92,12 @@ func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.R
 		return sandbox.Result{}, err
 	}
 	defer leave()
-	n.bundling.Lock()
+	n.bundlerMu.Lock()
 	if n.bundler == nil {
 		n.bundler = worker.New(bundlerOptions(&n.opts))
 	}
 	bundler := n.bundler
-	n.bundling.Unlock()
+	n.bundlerMu.Unlock()
 	return bundler.Run(ctx, req)
 }
 
@@ -127,8 +127,8 @@ func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Resu
 // Close implements sandbox.Runner.
 func (n *nodeRunner) Close() error {
 	err := n.runner.Close()
-	n.bundling.Lock()
-	defer n.bundling.Unlock()
+	n.bundlerMu.Lock()
+	defer n.bundlerMu.Unlock()
 	if n.bundler != nil {
 		err = errors.Join(err, n.bundler.Close())
 	}

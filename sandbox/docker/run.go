@@ -37,7 +37,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		Stdout: host.NewOutput(x.req.Stdout, x.limits.OutputBytes),
 		Stderr: host.NewOutput(x.req.Stderr, x.limits.OutputBytes),
 	}
-	if f := x.c.files; f.key != "" && x.c.unfiled == nil {
+	if f := x.c.files; f.key != "" && x.c.filesErr == nil {
 		t.FilesDir = f.Dir
 	}
 	left := x.left()
@@ -85,7 +85,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		host.Finish(&res, x.limits, host.End(done))
 	}
 	res.Notes = append(res.Notes, host.Dropped(x.limits, t.Stdout, t.Stderr)...)
-	if err := x.c.unfiled; err != nil {
+	if err := x.c.filesErr; err != nil {
 		res.Notes = append(res.Notes, x.req.Files.Dir+" is empty, because its files could not be handed to the container: "+err.Error())
 	}
 	x.r.pool.Go(func(context.Context) {

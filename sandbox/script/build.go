@@ -29,32 +29,32 @@ type built struct {
 // A composed text is the input for esbuild: the program's function, followed by the imports.
 // segments maps its parts to the agent's text.
 type composed struct {
-	text   string
-	places []place
+	text     string
+	segments []segment
 }
 
-type place struct{ at, from, length int }
+type segment struct{ at, from, length int }
 
 // compose composes the program. Imports follow it, each on a line, so that the lines of the
 // program keep their numbers.
 func (src *Source) compose() composed {
 	var b strings.Builder
-	var places []place
+	var places []segment
 	b.WriteString(src.before)
-	places = append(places, place{b.Len(), 0, len(src.body)})
+	places = append(places, segment{b.Len(), 0, len(src.body)})
 	b.WriteString(src.body)
 	b.WriteString(src.after)
-	for _, m := range src.moved {
+	for _, m := range src.movedImports {
 		b.WriteByte('\n')
 		for _, t := range m.pieces {
-			places = append(places, place{b.Len(), t.Start, t.End - t.Start})
+			places = append(places, segment{b.Len(), t.Start, t.End - t.Start})
 			b.WriteString(src.Tokens.Src[t.Start:t.End])
 			b.WriteByte(' ')
 		}
 		b.WriteByte(';')
 		if name, ok := m.checked(src.Tokens.Src); ok {
 			b.WriteString("import ")
-			places = append(places, place{b.Len(), name.Start, name.End - name.Start})
+			places = append(places, segment{b.Len(), name.Start, name.End - name.Start})
 			b.WriteString(src.Tokens.Src[name.Start:name.End] + ";")
 		}
 	}
@@ -74,7 +74,7 @@ func (src *Source) compose() composed {
 // checked returns the module name of an import that esbuild would drop unread if the program does
 // not use its names, since TypeScript treats such imports as types. A module that does not exist
 // is a mistake anyway.
-func (m moved) checked(src string) (Token, bool) {
+func (m movedImport) checked(src string) (Token, bool) {
 	text := func(i int) string { return src[m.pieces[i].Start:m.pieces[i].End] }
 	last := len(m.pieces) - 1
 	if last < 2 || text(1) == "type" && text(2) != "from" && text(2) != "," {
@@ -87,7 +87,7 @@ func (m moved) checked(src string) (Token, bool) {
 // belongs to the text before it.
 func (c composed) origin(offset int) int {
 	at := 0
-	for _, p := range c.places {
+	for _, p := range c.segments {
 		if offset < p.at {
 			break
 		}

@@ -40,7 +40,7 @@ func endingOf(list []ast.Statement) Ending {
 	}
 	last := Expression(list[len(list)-1])
 	switch {
-	case last != nil && alone(list) && isFunction(last):
+	case last != nil && isOnlyStatement(list) && isFunction(last):
 		e.Kind = EndsWithCall
 	case last != nil && !effectOnly(last):
 		e.Kind = EndsWithValue
@@ -107,9 +107,9 @@ func (t *Tree) Finish() (implicit bool) {
 	return e.Kind == EndsWithValue
 }
 
-// alone reports whether the last statement is the only one, ignoring empty statements and
+// isOnlyStatement reports whether the last statement is the only one, ignoring empty statements and
 // directives.
-func alone(list []ast.Statement) bool {
+func isOnlyStatement(list []ast.Statement) bool {
 	for _, s := range list[:len(list)-1] {
 		if _, empty := s.(*ast.EmptyStatement); empty {
 			continue
@@ -190,18 +190,18 @@ func entryPoint(list []ast.Statement) *ast.Identifier {
 		for _, f := range found {
 			// esbuild appends a number to a name that a module also has.
 			if name := f.Name.String(); name == want || strings.TrimRight(name, "0123456789") == want {
-				return at(f)
+				return useOf(f)
 			}
 		}
 	}
 	if len(found) == 1 && only && !others {
-		return at(found[0])
+		return useOf(found[0])
 	}
 	return nil
 }
 
 // useOf returns a use of a declared name.
-func at(name *ast.Identifier) *ast.Identifier {
+func useOf(name *ast.Identifier) *ast.Identifier {
 	return &ast.Identifier{Name: name.Name, Idx: name.Idx}
 }
 

@@ -24,13 +24,13 @@ func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 		return l
 	}
 	if t, ok := text(e); ok {
-		return known(l, t)
+		return knownLiteral(l, t)
 	}
 	switch e := e.(type) {
 	case *ast.BooleanLiteral:
-		return known(l, e.Value)
+		return knownLiteral(l, e.Value)
 	case *ast.NullLiteral:
-		return known(l, nil)
+		return knownLiteral(l, nil)
 	case *ast.NumberLiteral:
 		return numeric(l, e.Value, 1)
 	case *ast.Identifier:
@@ -57,8 +57,8 @@ func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 	return l
 }
 
-// known returns a literal with a value that the JSON of literals can express.
-func known(l sandbox.Literal, v any) sandbox.Literal {
+// knownLiteral returns a literal with a value that the JSON of literals can express.
+func knownLiteral(l sandbox.Literal, v any) sandbox.Literal {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return l
@@ -71,11 +71,11 @@ func known(l sandbox.Literal, v any) sandbox.Literal {
 func numeric(l sandbox.Literal, v any, sign int) sandbox.Literal {
 	switch v := v.(type) {
 	case int64:
-		return known(l, v*int64(sign))
+		return knownLiteral(l, v*int64(sign))
 	case float64:
-		return known(l, v*float64(sign))
+		return knownLiteral(l, v*float64(sign))
 	case *big.Int:
-		return known(l, new(big.Int).Mul(v, big.NewInt(int64(sign))))
+		return knownLiteral(l, new(big.Int).Mul(v, big.NewInt(int64(sign))))
 	}
 	return l
 }
@@ -91,7 +91,7 @@ func (s *survey) array(l *sandbox.Literal, e *ast.ArrayLiteral, depth int) {
 			return
 		}
 		if item == nil { // a hole is null in JSON
-			l.Items = append(l.Items, known(sandbox.Literal{Offset: l.Offset}, nil))
+			l.Items = append(l.Items, knownLiteral(sandbox.Literal{Offset: l.Offset}, nil))
 			continue
 		}
 		l.Items = append(l.Items, s.literal(item, depth+1))

@@ -26,8 +26,8 @@ func (src *Source) outside() []string {
 			problems = append(problems, src.Located(t.Start, v.unknown(name)))
 		}
 	}
-	if len(lex.orders) > 0 {
-		problems = append(problems, src.Located(lex.orders[0], "a triple-slash directive names no file here: leave it out"))
+	if len(lex.directives) > 0 {
+		problems = append(problems, src.Located(lex.directives[0], "a triple-slash directive names no file here: leave it out"))
 	}
 	return problems
 }

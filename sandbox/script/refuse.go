@@ -72,7 +72,7 @@ func (e *Refusal) Error() string {
 func (src *Source) refuse(loader api.Loader, text composed, errs []api.Message) error {
 	if own := src.syntaxErrors(loader, errs); len(own) > 0 {
 		// Without the function around it, an error names nothing that the agent did not write.
-		text = composed{src.Tokens.Src, []place{{0, 0, len(src.Code)}}}
+		text = composed{src.Tokens.Src, []segment{{0, 0, len(src.Code)}}}
 		errs = own
 	}
 	e := &Refusal{stubs: src.stubs(errs)}

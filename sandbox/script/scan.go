@@ -35,16 +35,16 @@ type Token struct {
 // skipped; strings, templates and regular expressions are one token each. Any text can
 // be scanned; for other text than TypeScript the tokens are meaningless.
 type Tokens struct {
-	Src     string
-	List    []Token
-	pos     int
-	open    []opened
-	deepest int
-	orders  []int // offsets of comments that are directives for TypeScript
+	Src        string
+	List       []Token
+	pos        int
+	open       []openBracket
+	deepest    int
+	directives []int // offsets of comments that are directives for TypeScript
 }
 
-// An opened bracket waits for its closing one.
-type opened struct {
+// An openBracket bracket waits for its closing one.
+type openBracket struct {
 	char      byte // one of ( [ { or $ for a substitution in a template
 	condition bool // a "(" after if, while, for or with
 }
@@ -141,7 +141,7 @@ func (s *Tokens) line() {
 		s.pos++
 	}
 	if strings.HasPrefix(s.Src[start:s.pos], "///") && directive().MatchString(s.Src[start:s.pos]) {
-		s.orders = append(s.orders, start)
+		s.directives = append(s.directives, start)
 	}
 }
 
@@ -270,7 +270,7 @@ func (s *Tokens) punct(c byte) {
 		s.push(c)
 		return
 	case ')', ']', '}':
-		var o opened
+		var o openBracket
 		if n := len(s.open); n > 0 {
 			o, s.open = s.open[n-1], s.open[:n-1]
 		}
@@ -294,7 +294,7 @@ func (s *Tokens) punct(c byte) {
 func (s *Tokens) push(c byte) {
 	before := len(s.List) - 2
 	condition := c == '(' && conditional[s.Text(before)] && s.Text(before-1) != "."
-	s.open = append(s.open, opened{c, condition})
+	s.open = append(s.open, openBracket{c, condition})
 	s.deepest = max(s.deepest, len(s.open))
 }
 

@@ -102,7 +102,7 @@ func (t *Tree) Unknown() []sandbox.FreeName { return t.parsed.Names }
 func (src *Source) tree(root *ast.Program, text string, shift int) *Tree {
 	t := &Tree{Source: src, Root: root, Text: text, Main: mainFunction(root), shift: shift}
 	if t.Main != nil && src.Check != nil {
-		t.parsed = surveyed(root, t.Main, src.places(root, text))
+		t.parsed = surveyed(root, t.Main, src.offsets(root, text))
 	}
 	return t
 }

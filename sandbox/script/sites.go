@@ -147,9 +147,9 @@ func (s *survey) program(main *ast.FunctionLiteral) {
 			}
 		case *ast.CallExpression:
 			s.calls = append(s.calls, n)
-			callee := bare(n.Callee)
+			callee := withoutOptional(n.Callee)
 			if member, ok := callee.(*ast.DotExpression); ok {
-				callee = bare(member.Left)
+				callee = withoutOptional(member.Left)
 			}
 			if name, ok := callee.(*ast.Identifier); ok && s.called[name.Name.String()] == 0 {
 				s.called[name.Name.String()] = name.Idx
@@ -169,8 +169,8 @@ func names(f func(*ast.Identifier)) func(target, _ ast.Expression) {
 	}
 }
 
-// bare removes the nodes for "?." around an expression.
-func bare(e ast.Expression) ast.Expression {
+// withoutOptional removes the nodes for "?." around an expression.
+func withoutOptional(e ast.Expression) ast.Expression {
 	for {
 		switch x := e.(type) {
 		case *ast.OptionalChain:
@@ -185,7 +185,7 @@ func bare(e ast.Expression) ast.Expression {
 
 // site records a call if its host call is certain.
 func (s *survey) site(c *ast.CallExpression) {
-	callee, ok := bare(c.Callee).(*ast.Identifier)
+	callee, ok := withoutOptional(c.Callee).(*ast.Identifier)
 	if !ok {
 		return
 	}
@@ -269,7 +269,7 @@ func (s *survey) names() {
 
 // offsets returns a function that maps positions in a parsed script to offsets in the agent's
 // text.
-func (src *Source) places(tree *ast.Program, text string) func(file.Idx) (int, bool) {
+func (src *Source) offsets(tree *ast.Program, text string) func(file.Idx) (int, bool) {
 	if start := strings.Index(text, src.body); strings.HasPrefix(text, src.head+src.before) && start == len(src.head)+len(src.before) {
 		return func(i file.Idx) (int, bool) { // not compiled: every byte is at its position
 			offset := int(i) - tree.File.Base() - start

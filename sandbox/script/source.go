@@ -19,20 +19,20 @@ type Source struct {
 	Names  map[string]bool // the identifiers that it uses; false for those bound by its imports
 	Lines  Lines           // of Code
 
-	head    string    // text before the program's function
-	body    string    // of the same length as Code
-	before  string    // text directly before body
-	after   string    // text after body
-	moved   []moved   // import declarations, which follow the function
-	bundle  bool      // it imports modules, so it is more than one file
-	plain   bool      // it needs no esbuild, if it can be parsed
-	refused []string  // messages about what cannot run
-	built   sourceMap // of the output of esbuild
-	asked   bool      // after returns the default export, which is the result
+	head         string        // text before the program's function
+	body         string        // of the same length as Code
+	before       string        // text directly before body
+	after        string        // text after body
+	movedImports []movedImport // import declarations, which follow the function
+	bundle       bool          // it imports modules, so it is more than one file
+	plain        bool          // it needs no esbuild, if it can be parsed
+	refused      []string      // messages about what cannot run
+	built        sourceMap     // of the output of esbuild
+	asked        bool          // after returns the default export, which is the result
 }
 
-// A moved import is a declaration in pieces, each with its offset in the text.
-type moved struct {
+// A movedImport import is a declaration in pieces, each with its offset in the text.
+type movedImport struct {
 	pieces []Token
 }
 
@@ -150,7 +150,7 @@ func (w *rewriter) importDeclaration(i int) int {
 			if j > i+1 && w.lex.Text(j-1) != "from" {
 				continue
 			}
-			w.src.moved = append(w.src.moved, moved{w.lex.List[i : j+1]})
+			w.src.movedImports = append(w.src.movedImports, movedImport{w.lex.List[i : j+1]})
 			end := w.clauseEnd(j)
 			w.remove(i, end)
 			return end
@@ -284,14 +284,14 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 	for _, name := range slices.Sorted(maps.Keys(imported)) {
 		w.src.Names[name] = false // bound by the program's own import
 	}
-	w.src.bundle = w.src.bundle || globals || len(w.src.moved) > 0
+	w.src.bundle = w.src.bundle || globals || len(w.src.movedImports) > 0
 	w.src.plain = w.src.plain && !w.src.bundle
 }
 
 // imported returns the names that the program's imports bind.
 func (w *rewriter) imported() map[string]bool {
 	names := make(map[string]bool)
-	for _, m := range w.src.moved {
+	for _, m := range w.src.movedImports {
 		for i, t := range m.pieces {
 			text := w.lex.Src[t.Start:t.End]
 			renamed := i+1 < len(m.pieces) && w.lex.Src[m.pieces[i+1].Start:m.pieces[i+1].End] == "as"

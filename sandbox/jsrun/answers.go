@@ -123,7 +123,7 @@ func (r *runtime) insertBelow(prototype *goja.Object, missed func(property strin
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
 	_ = prototype.SetPrototype(p) // fails only for Object.prototype
-	r.reads.usual[p] = r.reads.plain
+	r.reads.shownPrototypes[p] = r.reads.plain
 }
 
 // isFieldOfText reports whether v is a text that is a JSON object with the property.
@@ -166,7 +166,7 @@ func (r *runtime) missText(property, of string, v goja.Value) {
 // listPrototype returns the prototype for lists that answer calls to target. It inherits from
 // Array.prototype.
 func (r *runtime) listPrototype(target string) *goja.Object {
-	if p := r.reads.lists[target]; p != nil {
+	if p := r.reads.listProtos[target]; p != nil {
 		return p
 	}
 	r.prepareReads()
@@ -190,10 +190,10 @@ func (r *runtime) listPrototype(target string) *goja.Object {
 		GetIdx: func(*goja.Object, int, goja.Value) goja.Value { return goja.Undefined() },
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	if r.reads.lists == nil {
-		r.reads.lists = make(map[string]*goja.Object)
+	if r.reads.listProtos == nil {
+		r.reads.listProtos = make(map[string]*goja.Object)
 	}
-	r.reads.lists[target], r.reads.usual[p] = p, lists
+	r.reads.listProtos[target], r.reads.shownPrototypes[p] = p, lists
 	return p
 }
 

@@ -67,7 +67,7 @@ func (r *runtime) glimpseIn(v goja.Value, target string, depth int, left *int) {
 // openPrototype returns the prototype for objects without a known shape of an answer to
 // target.
 func (r *runtime) openPrototype(target string) *goja.Object {
-	if p := r.reads.open[target]; p != nil {
+	if p := r.reads.unshapedProtos[target]; p != nil {
 		return p
 	}
 	r.prepareReads()
@@ -91,7 +91,7 @@ func (r *runtime) openPrototype(target string) *goja.Object {
 		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	r.reads.open[target] = p
+	r.reads.unshapedProtos[target] = p
 	return p
 }
 

@@ -15,14 +15,14 @@ func (r *runtime) float(c goja.FunctionCall) goja.Value {
 		if o.ExportType() == promiseType {
 			p := o.Export().(*goja.Promise)
 			if c := r.loop.callOf(p); c != nil {
-				c.stated = true
+				c.isStatement = true
 			} else if p.State() == goja.PromiseStatePending {
 				r.floating = append(r.floating, p)
 			}
 		}
 	} else if id, ok := v.Export().(int64); ok && c.Argument(1).ToBoolean() {
 		if t := r.loop.byID[id]; t != nil {
-			t.kept = true
+			t.floating = true
 		}
 	}
 	return v
@@ -30,9 +30,9 @@ func (r *runtime) float(c goja.FunctionCall) goja.Value {
 
 // continues reports whether something that a statement started is still running and can continue,
 // before the deadline if limited is set.
-func (r *runtime) goesOn(deadline time.Time, limited bool) bool {
+func (r *runtime) continues(deadline time.Time, limited bool) bool {
 	for _, t := range r.loop.timers {
-		if t.kept && t.every == 0 && (!limited || t.due.Before(deadline)) {
+		if t.floating && t.every == 0 && (!limited || t.due.Before(deadline)) {
 			return true
 		}
 	}
@@ -52,9 +52,9 @@ func (r *runtime) timerNotes() (notes []string) {
 	var intervals, timeouts int
 	for _, t := range r.loop.timers {
 		switch {
-		case t.kept && t.every > 0:
+		case t.floating && t.every > 0:
 			intervals++
-		case t.kept:
+		case t.floating:
 			timeouts++
 		}
 	}

@@ -73,14 +73,14 @@ const maxCallFrames = 16
 
 // A hostCall is a host call in progress.
 type hostCall struct {
-	call    sandbox.Call
-	promise *goja.Promise
-	resolve func(any) error
-	reject  func(any) error
-	stack   []goja.StackFrame // of the call in the program
-	late    bool              // main ended before it did
-	stated  bool              // it is a statement of the program by itself
-	lost    bool              // it has lost a race
+	call         sandbox.Call
+	promise      *goja.Promise
+	resolve      func(any) error
+	reject       func(any) error
+	stack        []goja.StackFrame // of the call in the program
+	outlivedMain bool              // main ended before it did
+	isStatement  bool              // it is a statement of the program by itself
+	lostRace     bool              // it has lost a race
 
 	withheld bool  // it gets no answer in this run
 	err      error // its result, if it failed
@@ -225,8 +225,8 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 		return failed
 	}
 	r.thrown[v] = true
-	if c.late {
-		r.late[v] = true
+	if c.outlivedMain {
+		r.lateErrors[v] = true
 	}
 	return c.reject(v)
 }
@@ -279,8 +279,8 @@ func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 	}
 	var text goja.Value
 	err := r.guard(func() {
-		stringify := r.vm.ToValue(func(c goja.FunctionCall) goja.Value { return r.called(r.stringify, c.Argument(0)) })
-		text = r.called(write, stringify, v, r.vm.ToValue(r.script.HasGetters()))
+		stringify := r.vm.ToValue(func(c goja.FunctionCall) goja.Value { return r.callOrThrow(r.stringify, c.Argument(0)) })
+		text = r.callOrThrow(write, stringify, v, r.vm.ToValue(r.script.HasGetters()))
 	})
 	if err != nil || goja.IsUndefined(text) {
 		return nil, err

@@ -337,7 +337,7 @@ func (in *inspector) keyed(o *goja.Object, s shape, depth int) string {
 // fields formats the own enumerable properties of o, except those that skip selects. It does not
 // read accessors.
 func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) (fields []string) {
-	list := in.r.called(in.r.ownKeys, o).(*goja.Object)
+	list := in.r.callOrThrow(in.r.ownKeys, o).(*goja.Object)
 	n := list.Get("length").ToInteger()
 	for i := range n {
 		if len(fields) == maxInspectItems {

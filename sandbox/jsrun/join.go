@@ -36,7 +36,7 @@ func (r *runtime) sum(left, right goja.Value) goja.Value {
 	case goja.IsNumber(left) && goja.IsNumber(right):
 		return r.vm.ToValue(left.ToFloat() + right.ToFloat())
 	default:
-		return r.called(r.add, left, right)
+		return r.callOrThrow(r.add, left, right)
 	}
 	return r.append(s, x)
 }

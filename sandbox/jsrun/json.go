@@ -37,9 +37,9 @@ func fromJSON(vm *goja.Runtime, raw string) (v goja.Value, err error) {
 			v, err = nil, wrong
 		}
 	}()
-	s := jsonScanner{vm: vm, in: raw, words: make(map[string]goja.Value), prototype: vm.NewObject().Prototype()}
+	s := jsonScanner{vm: vm, src: raw, words: make(map[string]goja.Value), prototype: vm.NewObject().Prototype()}
 	v = s.value()
-	if s.peek(); s.pos < len(s.in) {
+	if s.peek(); s.pos < len(s.src) {
 		s.fail("Unexpected non-whitespace character after JSON")
 	}
 	return v, nil
@@ -53,14 +53,14 @@ func (e *jsonError) Error() string { return e.message }
 // fail stops reading at the current position. Without a message, the error is about the text
 // there.
 func (s *jsonScanner) fail(message string) {
-	switch rest := s.in[s.pos:]; {
+	switch rest := s.src[s.pos:]; {
 	case message != "":
-		message += " at position " + strconv.Itoa(len(utf16.Encode([]rune(s.in[:s.pos]))))
+		message += " at position " + strconv.Itoa(len(utf16.Encode([]rune(s.src[:s.pos]))))
 	case rest == "":
 		message = "Unexpected end of JSON input"
 	default:
 		c, _ := utf8.DecodeRuneInString(rest)
-		message = fmt.Sprintf("Unexpected token '%c', %s is not valid JSON", c, excerpt(s.in, s.pos))
+		message = fmt.Sprintf("Unexpected token '%c', %s is not valid JSON", c, excerpt(s.src, s.pos))
 	}
 	panic(&jsonError{message})
 }
@@ -90,7 +90,7 @@ const (
 
 type jsonScanner struct {
 	vm     *goja.Runtime
-	in     string
+	src    string
 	pos    int
 	depth  int
 	items  []any    // of all open arrays, one after the other
@@ -104,8 +104,8 @@ type jsonScanner struct {
 // peek returns the next byte other than space, or 0 at the end. (A 0 is invalid
 // everywhere in the text, so it is not ambiguous.)
 func (s *jsonScanner) peek() byte {
-	for ; s.pos < len(s.in); s.pos++ {
-		if c := s.in[s.pos]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+	for ; s.pos < len(s.src); s.pos++ {
+		if c := s.src[s.pos]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
 	}
@@ -145,7 +145,7 @@ func (s *jsonScanner) nested(f func() goja.Value) goja.Value {
 
 func (s *jsonScanner) word(w string, v goja.Value) goja.Value {
 	for _, c := range []byte(w) {
-		if s.pos == len(s.in) || s.in[s.pos] != c {
+		if s.pos == len(s.src) || s.src[s.pos] != c {
 			s.fail("")
 		}
 		s.pos++
@@ -211,17 +211,17 @@ func (s *jsonScanner) array() goja.Value {
 func (s *jsonScanner) number() goja.Value {
 	start := s.pos
 	n, i := int64(0), start
-	for ; i < len(s.in) && i < start+15 && s.in[i] >= '0' && s.in[i] <= '9'; i++ {
-		n = 10*n + int64(s.in[i]-'0')
+	for ; i < len(s.src) && i < start+15 && s.src[i] >= '0' && s.src[i] <= '9'; i++ {
+		n = 10*n + int64(s.src[i]-'0')
 	}
-	if i > start && s.in[start] != '0' && i < len(s.in) && (s.in[i] == ',' || s.in[i] == '}' || s.in[i] == ']') { // the common case
+	if i > start && s.src[start] != '0' && i < len(s.src) && (s.src[i] == ',' || s.src[i] == '}' || s.src[i] == ']') { // the common case
 		s.pos = i
 		return s.vm.ToValue(n)
 	}
-	for s.pos < len(s.in) && strings.IndexByte("0123456789.+-eE", s.in[s.pos]) >= 0 {
+	for s.pos < len(s.src) && strings.IndexByte("0123456789.+-eE", s.src[s.pos]) >= 0 {
 		s.pos++
 	}
-	text := s.in[start:s.pos]
+	text := s.src[start:s.pos]
 	integer := !strings.ContainsAny(text, ".eE")
 	if integer && text[0] != '0' && !strings.HasPrefix(text, "-0") {
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil && -maxSafeInteger <= i && i <= maxSafeInteger {
@@ -257,20 +257,20 @@ func (s *jsonScanner) interned(text string) goja.Value {
 // text reads a string. Half of a surrogate pair becomes U+FFFD.
 func (s *jsonScanner) text() string {
 	start, plain := s.pos, true
-	if end, escaped, ok := jsonscan.String(s.in, start); ok && !escaped {
-		if text := s.in[start+1 : end-1]; utf8.ValidString(text) {
+	if end, escaped, ok := jsonscan.String(s.src, start); ok && !escaped {
+		if text := s.src[start+1 : end-1]; utf8.ValidString(text) {
 			s.pos = end
 			return text
 		}
 	}
-	for s.pos++; s.pos < len(s.in); s.pos++ {
-		switch c := s.in[s.pos]; {
+	for s.pos++; s.pos < len(s.src); s.pos++ {
+		switch c := s.src[s.pos]; {
 		case c == '"':
 			s.pos++
-			if quoted := s.in[start:s.pos]; !plain {
+			if quoted := s.src[start:s.pos]; !plain {
 				return s.unquoted(quoted, start)
 			}
-			return s.in[start+1 : s.pos-1]
+			return s.src[start+1 : s.pos-1]
 		case c == '\\':
 			s.pos++
 			plain = false
@@ -280,7 +280,7 @@ func (s *jsonScanner) text() string {
 			plain = false
 		}
 	}
-	s.pos = len(s.in)
+	s.pos = len(s.src)
 	s.fail("Unterminated string in JSON")
 	return ""
 }

@@ -98,7 +98,7 @@ func (r *runtime) load(name string) *goja.Object {
 		panic(err)
 	}
 	define, _ := goja.AssertFunction(v)
-	o := r.called(define, r.natives(name)).(*goja.Object)
+	o := r.callOrThrow(define, r.natives(name)).(*goja.Object)
 	r.libs[name] = o
 	return o
 }

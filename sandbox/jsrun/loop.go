@@ -77,12 +77,12 @@ func (m *mailbox) close() {
 
 // A timer is one setTimeout, setInterval or setImmediate.
 type timer struct {
-	id    int64
-	due   time.Time
-	every time.Duration // 0 for a timeout
-	kept  bool          // set by a statement of the program
-	f     goja.Callable
-	args  []goja.Value
+	id       int64
+	due      time.Time
+	every    time.Duration // 0 for a timeout
+	floating bool          // set by a statement of the program
+	f        goja.Callable
+	args     []goja.Value
 }
 
 func newLoop() loop {
@@ -153,7 +153,7 @@ func (l *loop) callOf(p *goja.Promise) *hostCall {
 // timerBefore reports whether a timer is due before end that is no interval, or was set by a
 // statement of the program.
 func (l *loop) timerBefore(end time.Time) bool {
-	return slices.ContainsFunc(l.timers, func(t *timer) bool { return (t.every == 0 || t.kept) && t.due.Before(end) })
+	return slices.ContainsFunc(l.timers, func(t *timer) bool { return (t.every == 0 || t.floating) && t.due.Before(end) })
 }
 
 // turn runs what is due: the received answers, or one timer. If nothing is due, it waits. It

@@ -113,7 +113,7 @@ func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bo
 	var late []*hostCall
 	r.noteLost()
 	for c := range r.loop.calls {
-		c.late = true
+		c.outlivedMain = true
 		late = append(late, c)
 	}
 	end := time.Now().Add(r.prog.Limits.Grace)
@@ -121,7 +121,7 @@ func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bo
 	defer over.Stop()
 	grace := over.C // nil once it has fired
 wait:
-	for r.prog.Limits.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
+	for r.prog.Limits.Grace > 0 && (r.continues(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
 		switch err := r.turn(ctx, grace); {
 		case err == nil:
 		case isEnd(err), r.tape.diverged != "":
@@ -139,11 +139,11 @@ wait:
 			break wait
 		}
 	}
-	if ctx.Err() != nil && (!timedOut(ctx) || out.ExitCode == sandbox.ExitOK && out.Value == nil && r.goesOn(time.Time{}, false)) {
+	if ctx.Err() != nil && (!timedOut(ctx) || out.ExitCode == sandbox.ExitOK && out.Value == nil && r.continues(time.Time{}, false)) {
 		return r.aborted(ctx, ctx.Err()), true
 	}
 	for c := range r.loop.calls {
-		if !c.late { // a floating function made it later
+		if !c.outlivedMain { // a floating function made it later
 			late = append(late, c)
 		}
 	}
@@ -202,7 +202,7 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 func (r *runtime) withRejections(ctx context.Context, out Outcome) Outcome {
 	for _, p := range r.unhandled {
 		reason := p.Result()
-		if o, ok := reason.(*goja.Object); p == r.main || ok && r.late[o] {
+		if o, ok := reason.(*goja.Object); p == r.main || ok && r.lateErrors[o] {
 			continue
 		}
 		text, err := r.describe(reason)

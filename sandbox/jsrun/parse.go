@@ -18,7 +18,7 @@ func (r *runtime) defineParse() {
 		value := r.parseArgument(c.Argument(0))
 		if _, ok := goja.AssertFunction(c.Argument(1)); ok {
 			revive, _ := goja.AssertFunction(r.load("revive"))
-			return r.called(revive, value, c.Argument(1))
+			return r.callOrThrow(revive, value, c.Argument(1))
 		}
 		return value
 	}))
@@ -36,10 +36,10 @@ func (r *runtime) parseArgument(v goja.Value) goja.Value {
 	if ok && text == "[object Promise]" && isPromise(o) {
 		at, _ := r.reader()
 		failure := r.failure("SyntaxError", err.Error())
-		r.advise(failure, r.promiseAdvice(o, only(r.line(at.Line), parsedName), at.Line))
+		r.advise(failure, r.promiseAdvice(o, onlyMatch(r.line(at.Line), parsedName), at.Line))
 		panic(failure)
 	}
-	if ok && text == "[object Object]" && len(r.reads.open)+len(r.reads.protos) > 0 {
+	if ok && text == "[object Object]" && len(r.reads.unshapedProtos)+len(r.reads.shapedProtos) > 0 {
 		if advice := r.parseAdvice(o); advice != "" {
 			failure := r.failure("SyntaxError", `"`+text+`" is not valid JSON`)
 			r.advise(failure, advice)

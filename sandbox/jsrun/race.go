@@ -27,21 +27,21 @@ func (r *runtime) noteLost() {
 			continue
 		}
 		if c := r.loop.callOf(x.origin); c != nil {
-			c.lost = true
+			c.lostRace = true
 		} else {
 			unknown++
 		}
 	}
 	r.lostTimers = min(unknown, len(r.loop.timers))
 	for c := range r.loop.calls {
-		c.lost = c.lost || unknown > r.lostTimers && !c.stated
+		c.lostRace = c.lostRace || unknown > r.lostTimers && !c.isStatement
 	}
 }
 
 // awaitsCalls reports whether a call is in progress that has not lost a race.
 func (r *runtime) awaitsCalls() bool {
 	for c := range r.loop.calls {
-		if !c.lost {
+		if !c.lostRace {
 			return true
 		}
 	}

@@ -28,21 +28,21 @@ const (
 // object between them and Object.prototype, which is consulted only for properties that the object
 // itself lacks: other reads are as in plain JavaScript, and as fast.
 type reads struct {
-	shapes  map[string]*sandbox.Shape // by target of the call
-	listed  map[*sandbox.Shape]bool   // shapes in elements of lists
-	sites   map[script.Spot]script.ReadSite
-	protos  map[*sandbox.Shape]*goja.Object
-	plain   *goja.Object // Object.prototype
-	seen    map[string]bool
-	notes   []string
-	absent  []string                  // reads for sandbox.Result.Absent
-	open    map[string]*goja.Object   // prototypes of answers without a shape, by target
-	media   map[string]*sandbox.Shape // of images, sounds and files, by target
-	lists   map[string]*goja.Object   // prototypes of answers that are lists, by target
-	texts   []textAnswer
-	inCalls bool                          // reads of texts and promises are watched
-	usual   map[*goja.Object]*goja.Object // replacements for the added prototypes in Object.getPrototypeOf
-	last    *miss
+	shapes          map[string]*sandbox.Shape // by target of the call
+	listed          map[*sandbox.Shape]bool   // shapes in elements of lists
+	sites           map[script.Spot]script.ReadSite
+	shapedProtos    map[*sandbox.Shape]*goja.Object
+	plain           *goja.Object // Object.prototype
+	seen            map[string]bool
+	notes           []string
+	absent          []string                  // reads for sandbox.Result.Absent
+	unshapedProtos  map[string]*goja.Object   // prototypes of answers without a shape, by target
+	media           map[string]*sandbox.Shape // of images, sounds and files, by target
+	listProtos      map[string]*goja.Object   // prototypes of answers that are lists, by target
+	texts           []textAnswer
+	inCalls         bool                          // reads of texts and promises are watched
+	shownPrototypes map[*goja.Object]*goja.Object // replacements for the added prototypes in Object.getPrototypeOf
+	last            *miss
 	// unawaited is the last read of a property of a promise.
 	unawaited *miss
 }
@@ -93,7 +93,7 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	if s == nil || len(s.Props) == 0 || s.Open {
 		return nil
 	}
-	if p := r.reads.protos[s]; p != nil {
+	if p := r.reads.shapedProtos[s]; p != nil {
 		return p
 	}
 	r.prepareReads()
@@ -106,18 +106,18 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	r.reads.protos[s] = p
+	r.reads.shapedProtos[s] = p
 	return p
 }
 
 // prepareReads initializes the reads for the first watched object.
 func (r *runtime) prepareReads() {
-	if r.reads.protos != nil {
+	if r.reads.shapedProtos != nil {
 		return
 	}
-	r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
-	r.reads.open = make(map[string]*goja.Object)
-	r.reads.usual = make(map[*goja.Object]*goja.Object)
+	r.reads.shapedProtos = make(map[*sandbox.Shape]*goja.Object)
+	r.reads.unshapedProtos = make(map[string]*goja.Object)
+	r.reads.shownPrototypes = make(map[*goja.Object]*goja.Object)
 	r.reads.seen = make(map[string]bool)
 	r.reads.listed = make(map[*sandbox.Shape]bool)
 	r.reads.plain = r.vm.NewObject().Prototype()
@@ -133,11 +133,11 @@ func (r *runtime) hidePrototypes() {
 			return
 		}
 		r.defineValue(owner, "getPrototypeOf", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			v := r.called(original, c.Arguments...)
+			v := r.callOrThrow(original, c.Arguments...)
 			if o, ok := v.(*goja.Object); ok && r.isShaped(o) {
 				return r.reads.plain
-			} else if ok && r.reads.usual[o] != nil {
-				return r.reads.usual[o]
+			} else if ok && r.reads.shownPrototypes[o] != nil {
+				return r.reads.shownPrototypes[o]
 			}
 			return v
 		}))
@@ -154,12 +154,12 @@ func (r *runtime) hidePrototypes() {
 
 // isShaped reports whether o is one of the added prototypes.
 func (r *runtime) isShaped(o *goja.Object) bool {
-	for _, p := range r.reads.protos {
+	for _, p := range r.reads.shapedProtos {
 		if p == o {
 			return true
 		}
 	}
-	for _, p := range r.reads.open {
+	for _, p := range r.reads.unshapedProtos {
 		if p == o {
 			return true
 		}

@@ -50,10 +50,10 @@ func (r *runtime) number(c *hostCall) bool {
 			r.diverge(why)
 			return false
 		}
-		r.goOn()
+		r.endReplay()
 	}
 	t.calls = n
-	c.call.Seq, c.call.Steps = n, t.written()
+	c.call.Seq, c.call.Steps = n, t.takeRecord()
 	return true
 }
 
@@ -67,17 +67,17 @@ func (p *replay) differs(n int, c sandbox.Call) string {
 	case was.Func != c.Func || was.Target != c.Target && was.Target != sandbox.ShownTarget(c.Target): // older journals have the shown target
 		return fmt.Sprintf("call %d was %s, and is %s now", n, callName(was.Func, was.Target), callName(c.Func, c.Target))
 	case was.Args != sandbox.HashArgs(c.Args):
-		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), gate.Cut(string(c.Args), maxTold))
+		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), gate.Cut(string(c.Args), maxQuoted))
 	}
 	return ""
 }
 
-// maxTold bounds a text in a message.
-const maxTold = 300
+// maxQuoted bounds a text in a message.
+const maxQuoted = 300
 
 func callName(f, target string) string {
 	c := hostCall{call: sandbox.Call{Func: f, Target: target}}
-	return gate.Cut(c.name(), maxTold)
+	return gate.Cut(c.name(), maxQuoted)
 }
 
 // diverge ends the program.
@@ -97,7 +97,7 @@ func (r *runtime) repeat() error {
 	why := ""
 	if len(p.steps) == 0 {
 		if t.calls == len(p.calls) || t.journal.Lenient {
-			r.goOn()
+			r.endReplay()
 			return nil
 		}
 		was := p.calls[t.calls]
@@ -115,7 +115,7 @@ func (r *runtime) repeat() error {
 		why = fmt.Sprintf("its timer %d is not set any more", -id)
 	}
 	if t.journal.Lenient {
-		r.goOn()
+		r.endReplay()
 		return nil
 	}
 	r.diverge(why)
@@ -138,7 +138,7 @@ func (p *replay) answer(c *hostCall) answer {
 
 // finish ends a replay: remaining answers are delivered in their order, and calls without one are
 // sent.
-func (r *runtime) goOn() {
+func (r *runtime) endReplay() {
 	t, p := &r.tape, r.tape.replay
 	t.replay = nil
 	if h, ok := r.host.(interface{ Replayed(int) }); ok {

@@ -45,7 +45,7 @@ type runtime struct {
 	// lostTimers is the number of timers in races that something else has won.
 	lostTimers int
 	unhandled  []*goja.Promise         // rejected and not handled yet
-	late       map[*goja.Object]bool   // errors of calls that main did not await
+	lateErrors map[*goja.Object]bool   // errors of calls that main did not await
 	thrown     map[*goja.Object]bool   // errors of calls
 	advice     map[*goja.Object]string // hints of errors, by error
 	groups     int                     // open console.group calls
@@ -71,15 +71,15 @@ type runtime struct {
 // newRuntime returns a runtime without a program; Run sets its fields.
 func newRuntime() *runtime {
 	r := &runtime{
-		vm:        goja.New(),
-		loop:      newLoop(),
-		late:      make(map[*goja.Object]bool),
-		thrown:    make(map[*goja.Object]bool),
-		counts:    make(map[string]int),
-		clocks:    make(map[string]time.Time),
-		libs:      make(map[string]*goja.Object),
-		collators: make(map[string]*collator),
-		classes:   make(map[string]*goja.Object),
+		vm:         goja.New(),
+		loop:       newLoop(),
+		lateErrors: make(map[*goja.Object]bool),
+		thrown:     make(map[*goja.Object]bool),
+		counts:     make(map[string]int),
+		clocks:     make(map[string]time.Time),
+		libs:       make(map[string]*goja.Object),
+		collators:  make(map[string]*collator),
+		classes:    make(map[string]*goja.Object),
 	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
 	r.vm.SetTimeSource(r.tape.now)
@@ -251,13 +251,13 @@ func (r *runtime) defineValue(o *goja.Object, name string, v goja.Value) {
 	_ = o.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// called calls a function, and throws its exception.
-func (r *runtime) called(f goja.Callable, args ...goja.Value) goja.Value {
-	return r.calledOn(goja.Undefined(), f, args...)
+// callOrThrow calls a function, and throws its exception.
+func (r *runtime) callOrThrow(f goja.Callable, args ...goja.Value) goja.Value {
+	return r.callMethod(goja.Undefined(), f, args...)
 }
 
-// calledOn calls a method, and throws its exception.
-func (r *runtime) calledOn(this goja.Value, f goja.Callable, args ...goja.Value) goja.Value {
+// callMethod calls a method, and throws its exception.
+func (r *runtime) callMethod(this goja.Value, f goja.Callable, args ...goja.Value) goja.Value {
 	v, err := f(this, args...)
 	if err != nil {
 		panic(err)

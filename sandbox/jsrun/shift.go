@@ -12,8 +12,8 @@ func (r *runtime) defineShift() {
 	r.defineMethod(prototype, "shift", 0, func(c goja.FunctionCall) goja.Value {
 		o, ok := c.This.(*goja.Object)
 		if ok && o.ClassName() == "Array" && o.Prototype() == prototype && o.Get("length").ToInteger() > 0 {
-			return r.calledOn(o, splice, zero, one).(*goja.Object).Get("0")
+			return r.callMethod(o, splice, zero, one).(*goja.Object).Get("0")
 		}
-		return r.calledOn(c.This, slow)
+		return r.callMethod(c.This, slow)
 	})
 }

@@ -32,7 +32,7 @@ func (r *runtime) line(n int) string {
 
 // onlyMatch returns the match of the first group of pattern in a line, or "" if the pattern does
 // not match exactly once.
-func only(line string, pattern interface {
+func onlyMatch(line string, pattern interface {
 	FindAllStringSubmatch(string, int) [][]string
 }) string {
 	all := pattern.FindAllStringSubmatch(line, 2)
@@ -48,7 +48,7 @@ func (r *runtime) readOf(line int, property string) string {
 	if err != nil {
 		return ""
 	}
-	return only(r.line(line), pattern)
+	return onlyMatch(r.line(line), pattern)
 }
 
 // partOf returns the line's expression for the value of which it reads a property of an element,
@@ -78,7 +78,7 @@ var (
 )
 
 // iterated returns the line's expression for the value that it treats as a list, or "".
-func (r *runtime) iterated(line int) string { return only(r.line(line), iteratedName) }
+func (r *runtime) iterated(line int) string { return onlyMatch(r.line(line), iteratedName) }
 
 // promiseAdvice says that await is missing before the call whose promise is o; text is the line's
 // expression for the promise, or "".
@@ -138,10 +138,10 @@ func (r *runtime) parseAdvice(o *goja.Object) string {
 	}
 	at, _ := r.reader()
 	line := r.line(at.Line)
-	name, use := only(line, parsedName), ""
+	name, use := onlyMatch(line, parsedName), ""
 	if use = name; name == "" {
-		if name = "this"; only(line, parsedCall) != "" {
-			use = "(" + only(line, parsedCall) + "(…))"
+		if name = "this"; onlyMatch(line, parsedCall) != "" {
+			use = "(" + onlyMatch(line, parsedCall) + "(…))"
 		} else {
 			use = "r"
 		}

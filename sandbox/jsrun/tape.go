@@ -21,9 +21,9 @@ type tape struct {
 	numbers *rand.Rand
 
 	base     time.Time     // the start of this run
-	ahead    time.Duration // the offset of base from the epoch
+	offset   time.Duration // the offset of base from the epoch
 	readings int64         // of the clock
-	moved    int           // how often the clock has advanced
+	advances int           // how often the clock has advanced
 	last     int64         // the last reading, in microseconds since the epoch
 
 	calls int     // made by the program
@@ -45,7 +45,7 @@ func (t *tape) insert(j *sandbox.Journal, now time.Time) {
 		return
 	}
 	t.journal, t.base = j, now
-	t.ahead = max(now.Sub(time.UnixMicro(j.Epoch)), 0)
+	t.offset = max(now.Sub(time.UnixMicro(j.Epoch)), 0)
 	var seed [32]byte
 	copy(seed[:], j.Seed)
 	t.random = rand.NewChaCha8(seed)
@@ -83,7 +83,7 @@ func (t *tape) origin(start time.Time) time.Time {
 func (t *tape) read(unit time.Duration) int64 {
 	t.readings++
 	switch p := t.replay; {
-	case t.moved >= maxMoves:
+	case t.advances >= maxMoves:
 		if t.readings%1000 == 0 {
 			t.last += 1000
 		}
@@ -93,7 +93,7 @@ func (t *tape) read(unit time.Duration) int64 {
 			p.moves = p.moves[2:]
 		}
 	default:
-		show := time.UnixMicro(t.journal.Epoch).Add(t.ahead+time.Since(t.base)).Truncate(unit).UnixMicro() - t.journal.Epoch
+		show := time.UnixMicro(t.journal.Epoch).Add(t.offset+time.Since(t.base)).Truncate(unit).UnixMicro() - t.journal.Epoch
 		if show > t.last {
 			t.move(show)
 		}
@@ -102,7 +102,7 @@ func (t *tape) read(unit time.Duration) int64 {
 }
 
 func (t *tape) move(show int64) {
-	t.moved++
+	t.advances++
 	t.last = show
 	t.moves = append(t.moves, t.readings, show)
 }
@@ -130,8 +130,8 @@ func (t *tape) step(id int64) {
 	}
 }
 
-// written returns and clears the record since its last call.
-func (t *tape) written() []byte {
+// takeRecord returns and clears the record since its last call.
+func (t *tape) takeRecord() []byte {
 	if len(t.steps)+len(t.moves) == 0 {
 		return nil
 	}

@@ -32,8 +32,8 @@ func (r *runtime) defineTimers() {
 		if !ok {
 			panic(r.vm.NewTypeError("queueMicrotask: the argument must be a function"))
 		}
-		r.calledOn(r.vm.ToValue(resolved), then, r.vm.ToValue(func(goja.FunctionCall) goja.Value {
-			r.called(f)
+		r.callMethod(r.vm.ToValue(resolved), then, r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			r.callOrThrow(f)
 			return goja.Undefined()
 		}))
 		return goja.Undefined()

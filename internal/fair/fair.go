@@ -13,7 +13,7 @@ import (
 // A free slot goes to the owner with the fewest slots, and among equals to the next in
 // turn; within an owner it is first come, first served. So an owner waits for at most
 // about one slot to be left by each of the others.
-type Places struct {
+type Slots struct {
 	n, more, queue int
 
 	mu      sync.Mutex
@@ -34,8 +34,8 @@ const crowd = 10
 
 // New returns n slots, and more for owners without a slot when all n are taken. queue is the
 // number that one owner may have waiting; zero means any.
-func New(n, more, queue int) *Places {
-	return &Places{n: n, more: more, queue: queue, held: make(map[string]int), waiting: make(map[string][]chan struct{})}
+func New(n, more, queue int) *Slots {
+	return &Slots{n: n, more: more, queue: queue, held: make(map[string]int), waiting: make(map[string][]chan struct{})}
 }
 
 // More returns a sensible number of slots beyond n for owners without a slot: a quarter of n, and
@@ -44,12 +44,12 @@ func More(n int) int { return (n + 2) / 4 }
 
 // Acquire acquires a slot, which Release frees. It returns ErrFull, or the cause of ctx if that is
 // done before a slot is free.
-func (p *Places) Enter(ctx context.Context, owner string) error {
+func (p *Slots) Acquire(ctx context.Context, owner string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	p.mu.Lock()
-	if p.openTo(owner) { // then the owner has none waiting
+	if p.mayAcquire(owner) { // then the owner has none waiting
 		p.take(owner)
 		p.mu.Unlock()
 		return nil
@@ -72,24 +72,24 @@ func (p *Places) Enter(ctx context.Context, owner string) error {
 	case <-ctx.Done():
 	}
 	if !p.withdraw(owner, turn) { // its turn has just come
-		p.Leave(owner)
+		p.Release(owner)
 	}
 	return context.Cause(ctx)
 }
 
-// openTo reports whether an owner may acquire a slot now; p.mu must be held, as for the methods
+// mayAcquire reports whether an owner may acquire a slot now; p.mu must be held, as for the methods
 // below.
-func (p *Places) openTo(owner string) bool {
+func (p *Slots) mayAcquire(owner string) bool {
 	return p.taken < p.n || p.taken < p.n+p.more && p.held[owner] == 0
 }
 
-func (p *Places) take(owner string) {
+func (p *Slots) take(owner string) {
 	p.taken++
 	p.held[owner]++
 }
 
 // withdraw removes a waiting entry from the queue, and reports whether it was still there.
-func (p *Places) withdraw(owner string, turn chan struct{}) bool {
+func (p *Slots) withdraw(owner string, turn chan struct{}) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, t := range p.waiting[owner] {
@@ -105,7 +105,7 @@ func (p *Places) withdraw(owner string, turn chan struct{}) bool {
 }
 
 // dequeue removes the i-th waiting entry of an owner.
-func (p *Places) dequeue(owner string, i int) {
+func (p *Slots) dequeue(owner string, i int) {
 	p.waits--
 	list := p.waiting[owner]
 	if list = append(list[:i:i], list[i+1:]...); len(list) > 0 {
@@ -116,7 +116,7 @@ func (p *Places) dequeue(owner string, i int) {
 }
 
 // skip removes an owner from the turns.
-func (p *Places) skip(owner string) {
+func (p *Slots) skip(owner string) {
 	for i, o := range p.turns {
 		if o == owner {
 			p.turns = append(p.turns[:i:i], p.turns[i+1:]...)
@@ -126,7 +126,7 @@ func (p *Places) skip(owner string) {
 }
 
 // Release frees a slot of the owner for the next one.
-func (p *Places) Leave(owner string) {
+func (p *Slots) Release(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
@@ -140,7 +140,7 @@ func (p *Places) Leave(owner string) {
 				next = o
 			}
 		}
-		if !p.openTo(next) { // then nobody may
+		if !p.mayAcquire(next) { // then nobody may
 			return
 		}
 		close(p.waiting[next][0])
@@ -154,7 +154,7 @@ func (p *Places) Leave(owner string) {
 }
 
 // Lend frees a slot until Reclaim, and reports whether it did: at most n are lent at a time.
-func (p *Places) Lend(owner string) bool {
+func (p *Slots) Lend(owner string) bool {
 	p.mu.Lock()
 	ok := p.lent < p.n
 	if ok {
@@ -162,14 +162,14 @@ func (p *Places) Lend(owner string) bool {
 	}
 	p.mu.Unlock()
 	if ok {
-		p.Leave(owner)
+		p.Release(owner)
 	}
 	return ok
 }
 
 // Reclaim immediately takes back a slot that the owner has lent, even if that exceeds the bound by
 // one.
-func (p *Places) Return(owner string) {
+func (p *Slots) Reclaim(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lent--
@@ -177,7 +177,7 @@ func (p *Places) Return(owner string) {
 }
 
 // Count returns the number of taken slots, and of waiting entries.
-func (p *Places) Count() (taken, waiting int) {
+func (p *Slots) Count() (taken, waiting int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken, p.waits

@@ -136,7 +136,7 @@ func (p *replay) answer(c *hostCall) answer {
 	return answer{c, nil, was.Error}
 }
 
-// finish ends a replay: remaining answers are delivered in their order, and calls without one are
+// endReplay ends a replay: remaining answers are delivered in their order, and calls without one are
 // sent.
 func (r *runtime) endReplay() {
 	t, p := &r.tape, r.tape.replay

@@ -148,7 +148,7 @@ func (a *Service) Reach(ctx context.Context, c upstream.Config, p *upstream.Pers
 	s, ok := a.server(c.Name)
 	switch {
 	case !ok:
-		return upstream.Access{}, errNotHere
+		return upstream.Access{}, errUnavailable
 	case len(s.Secrets) == 0:
 		return upstream.Access{OAuth: a.signing(p)}, nil
 	}
@@ -204,14 +204,14 @@ func (a *Service) exchanging(p *upstream.Person) func(upstream.Config, string) (
 	}
 }
 
-var errNotHere = errors.New("no account of it can be connected: it was taken out of the config, or there is no stateKey")
+var errUnavailable = errors.New("no account of it can be connected: it was taken out of the config, or there is no stateKey")
 
 // Page implements upstream.People. If people cannot sign in with a browser, the address contains a
 // link that works once, for this person only.
 func (a *Service) Page(ctx context.Context, c upstream.Config, p *upstream.Person) (upstream.Page, error) {
 	s, ok := a.server(c.Name)
 	if !ok {
-		return upstream.Page{}, errNotHere
+		return upstream.Page{}, errUnavailable
 	}
 	before := a.version(s, p)
 	page := upstream.Page{Done: func(context.Context) bool {
@@ -233,7 +233,7 @@ func (a *Service) address(ctx context.Context, server string, p *upstream.Person
 	if a.o.SignIn != nil && p.Issuer != "" {
 		return at.String(), nil
 	}
-	link, err := a.wait(ctx, waiting{Kind: kindLink, Person: personOf(p), Server: server}, linkTime)
+	link, err := a.wait(ctx, pendingEntry{Kind: kindLink, Person: personOf(p), Server: server}, linkTime)
 	if err != nil {
 		return "", err
 	}

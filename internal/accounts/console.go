@@ -57,9 +57,9 @@ type Session struct {
 const keyHeader = "Broker-Console-Key"
 
 // hasKey returns a function that reports whether a request has the key of a session.
-func hasKey(r *http.Request) func(waiting) bool {
+func hasKey(r *http.Request) func(pendingEntry) bool {
 	key := r.Header.Get(keyHeader)
-	return func(w waiting) bool {
+	return func(w pendingEntry) bool {
 		return key != "" && subtle.ConstantTimeCompare([]byte(w.Browser), []byte(hashed(key))) == 1
 	}
 }
@@ -71,7 +71,7 @@ func (a *Service) Session(r *http.Request) (v Session, err error) {
 	if a.o.Console == nil || token == "" {
 		return v, nil
 	}
-	w, err := a.look(r.Context(), token, kindConsole, hasKey(r))
+	w, err := a.lookUp(r.Context(), token, kindConsole, hasKey(r))
 	if errors.Is(err, errGone) {
 		return v, nil
 	}
@@ -106,14 +106,14 @@ func (a *Service) enterConsole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	nonce := rand.Text()
-	a.leave(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
+	a.redirectToIssuer(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
 }
 
 // enteredConsole handles the answer of the issuer. The browser does not send the session's cookie
 // with the next page, since another site links to it; the page does not need it, and its own
 // requests send it.
 func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
-	_, id, kept, err := a.back(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, nil)
+	_, id, kept, err := a.issuerAnswer(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, nil)
 	if err == nil && id == "" {
 		err = errors.New("the authorization server has sent no ID token")
 	}
@@ -129,7 +129,7 @@ func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil {
-		token, err = a.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
+		token, err = a.wait(r.Context(), pendingEntry{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
 	}
 	if err != nil {
 		a.failed(w, http.StatusForbidden, view{Title: "Not signed in", Again: a.base().JoinPath("console/sign-in").String()}, err)

@@ -67,9 +67,9 @@ func (a *Service) Link(w http.ResponseWriter, r *http.Request, p *upstream.Perso
 	_ = json.NewEncoder(w).Encode(map[string]string{"url": at}) // the client may be gone
 }
 
-// whose returns the person of a browser. It redirects an unknown browser to the
+// requirePerson returns the person of a browser. It redirects an unknown browser to the
 // sign-in, or says what to do.
-func (a *Service) whose(w http.ResponseWriter, r *http.Request, server string) (p *upstream.Person, hash string) {
+func (a *Service) requirePerson(w http.ResponseWriter, r *http.Request, server string) (p *upstream.Person, hash string) {
 	if p, hash = a.browser(r, server); p != nil {
 		return p, hash
 	}
@@ -85,7 +85,7 @@ func (a *Service) whose(w http.ResponseWriter, r *http.Request, server string) (
 // confirm shows which person would connect what by a link, without using the link up: link
 // previews request it too.
 func (a *Service) confirm(w http.ResponseWriter, r *http.Request) {
-	l, err := a.look(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
+	l, err := a.lookUp(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
 	if err != nil {
 		a.fail(w, http.StatusNotFound, "This link is not good", err)
 		return
@@ -93,12 +93,12 @@ func (a *Service) confirm(w http.ResponseWriter, r *http.Request) {
 	a.writePage(w, http.StatusOK, "confirm", view{Title: "Is this you?", Person: l.Person.Name, Server: l.Server})
 }
 
-func linkFor(r *http.Request) func(waiting) bool {
+func linkFor(r *http.Request) func(pendingEntry) bool {
 	server := r.PathValue("server")
 	if server == "-" {
 		server = ""
 	}
-	return func(w waiting) bool { return w.Server == server }
+	return func(w pendingEntry) bool { return w.Server == server }
 }
 
 // confirmed uses a link up: the browser belongs to the person from now on.
@@ -111,11 +111,11 @@ func (a *Service) confirmed(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusNotFound, "This link is not good", err)
 		return
 	}
-	a.see(w, r, l.Server)
+	a.redirect(w, r, l.Server)
 }
 
-// see redirects a browser to the page of a server, or of all servers.
-func (a *Service) see(w http.ResponseWriter, r *http.Request, server string) {
+// redirect redirects a browser to the page of a server, or of all servers.
+func (a *Service) redirect(w http.ResponseWriter, r *http.Request, server string) {
 	at := a.base().JoinPath("connect")
 	if server != "" {
 		at = at.JoinPath(url.PathEscape(server))
@@ -125,7 +125,7 @@ func (a *Service) see(w http.ResponseWriter, r *http.Request, server string) {
 
 // list shows the accounts of a person.
 func (a *Service) list(w http.ResponseWriter, r *http.Request) {
-	p, _ := a.whose(w, r, "")
+	p, _ := a.requirePerson(w, r, "")
 	if p == nil {
 		return
 	}
@@ -137,11 +137,11 @@ func (a *Service) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Service) row(s Server, p *upstream.Person) row {
-	return row{Name: s.Name, At: a.base().JoinPath("connect", url.PathEscape(s.Name)).String(), Connected: a.has(s, p)}
+	return row{Name: s.Name, At: a.base().JoinPath("connect", url.PathEscape(s.Name)).String(), Connected: a.isConnected(s, p)}
 }
 
-// has reports whether a person has connected a usable account.
-func (a *Service) has(s Server, p *upstream.Person) bool {
+// isConnected reports whether a person has connected a usable account.
+func (a *Service) isConnected(s Server, p *upstream.Person) bool {
 	if len(s.Secrets) > 0 {
 		return a.version(s, p) != ""
 	}
@@ -160,7 +160,7 @@ func (a *Service) page(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusNotFound, "No such server", errors.New("there is no server of this name with accounts to connect"))
 		return
 	}
-	p, _ := a.whose(w, r, s.Name)
+	p, _ := a.requirePerson(w, r, s.Name)
 	if p == nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (a *Service) submit(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusNotFound, "No such server", errors.New("there is no server of this name with accounts to connect"))
 		return
 	}
-	p, hash := a.whose(w, r, s.Name)
+	p, hash := a.requirePerson(w, r, s.Name)
 	if p == nil {
 		return
 	}
@@ -221,14 +221,14 @@ func (a *Service) begin(w http.ResponseWriter, r *http.Request, p *upstream.Pers
 		return
 	}
 	// The state is the token of the waiting sign-in, which is known before it begins.
-	state, err := a.wait(r.Context(), waiting{Kind: kindSignIn, Person: personOf(p), Server: s.Name, Browser: browser}, signInTime)
+	state, err := a.wait(r.Context(), pendingEntry{Kind: kindSignIn, Person: personOf(p), Server: s.Name, Browser: browser}, signInTime)
 	if err != nil {
 		a.fail(w, http.StatusBadGateway, "Not connected", err)
 		return
 	}
 	page, begun, err := a.signIns(p).Begin(r.Context(), to, a.base().JoinPath(callback).String(), state)
 	if err == nil {
-		err = a.fill(r.Context(), state, begun)
+		err = a.complete(r.Context(), state, begun)
 	}
 	if err != nil {
 		a.fail(w, http.StatusBadGateway, "Not connected", err)
@@ -245,7 +245,7 @@ func (a *Service) begin(w http.ResponseWriter, r *http.Request, p *upstream.Pers
 func (a *Service) callback(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	browser := hashed(a.cookieOf(r, kindBrowser))
-	flow, err := a.take(r.Context(), q.Get("state"), kindSignIn, func(w waiting) bool { return w.Browser == browser && len(w.Begun) > 0 })
+	flow, err := a.take(r.Context(), q.Get("state"), kindSignIn, func(w pendingEntry) bool { return w.Browser == browser && len(w.Begun) > 0 })
 	if err != nil {
 		a.fail(w, http.StatusBadRequest, "Not connected", errors.New("this browser has no such sign-in in progress, or it took too long"))
 		return

@@ -72,7 +72,7 @@ func (a *Service) cookieOf(r *http.Request, kind string) string {
 // startBrowserSession assigns a browser to a person, for a server or, if that is "", for all
 // servers.
 func (a *Service) startBrowserSession(ctx context.Context, w http.ResponseWriter, p person, server string) error {
-	token, err := a.wait(ctx, waiting{Kind: kindBrowser, Person: p, Server: server}, browserTime)
+	token, err := a.wait(ctx, pendingEntry{Kind: kindBrowser, Person: p, Server: server}, browserTime)
 	if err == nil {
 		http.SetCookie(w, a.cookie(kindBrowser, token, browserTime))
 	}
@@ -81,16 +81,16 @@ func (a *Service) startBrowserSession(ctx context.Context, w http.ResponseWriter
 
 // browser returns the person of the browser of a request, and the hash of its token.
 func (a *Service) browser(r *http.Request, server string) (p *upstream.Person, hash string) {
-	w, err := a.look(r.Context(), a.cookieOf(r, kindBrowser), kindBrowser, func(w waiting) bool { return w.Server == "" || w.Server == server })
+	w, err := a.lookUp(r.Context(), a.cookieOf(r, kindBrowser), kindBrowser, func(w pendingEntry) bool { return w.Server == "" || w.Server == server })
 	if err != nil {
 		return nil, ""
 	}
 	return w.Person.upstream(), w.Hash
 }
 
-// leave redirects a browser to an issuer, which answers at the page at. The data in kept is
+// redirectToIssuer redirects a browser to an issuer, which answers at the page at. The data in kept is
 // available there, for this browser only.
-func (a *Service) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
+func (a *Service) redirectToIssuer(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
 	e, err := to.Endpoints(r.Context())
 	var page *url.URL
 	if err == nil {
@@ -118,8 +118,8 @@ func (a *Service) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind,
 	http.Redirect(w, r, page.String(), http.StatusSeeOther)
 }
 
-// back handles the answer of an issuer, once, and redeems its code.
-func (a *Service) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
+// issuerAnswer handles the answer of an issuer, once, and redeems its code.
+func (a *Service) issuerAnswer(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
 	kept, _ = url.ParseQuery(a.cookieOf(r, kind))
 	http.SetCookie(w, a.cookie(kind, "", 0))
 	q := r.URL.Query()
@@ -148,7 +148,7 @@ func (s *SignIn) resource() url.Values { return url.Values{"resource": {s.Resour
 
 // signIn redirects a browser to the issuer, and back to the page of a server.
 func (a *Service) signIn(w http.ResponseWriter, r *http.Request, server string) {
-	a.leave(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource(), url.Values{"server": {server}})
+	a.redirectToIssuer(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource(), url.Values{"server": {server}})
 }
 
 // signedIn handles the answer of the issuer.
@@ -157,7 +157,7 @@ func (a *Service) signedIn(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	access, _, kept, err := a.back(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource())
+	access, _, kept, err := a.issuerAnswer(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource())
 	var p *upstream.Person
 	if err == nil {
 		p, err = a.o.SignIn.Verify(r.Context(), access)
@@ -173,5 +173,5 @@ func (a *Service) signedIn(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.server(server); !ok {
 		server = ""
 	}
-	a.see(w, r, server)
+	a.redirect(w, r, server)
 }

@@ -27,8 +27,8 @@ func (p person) upstream() *upstream.Person {
 	return &upstream.Person{Issuer: p.Issuer, Subject: p.Subject, Name: p.Name}
 }
 
-// A waiting entry is available to the holder of its token, which is not stored.
-type waiting struct {
+// A pendingEntry entry is available to the holder of its token, which is not stored.
+type pendingEntry struct {
 	Kind    string    `json:"kind"`
 	Hash    string    `json:"hash"` // of the token
 	Person  person    `json:"person"`
@@ -45,7 +45,7 @@ const (
 	kindBrowser = "browser" // a browser that has proved its owner
 	kindSignIn  = "sign-in" // a sign-in that continues at a server's page
 	kindConsole = "console" // a browser that has signed in to the console
-	maxWaiting  = 10
+	maxPending  = 10
 )
 
 // slotLength is the length of the part of a token that identifies the document, so that each
@@ -57,15 +57,15 @@ func slotName(slot string) string { return "waiting-" + slot }
 var errGone = errors.New("it was used already, or has expired")
 
 // wait stores w for a time and returns its token.
-func (a *Service) wait(ctx context.Context, w waiting, for_ time.Duration) (token string, err error) {
+func (a *Service) wait(ctx context.Context, w pendingEntry, for_ time.Duration) (token string, err error) {
 	slot := w.Person.upstream().Key()[:slotLength]
 	token = slot + rand.Text()
 	w.Hash, w.Expires = hashed(token), time.Now().Add(for_)
-	err = a.change(ctx, slot, func(all []waiting) []waiting {
+	err = a.change(ctx, slot, func(all []pendingEntry) []pendingEntry {
 		same := 0
 		for i := len(all) - 1; i >= 0; i-- { // the newest are last
 			if all[i].Kind == w.Kind && all[i].Person == w.Person {
-				if same++; same >= maxWaiting {
+				if same++; same >= maxPending {
 					all = slices.Delete(all, i, i+1)
 				}
 			}
@@ -83,33 +83,33 @@ func (a *Service) slotOf(token string) (slot string, err error) {
 	return token[:slotLength], nil
 }
 
-// look returns the entry of a token that ok accepts.
-func (a *Service) look(ctx context.Context, token, kind string, ok func(waiting) bool) (waiting, error) {
+// lookUp returns the entry of a token that ok accepts.
+func (a *Service) lookUp(ctx context.Context, token, kind string, ok func(pendingEntry) bool) (pendingEntry, error) {
 	slot, err := a.slotOf(token)
 	if err != nil {
-		return waiting{}, err
+		return pendingEntry{}, err
 	}
 	all, err := a.read(ctx, slot)
 	if err != nil {
-		return waiting{}, err
+		return pendingEntry{}, err
 	}
 	if i := find(all, token, kind, ok); i >= 0 {
 		return all[i], nil
 	}
-	return waiting{}, errGone
+	return pendingEntry{}, errGone
 }
 
-func find(all []waiting, token, kind string, ok func(waiting) bool) int {
+func find(all []pendingEntry, token, kind string, ok func(pendingEntry) bool) int {
 	hash := hashed(token)
-	return slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash && w.Kind == kind && ok(w) })
+	return slices.IndexFunc(all, func(w pendingEntry) bool { return w.Hash == hash && w.Kind == kind && ok(w) })
 }
 
 // take is like look, and removes the entry.
-func (a *Service) take(ctx context.Context, token, kind string, ok func(waiting) bool) (found waiting, err error) {
-	if _, err := a.look(ctx, token, kind, ok); err != nil {
+func (a *Service) take(ctx context.Context, token, kind string, ok func(pendingEntry) bool) (found pendingEntry, err error) {
+	if _, err := a.lookUp(ctx, token, kind, ok); err != nil {
 		return found, err // before locking anything for a token that was never issued
 	}
-	err = a.change(ctx, token[:slotLength], func(all []waiting) []waiting {
+	err = a.change(ctx, token[:slotLength], func(all []pendingEntry) []pendingEntry {
 		i := find(all, token, kind, ok)
 		if i < 0 {
 			return nil
@@ -124,7 +124,7 @@ func (a *Service) take(ctx context.Context, token, kind string, ok func(waiting)
 }
 
 // read returns the entries of a slot that have not expired.
-func (a *Service) read(ctx context.Context, slot string) (all []waiting, err error) {
+func (a *Service) read(ctx context.Context, slot string) (all []pendingEntry, err error) {
 	body, err := a.o.Documents.Document(ctx, slotName(slot))
 	switch {
 	case errors.Is(err, state.ErrNotFound):
@@ -135,11 +135,11 @@ func (a *Service) read(ctx context.Context, slot string) (all []waiting, err err
 		return nil, nil // of another version: the person begins again
 	}
 	now := time.Now()
-	return slices.DeleteFunc(all, func(w waiting) bool { return now.After(w.Expires) }), nil
+	return slices.DeleteFunc(all, func(w pendingEntry) bool { return now.After(w.Expires) }), nil
 }
 
 // change replaces the entries of a slot by the result of with, unless that is nil.
-func (a *Service) change(ctx context.Context, slot string, with func([]waiting) []waiting) error {
+func (a *Service) change(ctx context.Context, slot string, with func([]pendingEntry) []pendingEntry) error {
 	name := slotName(slot)
 	unlock, err := a.o.Documents.LockDocument(ctx, name)
 	if err != nil {
@@ -164,11 +164,11 @@ func (a *Service) change(ctx context.Context, slot string, with func([]waiting) 
 	return a.o.Documents.SetDocument(ctx, name, body)
 }
 
-// fill adds the data that completes a waiting sign-in.
-func (a *Service) fill(ctx context.Context, token string, begun []byte) error {
+// complete adds the data that completes a waiting sign-in.
+func (a *Service) complete(ctx context.Context, token string, begun []byte) error {
 	hash := hashed(token)
-	return a.change(ctx, token[:slotLength], func(all []waiting) []waiting {
-		i := slices.IndexFunc(all, func(w waiting) bool { return w.Hash == hash })
+	return a.change(ctx, token[:slotLength], func(all []pendingEntry) []pendingEntry {
+		i := slices.IndexFunc(all, func(w pendingEntry) bool { return w.Hash == hash })
 		if i < 0 {
 			return nil
 		}

@@ -25,8 +25,8 @@ type Watcher struct {
 	byHash  map[string]Token
 	names   map[string]bool
 	used    map[string]string // the days of the last uses
-	unkept  map[string]string // the part of used that is not stored yet
-	any     bool              // there was a token at some time
+	unsaved map[string]string // the part of used that is not stored yet
+	hadAny  bool              // there was a token at some time
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -37,8 +37,8 @@ func Watch(ctx context.Context, docs state.Documents, log *slog.Logger) (*Watche
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	w := &Watcher{docs: docs, log: log, unkept: make(map[string]string), done: make(chan struct{})}
-	if err := w.look(ctx); err != nil {
+	w := &Watcher{docs: docs, log: log, unsaved: make(map[string]string), done: make(chan struct{})}
+	if err := w.refresh(ctx); err != nil {
 		return nil, err
 	}
 	if err := read(ctx, docs, usedDoc, &w.used); err != nil {
@@ -62,10 +62,10 @@ func (w *Watcher) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := w.look(ctx); err != nil { // the earlier tokens remain valid
+		if err := w.refresh(ctx); err != nil { // the earlier tokens remain valid
 			w.log.Warn("watch tokens", "err", err)
 		}
-		w.keepUsed(ctx)
+		w.storeUsed(ctx)
 	}
 }
 
@@ -76,8 +76,8 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// look reads the tokens if they have changed.
-func (w *Watcher) look(ctx context.Context) error {
+// refresh reads the tokens if they have changed.
+func (w *Watcher) refresh(ctx context.Context) error {
 	version := w.docs.DocumentVersion(ctx, tokensDoc)
 	w.mu.Lock()
 	same := version == w.version && w.byHash != nil
@@ -96,7 +96,7 @@ func (w *Watcher) look(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.version, w.byHash, w.names = version, byHash, names
-	w.any = w.any || len(list) > 0
+	w.hadAny = w.hadAny || len(list) > 0
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (w *Watcher) Find(secret string) (t Token, ok bool) {
 	defer w.mu.Unlock()
 	t, ok = w.byHash[sum]
 	if ok && w.used[t.Name] != today {
-		w.used[t.Name], w.unkept[t.Name] = today, today
+		w.used[t.Name], w.unsaved[t.Name] = today, today
 	}
 	return t, ok
 }
@@ -124,13 +124,13 @@ func (w *Watcher) Has(name string) bool {
 func (w *Watcher) Any() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.any
+	return w.hadAny
 }
 
 // storeUsed stores which tokens were used for the first time on this day.
-func (w *Watcher) keepUsed(ctx context.Context) {
+func (w *Watcher) storeUsed(ctx context.Context) {
 	w.mu.Lock()
-	unkept := maps.Clone(w.unkept)
+	unkept := maps.Clone(w.unsaved)
 	w.mu.Unlock()
 	if len(unkept) == 0 {
 		return
@@ -150,5 +150,5 @@ func (w *Watcher) keepUsed(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.unkept, func(name, day string) bool { return unkept[name] == day })
+	maps.DeleteFunc(w.unsaved, func(name, day string) bool { return unkept[name] == day })
 }

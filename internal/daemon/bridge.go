@@ -50,17 +50,17 @@ type Bridge struct {
 
 	outMu sync.Mutex // held while writing to Out
 
-	mu         sync.Mutex
-	conn       io.WriteCloser    // nil without a connection
-	ready      chan struct{}     // closed when conn is set
-	wanted     chan struct{}     // has an element if the client has something to send and there is no connection
-	pending    map[string][]byte // the client's pending requests by id, with the line of those that are sent again
-	asked      map[string]bool   // requests of the daemon without an answer
-	initialize []byte            // the client's initialize
-	begun      string            // its id
-	greeted    bool              // it was answered
-	moving     bool              // the daemon has handed over
-	closed     bool              // the client's input has ended
+	mu          sync.Mutex
+	conn        io.WriteCloser    // nil without a connection
+	ready       chan struct{}     // closed when conn is set
+	wanted      chan struct{}     // has an element if the client has something to send and there is no connection
+	pending     map[string][]byte // the client's pending requests by id, with the line of those that are sent again
+	asked       map[string]bool   // requests of the daemon without an answer
+	initialize  []byte            // the client's initialize
+	begun       string            // its id
+	initialized bool              // it was answered
+	handedOver  bool              // the daemon has handed over
+	closed      bool              // the client's input has ended
 
 	losses []time.Time // used by down only
 }
@@ -130,7 +130,7 @@ func (b *Bridge) up(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.want()
+	b.wakeDown()
 	if c, ok := b.conn.(interface{ CloseWrite() error }); ok {
 		_ = c.CloseWrite() // the daemon sees the end of the input and ends the conversation
 	} else if b.conn != nil {
@@ -149,7 +149,7 @@ func (b *Bridge) forward(ctx context.Context, line []byte) bool {
 			stale := answers && !b.asked[h.id] // the daemon that asked has ended
 			delete(b.asked, h.id)
 			if h.request() {
-				b.note(h, line)
+				b.track(h, line)
 			}
 			b.mu.Unlock()
 			if !answers || !stale {
@@ -157,7 +157,7 @@ func (b *Bridge) forward(ctx context.Context, line []byte) bool {
 			}
 			return true
 		}
-		b.want()
+		b.wakeDown()
 		b.mu.Unlock()
 		select {
 		case <-ready:
@@ -167,16 +167,16 @@ func (b *Bridge) forward(ctx context.Context, line []byte) bool {
 	}
 }
 
-// want wakes down if it waits for something to send.
-func (b *Bridge) want() {
+// wakeDown wakes down if it waits for something to send.
+func (b *Bridge) wakeDown() {
 	select {
 	case b.wanted <- struct{}{}:
 	default:
 	}
 }
 
-// note records a pending request, and what must be sent again to a new daemon. b.mu must be held.
-func (b *Bridge) note(h head, line []byte) {
+// track records a pending request, and what must be sent again to a new daemon. b.mu must be held.
+func (b *Bridge) track(h head, line []byte) {
 	b.pending[h.id] = nil
 	switch h.method {
 	case `"initialize"`:
@@ -193,8 +193,8 @@ func (b *Bridge) down(ctx context.Context, conn io.WriteCloser, br *bufio.Reader
 		b.disconnect()
 		_ = conn.Close()
 		b.mu.Lock()
-		moved, done, lost := b.moving, b.closed, b.pending
-		b.moving, b.pending = false, make(map[string][]byte)
+		moved, done, lost := b.handedOver, b.closed, b.pending
+		b.handedOver, b.pending = false, make(map[string][]byte)
 		clear(b.asked)
 		b.mu.Unlock()
 		if done || ctx.Err() != nil {
@@ -273,7 +273,7 @@ func (b *Bridge) answered(h head) {
 		b.asked[h.id] = true
 	case h.response():
 		delete(b.pending, h.id)
-		b.greeted = b.greeted || h.id == b.begun
+		b.initialized = b.initialized || h.id == b.begun
 	}
 }
 
@@ -282,8 +282,8 @@ func (b *Bridge) answered(h head) {
 func (b *Bridge) leaveIfIdle(told bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.moving = b.moving || told
-	if !b.moving || b.closed {
+	b.handedOver = b.handedOver || told
+	if !b.handedOver || b.closed {
 		return false
 	}
 	for _, again := range b.pending {
@@ -310,7 +310,7 @@ func (b *Bridge) fail(lost map[string][]byte) (listeners map[string][]byte) {
 		switch {
 		case line != nil:
 			listeners[id] = line
-		case id == b.begun && !b.greeted:
+		case id == b.begun && !b.initialized:
 		default:
 			_ = b.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"the broker's daemon ended during this request: it may have had its effect, and was not repeated; the next request gets a new daemon"}}`+"\n", id))
 		}
@@ -334,7 +334,7 @@ func (b *Bridge) reconnect(ctx context.Context, listeners map[string][]byte) (io
 		case <-b.wanted:
 		default:
 		}
-		greeted := b.greeted
+		greeted := b.initialized
 		b.mu.Unlock()
 		if greeted { // its tools may differ
 			_ = b.write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"))
@@ -369,7 +369,7 @@ func (b *Bridge) replacement(ctx context.Context) (io.WriteCloser, *bufio.Reader
 // replay initializes a new daemon like the first one, and restores its listeners.
 func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][]byte) error {
 	b.mu.Lock()
-	hello, id, greeted := b.initialize, b.begun, b.greeted
+	hello, id, greeted := b.initialize, b.begun, b.initialized
 	if hello != nil && !greeted {
 		b.pending[id] = nil
 	}

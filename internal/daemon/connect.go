@@ -21,7 +21,7 @@ func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 	silent := fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir))
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, silent)
 	defer cancel()
-	p := placeOf(b.StateDir)
+	p := locationOf(b.StateDir)
 	var start starter
 	defer start.done()
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {

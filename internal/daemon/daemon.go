@@ -134,7 +134,7 @@ const maxSocketPath = 92
 
 // locationOf returns the location for a state directory. A path that is too long for a socket is
 // replaced by one below /tmp.
-func placeOf(stateDir string) location {
+func locationOf(stateDir string) location {
 	p := location{
 		socket: filepath.Join(stateDir, "daemon.sock"), folder: stateDir,
 		lock: filepath.Join(stateDir, "daemon.lock"), start: filepath.Join(stateDir, "daemon.start"),
@@ -192,7 +192,7 @@ func Ask(stateDir, op string, build Build) (Welcome, error) {
 
 // AskWithin is like Ask, with a time limit for the daemon's answer.
 func AskWithin(stateDir, op string, build Build, wait time.Duration) (Welcome, error) {
-	conn, err := dial(placeOf(stateDir))
+	conn, err := dial(locationOf(stateDir))
 	if err != nil {
 		if notRunning(err) {
 			err = fmt.Errorf("no daemon is running for %s: %w", stateDir, os.ErrNotExist)

@@ -27,11 +27,11 @@ type Daemon struct {
 	listener net.Listener
 	started  time.Time
 
-	mu      sync.Mutex
-	clients map[*Conversation]Client
-	moved   bool // the lock and the socket are released
-	idle    *time.Timer
-	change  chan struct{} // closed and replaced when a conversation ends
+	mu       sync.Mutex
+	clients  map[*Conversation]Client
+	released bool // the lock and the socket are released
+	idle     *time.Timer
+	change   chan struct{} // closed and replaced when a conversation ends
 }
 
 // A Host serves the conversations of a daemon.
@@ -59,7 +59,7 @@ type Reporter interface {
 // from now on, and are answered once Serve is called. It returns ErrRunning if another process
 // holds them.
 func Claim(stateDir string, build Build, log *slog.Logger) (*Daemon, error) {
-	p := placeOf(stateDir)
+	p := locationOf(stateDir)
 	unlock, ok, err := filelock.Try(p.lock)
 	if err != nil {
 		return nil, err
@@ -96,14 +96,14 @@ func (d *Daemon) Refuse(why string) {
 		})
 	}
 	wg.Wait()
-	d.leave()
+	d.release()
 }
 
-// leave releases the lock and the socket. Conversations continue.
-func (d *Daemon) leave() {
+// release releases the lock and the socket. Conversations continue.
+func (d *Daemon) release() {
 	d.mu.Lock()
-	was := d.moved
-	d.moved = true
+	was := d.released
+	d.released = true
 	d.mu.Unlock()
 	if was {
 		return
@@ -120,8 +120,8 @@ func (d *Daemon) leave() {
 func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer d.leave()
-	stop := context.AfterFunc(ctx, d.leave)
+	defer d.release()
+	stop := context.AfterFunc(ctx, d.release)
 	defer stop()
 	d.mu.Lock()
 	d.idle = time.AfterFunc(idle, func() {
@@ -131,7 +131,7 @@ func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error
 			d.idle.Reset(idle)
 			return
 		}
-		d.leaveIfAlone()
+		d.releaseIfAlone()
 	})
 	d.mu.Unlock()
 	var wg sync.WaitGroup
@@ -154,14 +154,14 @@ func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error
 	return nil
 }
 
-// leaveIfAlone calls leave unless a client has connected meanwhile.
-func (d *Daemon) leaveIfAlone() {
+// releaseIfAlone calls leave unless a client has connected meanwhile.
+func (d *Daemon) releaseIfAlone() {
 	d.mu.Lock()
 	alone := len(d.clients) == 0
 	d.mu.Unlock()
 	if alone {
 		d.log.Info("nobody is here, the daemon ends")
-		d.leave()
+		d.release()
 	}
 }
 
@@ -200,7 +200,7 @@ func (d *Daemon) serveConn(ctx context.Context, host Host, conn net.Conn, idle t
 		}
 	case h.Op == OpStop:
 		d.log.Info("asked to stop", "pid", h.PID)
-		d.leave() // a client may start another daemon immediately
+		d.release() // a client may start another daemon immediately
 		_ = writeLine(conn, w)
 		stop()
 		return
@@ -228,7 +228,7 @@ func (d *Daemon) welcome(ctx context.Context, host Host, conn net.Conn, br *bufi
 	w.Refused = host.Accepts(h)
 	d.mu.Lock()
 	switch {
-	case d.moved, h.Build.replaces(d.build), w.Refused != "" && len(d.clients) == 0:
+	case d.released, h.Build.replaces(d.build), w.Refused != "" && len(d.clients) == 0:
 		w.Moved, w.Refused = true, ""
 	case w.Refused == "":
 		d.clients[c] = Client{PID: h.PID, Dir: h.Dir, Since: time.Now().UTC()}
@@ -256,7 +256,7 @@ func (d *Daemon) welcome(ctx context.Context, host Host, conn net.Conn, br *bufi
 
 // handOver calls leave and notifies every bridge, which disconnects when no call is pending.
 func (d *Daemon) handOver() {
-	d.leave()
+	d.release()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.clients {

@@ -24,12 +24,12 @@ type object map[string]any
 // listing.
 func (s *Store) items(l *discovery.Listing) []item {
 	known := s.digests[l.Server]
-	if !same(&known.of, l) {
+	if !same(&known.listing, l) {
 		known.list = nil
 	}
 	list := items(l, known.list)
 	if known.list == nil {
-		known = digested{of: *l, list: make([]string, len(list))}
+		known = digested{listing: *l, list: make([]string, len(list))}
 		for i := range list {
 			known.list[i] = list[i].digest
 		}
@@ -40,8 +40,8 @@ func (s *Store) items(l *discovery.Listing) []item {
 
 // A digested is a listing and the digests of its items.
 type digested struct {
-	of   discovery.Listing
-	list []string
+	listing discovery.Listing
+	list    []string
 }
 
 // items returns the items of a listing that need approval; digests are theirs, if known.
@@ -153,7 +153,7 @@ func (v *view) judge(l *discovery.Listing, pins map[state.PinName]state.Pin) []R
 	}
 	for n, p := range pins {
 		if !listed[n] && p.Digest != "" && !p.Blocked {
-			rows = append(rows, Row{Server: l.Server, PinName: n, State: Gone, was: p})
+			rows = append(rows, Row{Server: l.Server, PinName: n, State: Gone, pinned: p})
 		}
 	}
 	return rows
@@ -162,7 +162,7 @@ func (v *view) judge(l *discovery.Listing, pins map[state.PinName]state.Pin) []R
 // compare returns the state of one item.
 func (v *view) compare(server string, it item, pins map[state.PinName]state.Pin) Row {
 	p := pins[it.name]
-	r := Row{Server: server, PinName: it.name, State: Approved, item: it, was: p}
+	r := Row{Server: server, PinName: it.name, State: Approved, item: it, pinned: p}
 	if it.digest != "" && p.Digest == it.digest && !p.Blocked {
 		_ = r.Verdict.UnmarshalText([]byte(p.Verdict))
 		return r

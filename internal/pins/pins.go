@@ -48,8 +48,8 @@ type Row struct {
 	// Changes are the differences from the approved definition.
 	Changes []pin.Difference `json:"changes,omitempty"`
 
-	item item
-	was  state.Pin // the pin that it was compared with
+	item   item
+	pinned state.Pin // the pin that it was compared with
 }
 
 // Digest returns the digest of the current definition, or "" if it is gone or cannot be read.
@@ -93,8 +93,8 @@ type Store struct {
 
 // A judged is the result for a listing.
 type judged struct {
-	version   string
-	from, out discovery.Listing
+	version          string
+	listed, filtered discovery.Listing
 }
 
 // Open returns a store on pins.
@@ -141,8 +141,8 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 			continue
 		}
 		version := s.pins.PinsVersion(ctx, l.Server)
-		if j, ok := s.seen[l.Server]; ok && j.version == version && same(&j.from, &l) {
-			out[i] = j.out
+		if j, ok := s.seen[l.Server]; ok && j.version == version && same(&j.listed, &l) {
+			out[i] = j.filtered
 			continue
 		}
 		key := keyOf(&l, version, s.o.Mode)
@@ -341,7 +341,7 @@ func (s *Store) Peek(list []discovery.Listing) []discovery.Listing {
 func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[state.PinName]state.Pin, rows []Row) error {
 	changes := map[state.PinName]Row{}
 	for _, r := range rows {
-		if !r.Held && (r.State == New || r.State == Changed) || before != nil && r.State != Approved && r.was.Noted != r.noted() {
+		if !r.Held && (r.State == New || r.State == Changed) || before != nil && r.State != Approved && r.pinned.Noted != r.noted() {
 			changes[r.PinName] = r
 		}
 	}
@@ -353,7 +353,7 @@ func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[sta
 		told = nil
 		for n, r := range changes {
 			p := pins[n]
-			if p.Digest != r.was.Digest || p.Blocked != r.was.Blocked || !p.At.Equal(r.was.At) {
+			if p.Digest != r.pinned.Digest || p.Blocked != r.pinned.Blocked || !p.At.Equal(r.pinned.At) {
 				continue // somebody has decided meanwhile
 			}
 			noted := p.Noted
@@ -363,7 +363,7 @@ func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[sta
 			p.Noted = r.noted()
 			pins[n] = p
 			if r.known() && noted != p.Noted {
-				told = append(told, r.Title()+" ("+r.what()+")")
+				told = append(told, r.Title()+" ("+r.describe()+")")
 			}
 		}
 		return nil
@@ -385,8 +385,8 @@ func (r *Row) noted() string {
 	return r.item.digest
 }
 
-// what describes the difference in a few words.
-func (r *Row) what() string {
+// describe describes the difference in a few words.
+func (r *Row) describe() string {
 	parts := []string{}
 	for _, d := range r.Changes {
 		if r.Kind != state.PinTool {

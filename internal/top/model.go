@@ -18,9 +18,9 @@ type errand func(ctx context.Context, c *client) change
 // A model is the content of the screen. It belongs to one goroutine.
 type model struct {
 	record
-	mayNot string // why nothing can be approved or denied here, or ""
+	cannotDecide string // why nothing can be approved or denied here, or ""
 
-	trouble string // why there is no news
+	problem string // why there is no news
 	notice  string // the result of the last key
 	loaded  bool
 
@@ -188,8 +188,8 @@ func (m *model) question(allow bool) {
 	case len(rows) == 0:
 		m.notice = "nothing waits for a decision"
 		return
-	case m.mayNot != "":
-		m.notice = "you cannot " + verb + " here: " + m.mayNot
+	case m.cannotDecide != "":
+		m.notice = "you cannot " + verb + " here: " + m.cannotDecide
 		return
 	}
 	m.showWaiting(rows[at].key)

@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer s.close()
 	ctx, cancel := context.WithCancel(ctx)
-	v := &view{o: o, m: model{mayNot: o.MayNot, section: executionSection}, changes: make(chan change)}
+	v := &view{o: o, m: model{cannotDecide: o.MayNot, section: executionSection}, changes: make(chan change)}
 	defer v.wg.Wait()
 	defer cancel()
 	v.wg.Go(func() { v.watch(ctx) })
@@ -100,12 +100,12 @@ func (v *view) run(ctx context.Context, do errand) {
 	v.wg.Go(func() {
 		limited, cancel := context.WithTimeout(ctx, errandTime)
 		defer cancel()
-		v.tell(ctx, do(limited, c)) // even if the time was up
+		v.send(ctx, do(limited, c)) // even if the time was up
 	})
 }
 
-// tell sends a change to the goroutine of the model.
-func (v *view) tell(ctx context.Context, c change) {
+// send sends a change to the goroutine of the model.
+func (v *view) send(ctx context.Context, c change) {
 	select {
 	case v.changes <- c:
 	case <-ctx.Done():
@@ -116,7 +116,7 @@ func (v *view) tell(ctx context.Context, c change) {
 func (v *view) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := v.connected(ctx)
-		v.tell(ctx, func(m *model) { m.trouble = fmt.Sprintf("trying again: %v", err) })
+		v.send(ctx, func(m *model) { m.problem = fmt.Sprintf("trying again: %v", err) })
 		wait(ctx, retryEvery)
 	}
 }
@@ -142,12 +142,12 @@ func (v *view) connected(ctx context.Context) error {
 	}
 	whole := func() {
 		now, err := c.load(ctx, time.Now())
-		v.tell(ctx, func(m *model) {
+		v.send(ctx, func(m *model) {
 			if err != nil {
-				m.trouble = err.Error()
+				m.problem = err.Error()
 				return
 			}
-			m.record, m.trouble, m.loaded = now, "", true
+			m.record, m.problem, m.loaded = now, "", true
 		})
 	}
 	first := true
@@ -157,7 +157,7 @@ func (v *view) connected(ctx context.Context) error {
 		case name == "servers":
 			var list struct{ Servers []server }
 			if c.get(ctx, "servers", &list) == nil {
-				v.tell(ctx, func(m *model) { m.servers = list.Servers })
+				v.send(ctx, func(m *model) { m.servers = list.Servers })
 			}
 			return
 		case name != "news" || json.Unmarshal(data, &n) != nil:
@@ -170,7 +170,7 @@ func (v *view) connected(ctx context.Context) error {
 		case n.Missed:
 			whole()
 		default:
-			v.tell(ctx, func(m *model) {
+			v.send(ctx, func(m *model) {
 				m.add(n)
 				v.run(ctx, m.refresh(n))
 			})
@@ -189,7 +189,7 @@ func (v *view) watchWaiting(ctx context.Context) {
 			continue
 		}
 		if list, err := c.waiting(ctx); err == nil {
-			v.tell(ctx, func(m *model) { m.waiting = list })
+			v.send(ctx, func(m *model) { m.waiting = list })
 		}
 	}
 }

@@ -44,8 +44,8 @@ func (m *model) view(width, height int, now time.Time) []line {
 // header returns the line with the most important figures.
 func (m *model) header(now time.Time) line {
 	l := line{{"broker", bold}}
-	if m.trouble != "" {
-		return append(l, cell{"  " + m.trouble, bad})
+	if m.problem != "" {
+		return append(l, cell{"  " + m.problem, bad})
 	}
 	if !m.loaded {
 		return append(l, cell{"  connecting …", dim})

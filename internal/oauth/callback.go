@@ -103,12 +103,12 @@ func (c *callback) page(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<!doctype html><html lang=en><title>%s</title><body style=\"font:16px sans-serif;margin:4em\"><h1>%[1]s</h1><p>%s</p>\n",
 		html.EscapeString(title), html.EscapeString(text))
 	if !errors.Is(a.err, errWrongState) {
-		c.give(a)
+		c.deliver(a)
 	}
 }
 
-// give passes the first answer on; later ones are repetitions.
-func (c *callback) give(a answer) {
+// deliver passes the first answer on; later ones are repetitions.
+func (c *callback) deliver(a answer) {
 	select {
 	case c.answers <- a:
 	default:
@@ -161,7 +161,7 @@ func (c *callback) paste(in io.Reader, warn func(string)) {
 			warn(a.err.Error())
 			continue
 		}
-		c.give(a)
+		c.deliver(a)
 		return
 	}
 }

@@ -184,12 +184,12 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 		h.storeChallenge(ctx, about, resp)
 		return h.refuse(about, "", "")
 	case used != "" && used == h.forcedToken():
-		if lacks(rec, challengedScopes(resp)) {
+		if lacksScopes(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
 		return h.refuse(about, used, "it refuses a token that the authorization server has just issued")
 	case rec != nil && rec.Ended == "" && rec.RefreshToken == "":
-		if lacks(rec, challengedScopes(resp)) {
+		if lacksScopes(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
 		return h.refuse(about, used, "it refuses the token")
@@ -210,8 +210,8 @@ func (h *handler) forcedToken() string {
 	return h.forced
 }
 
-// lacks reports whether scopes contains one that was not granted.
-func lacks(rec *record, scopes []string) bool {
+// lacksScopes reports whether scopes contains one that was not granted.
+func lacksScopes(rec *record, scopes []string) bool {
 	return rec != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(rec.Scopes, s) })
 }
 

@@ -123,8 +123,8 @@ type login struct {
 	old      *record // of the earlier sign-in; may be nil
 }
 
-// A begun sign-in waits for the answer of the sign-in page. It is secret.
-type begun struct {
+// A pendingSignIn sign-in waits for the answer of the sign-in page. It is secret.
+type pendingSignIn struct {
 	Record     record `json:"record"` // without tokens
 	Verifier   string `json:"verifier"`
 	Redirect   string `json:"redirect"`
@@ -139,7 +139,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 		return nil, err
 	}
 	l.back.expect(state)
-	a, err := l.person(ctx, page)
+	a, err := l.askPerson(ctx, page)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 }
 
 // begin returns the address of the sign-in page, which answers with state.
-func (l *login) begin(ctx context.Context, state string) (string, *begun, error) {
+func (l *login) begin(ctx context.Context, state string) (string, *pendingSignIn, error) {
 	r, err := l.client(ctx)
 	if err != nil {
 		return "", nil, err
@@ -156,7 +156,7 @@ func (l *login) begin(ctx context.Context, state string) (string, *begun, error)
 	if err != nil {
 		return "", nil, errors.New("invalid address of the sign-in page")
 	}
-	b := &begun{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
+	b := &pendingSignIn{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
 	q := page.Query()
 	for k, v := range map[string]string{
 		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.redirect, "state": state,
@@ -175,7 +175,7 @@ func (l *login) begin(ctx context.Context, state string) (string, *begun, error)
 }
 
 // finish exchanges the answer of the sign-in page for tokens.
-func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *auth.AuthorizationResult, client Client) (*record, error) {
+func (b *pendingSignIn) finish(ctx context.Context, m *Manager, c *outbound.Client, a *auth.AuthorizationResult, client Client) (*record, error) {
 	r := &b.Record
 	switch { // RFC 9207: refuse an answer of another authorization server
 	case a.Iss == "" && b.SaysIssuer:
@@ -243,8 +243,8 @@ func (l *login) wanted() []string {
 	return scopes
 }
 
-// person sends the person to the sign-in page and waits for the answer.
-func (l *login) person(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
+// askPerson sends the person to the sign-in page and waits for the answer.
+func (l *login) askPerson(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
 	if l.o.Issuer != nil {
 		l.o.Issuer(cleanText(l.as.Issuer))
 	}

@@ -83,7 +83,7 @@ type Manager struct {
 // New returns a manager that stores its documents in docs, and tokens in the keyring if there is
 // one. scope distinguishes the entries of several stores in the keyring. New uses neither the disk
 // nor the network. Nil options are the zero value.
-func New(docs state.Documents, place string, o *Options) *Manager {
+func New(docs state.Documents, scope string, o *Options) *Manager {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -98,7 +98,7 @@ func New(docs state.Documents, place string, o *Options) *Manager {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Manager{
-		store:      store{docs: docs, scope: place, keyring: opts.Keyring},
+		store:      store{docs: docs, scope: scope, keyring: opts.Keyring},
 		registered: opts.Registered, first: opts.SignInFirst,
 		now: opts.Now, log: opts.Logger,
 	}

@@ -238,7 +238,7 @@ func (s *store) challenge(key string) challenge {
 }
 
 // storeChallenge stores the refusal of a call.
-func (s *store) keepChallenge(ctx context.Context, key string, c challenge) error {
+func (s *store) storeChallenge(ctx context.Context, key string, c challenge) error {
 	unlock, err := s.lock(ctx, key)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (
 // the stored tokens. The caller must have checked the state. Its errors contain no
 // code, token or secret.
 func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer url.Values) (Status, error) {
-	var b begun
+	var b pendingSignIn
 	if json.Unmarshal(waiting, &b) != nil {
 		return Status{}, errors.New("the sign-in was begun by another version of the broker: start again")
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// ofPerson reads a key whose values may contain secrets of people.
-func (c *collector) ofPerson(f field) field {
+// personalField reads a key whose values may contain secrets of people.
+func (c *collector) personalField(f field) field {
 	return func(v hujson.Value) {
 		c.personal = true
 		defer func() { c.personal = false }()

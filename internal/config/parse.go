@@ -131,12 +131,12 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"command":       c.command(of("command"), &s.Command),
 		"args":          c.list(of("args"), &s.Args, c.refText),
 		"direct":        c.optionalBool(of("direct"), &s.Direct),
-		"env":           c.ofPerson(c.stringMap(of("env"), &s.Env, checkEnvName)),
+		"env":           c.personalField(c.stringMap(of("env"), &s.Env, checkEnvName)),
 		"cwd":           c.refText(of("cwd"), &s.Dir),
 		"url":           c.url(of("url"), &s.URL),
 		"serverUrl":     c.url(of("serverUrl"), &serverURL), // read as `url`
 		"httpUrl":       c.url(of("httpUrl"), &httpURL),     // read as `url`
-		"headers":       c.ofPerson(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
+		"headers":       c.personalField(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
 		"credentials":   c.choice("credentials", &s.Credentials, "shared", "user", "exchange"),
 		"oauth":         func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
 		"disabled":      c.boolean(of("disabled"), &s.Disabled),

@@ -109,13 +109,13 @@ func (c *collector) quotaTools(where string, to *string) field {
 	return func(v hujson.Value) {
 		before := len(c.mistakes) + c.more
 		if read(v); len(c.mistakes)+c.more == before {
-			c.quotaAt = append(c.quotaAt, placed{v.StartOffset, *to})
+			c.quotaAt = append(c.quotaAt, located{v.StartOffset, *to})
 		}
 	}
 }
 
 // A located text is a text with its offset in the file.
-type placed struct {
+type located struct {
 	off  int
 	text string
 }

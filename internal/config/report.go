@@ -80,7 +80,7 @@ type collector struct {
 	notes    []Mistake
 	more     int
 
-	quotaAt []placed // the tools of quotas
+	quotaAt []located // the tools of quotas
 }
 
 func newCollector(data []byte) *collector {

@@ -22,9 +22,9 @@ type converter struct {
 	self        string
 	keyring     bool
 
-	out  Entry
-	got  parts
-	left []string // keys that are only meaningful to the client
+	out     Entry
+	values  parts
+	dropped []string // keys that are only meaningful to the client
 }
 
 // parts are the values found in an entry.
@@ -55,7 +55,7 @@ func (c *converter) note(format string, args ...any) {
 
 func (c *converter) convert(name string, raw any, off bool) Entry {
 	c.out.Name = name
-	c.got.disabled = off
+	c.values.disabled = off
 	o, ok := raw.(config.Object)
 	if !ok {
 		c.out.Skip = "not an object"
@@ -69,8 +69,8 @@ func (c *converter) convert(name string, raw any, off bool) Entry {
 	c.transport()
 	c.assemble()
 	c.secrets()
-	if len(c.left) > 0 {
-		c.note("left out, since only %s knows it: %s", c.client.Title, strings.Join(c.left, ", "))
+	if len(c.dropped) > 0 {
+		c.note("left out, since only %s knows it: %s", c.client.Title, strings.Join(c.dropped, ", "))
 	}
 	c.out.Self = c.isSelf()
 	if c.out.Skip == "" {
@@ -97,7 +97,7 @@ func (c *converter) field(key string, v any) {
 	if v == nil {
 		return
 	}
-	g := &c.got
+	g := &c.values
 	switch key {
 	case "description":
 		g.description = text(v)
@@ -148,13 +148,13 @@ func (c *converter) field(key string, v any) {
 	case "enabled":
 		g.disabled = g.disabled || v == false
 	default:
-		c.rarely(key, v)
+		c.rareField(key, v)
 	}
 }
 
-// rarely reads keys about tools and times, and unknown ones.
-func (c *converter) rarely(key string, v any) {
-	g := &c.got
+// rareField reads keys about tools and times, and unknown ones.
+func (c *converter) rareField(key string, v any) {
+	g := &c.values
 	switch key {
 	case "tools":
 		switch v := v.(type) {
@@ -165,7 +165,7 @@ func (c *converter) rarely(key string, v any) {
 		case config.Object:
 			g.allow, g.deny = append(g.allow, patterns(v.Get("allow"))...), append(g.deny, patterns(v.Get("deny"))...)
 			if v.Get("allow") == nil && v.Get("deny") == nil {
-				c.left = append(c.left, key)
+				c.dropped = append(c.dropped, key)
 			}
 		}
 	case "enabled_tools", "includeTools", "enabledTools", "allowedTools":
@@ -194,23 +194,23 @@ func (c *converter) rarely(key string, v any) {
 func (c *converter) command(v any) {
 	switch v := v.(type) {
 	case string:
-		c.got.command = c.refs(v)
+		c.values.command = c.refs(v)
 	case []any:
 		words := c.texts(v)
 		if len(words) > 0 {
-			c.got.command, c.got.args = words[0], append(words[1:], c.got.args...)
+			c.values.command, c.values.args = words[0], append(words[1:], c.values.args...)
 		}
 	case config.Object:
-		c.got.command = c.refs(text(v.Get("path")))
-		c.got.args = append(c.got.args, c.texts(v.Get("args"))...)
-		c.got.env = append(c.got.env, c.pairs(v.Get("env"))...)
+		c.values.command = c.refs(text(v.Get("path")))
+		c.values.args = append(c.values.args, c.texts(v.Get("args"))...)
+		c.values.env = append(c.values.env, c.pairs(v.Get("env"))...)
 	}
 }
 
 // paths makes paths relative to the project's directory absolute, since the broker starts servers
 // elsewhere.
 func (c *converter) paths() {
-	g := &c.got
+	g := &c.values
 	if g.cwd != "" && !filepath.IsAbs(g.cwd) && !strings.HasPrefix(g.cwd, "${") {
 		g.cwd = filepath.Join(c.dir, g.cwd)
 	}
@@ -237,7 +237,7 @@ func (c *converter) isRelativePath(s string) bool {
 
 // transport determines the transport of the server.
 func (c *converter) transport() {
-	g := &c.got
+	g := &c.values
 	switch {
 	case g.command == "" && g.url == "" && g.extension:
 		c.out.Skip = "it is run by an extension of " + c.client.Title + ": find out its command and add it with broker servers add"
@@ -267,7 +267,7 @@ func (c *converter) transport() {
 
 // assemble writes the result in the usual order.
 func (c *converter) assemble() {
-	g := &c.got
+	g := &c.values
 	var o config.Object
 	add := func(key string, value any, there bool) {
 		if there {
@@ -300,7 +300,7 @@ func (c *converter) assemble() {
 
 // isSelf reports whether the entry starts the broker.
 func (c *converter) isSelf() bool {
-	words := append([]string{c.got.command}, c.got.args...)
+	words := append([]string{c.values.command}, c.values.args...)
 	if !slices.Contains(words, "serve") {
 		return false
 	}

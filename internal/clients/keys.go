@@ -27,7 +27,7 @@ var byProgram = map[string]string{
 
 // other translates or reports a key that most clients do not have.
 func (c *converter) other(key string, v any) {
-	g := &c.got
+	g := &c.values
 	known := c.client.ID == "file" && slices.Contains(brokerKeys, key)
 	switch {
 	case key == "auth" && object(v).Get("CLIENT_ID") != nil:
@@ -43,7 +43,7 @@ func (c *converter) other(key string, v any) {
 	case known:
 		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
 	case slices.Contains(clientOnly, key):
-		c.left = append(c.left, key)
+		c.dropped = append(c.dropped, key)
 	case c.client.ID == "file":
 		c.note("%s is not known to the broker, and kept as it is written", key)
 		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
@@ -122,9 +122,9 @@ func (c *converter) redirect(address string) config.Object {
 // reports a guess.
 func (c *converter) timeout(v any) {
 	d := c.client.dialect
-	to := &c.got.timeout
+	to := &c.values.timeout
 	if d.timeout == "startTimeout" {
-		to = &c.got.startTimeout
+		to = &c.values.startTimeout
 	}
 	if *to != nil {
 		return
@@ -189,7 +189,7 @@ func variablesIn(path string) (names []string) {
 // home replaces the home directory as a shell would, since the broker starts programs
 // without one. The script of a configured shell is not changed.
 func (c *converter) home() {
-	g := &c.got
+	g := &c.values
 	written := false
 	expand := func(s string) string {
 		for _, begin := range []string{"~/", "$HOME/", `~\`} {
@@ -232,11 +232,11 @@ func (c *converter) home() {
 
 // plainDollars reports references that only a shell would replace.
 func (c *converter) plainDollars(shell bool) {
-	texts := []string{c.got.command, c.got.cwd}
+	texts := []string{c.values.command, c.values.cwd}
 	if !shell {
-		texts = append(texts, c.got.args...)
+		texts = append(texts, c.values.args...)
 	}
-	for _, f := range c.got.env {
+	for _, f := range c.values.env {
 		texts = append(texts, text(f.Value))
 	}
 	for _, s := range texts {

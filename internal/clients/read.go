@@ -185,7 +185,7 @@ func (r reader) entries(data []byte, path string, p serverLocation) ([]Entry, er
 	if err != nil || fields == nil {
 		return nil, err
 	}
-	off := r.switchedOff(data, path, p.scope)
+	off := r.isDisabled(data, path, p.scope)
 	inputs := inputsOf(r.client, data)
 	dir := filepath.Dir(path)
 	if p.scope == "project" || p.scope == "local" {
@@ -288,8 +288,8 @@ func guessRoot(data []byte) []string {
 	return mcpServers
 }
 
-// switchedOff returns a function that reports servers which the client's other settings disable.
-func (r reader) switchedOff(data []byte, path, scope string) func(name string) bool {
+// isDisabled returns a function that reports servers which the client's other settings disable.
+func (r reader) isDisabled(data []byte, path, scope string) func(name string) bool {
 	var names, only []string
 	switch {
 	case r.client.ID == "claude-code":

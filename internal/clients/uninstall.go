@@ -71,7 +71,7 @@ func Uninstall(r Request) (UninstallResult, error) {
 			res.Notes = append(res.Notes, "the file was edited since: what was edited stays")
 		}
 	}
-	return r.takeOut(j, rec, now, res)
+	return r.removeEntry(j, rec, now, res)
 }
 
 // installed returns the file to uninstall from: the user's, or the project's if that is requested
@@ -124,7 +124,7 @@ func (r Request) restore(j *journal, rec *record, now []byte, res *UninstallResu
 
 // removeEntry removes the broker's entry from an edited file, and adds moved servers that are
 // missing.
-func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResult) (UninstallResult, error) {
+func (r Request) removeEntry(j *journal, rec *record, now []byte, res UninstallResult) (UninstallResult, error) {
 	fail := func(err error) (UninstallResult, error) { return res, fmt.Errorf("%s: %w", res.Path, err) }
 	f, root := r.Client.format, r.Client.root
 	entries, err := r.entries(res.Path, now)
@@ -148,7 +148,7 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 		if there[rec.Name] && !slices.Contains(res.Removed, rec.Name) {
 			res.Notes = append(res.Notes, fmt.Sprintf("%q no longer starts the broker: it stays", rec.Name))
 		}
-		text = r.giveBack(rec, text, there, &res)
+		text = r.returnMoved(rec, text, there, &res)
 		res.Backup = rec.Backup
 	}
 	if r.DryRun {
@@ -161,7 +161,7 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 }
 
 // returnMoved adds the moved servers to text, as they are in the backup.
-func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *UninstallResult) []byte {
+func (r Request) returnMoved(rec *record, text []byte, there map[string]bool, res *UninstallResult) []byte {
 	if len(rec.Moved)+len(rec.OfProjects) == 0 {
 		return text
 	}

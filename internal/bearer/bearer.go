@@ -54,11 +54,11 @@ type Verifier struct {
 	o      Options
 	client *http.Client
 
-	mu     sync.Mutex
-	keys   *keySet // nil until the issuer has answered
-	signIn Endpoints
-	failed error
-	at     time.Time // time of failed
+	mu       sync.Mutex
+	keys     *keySet // nil until the issuer has answered
+	signIn   Endpoints
+	failed   error
+	failedAt time.Time // time of failed
 }
 
 // Endpoints are the sign-in page for browsers and the token endpoint.
@@ -238,7 +238,7 @@ func (v *Verifier) issuer(ctx context.Context) (*keySet, Endpoints, error) {
 	if v.keys != nil {
 		return v.keys, v.signIn, nil
 	}
-	if v.failed != nil && v.o.Now().Sub(v.at) < retryAfter {
+	if v.failed != nil && v.o.Now().Sub(v.failedAt) < retryAfter {
 		return nil, Endpoints{}, v.failed
 	}
 	var more struct {
@@ -250,7 +250,7 @@ func (v *Verifier) issuer(ctx context.Context) (*keySet, Endpoints, error) {
 		err = provider.Claims(&more)
 	}
 	if err != nil {
-		v.failed, v.at = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), v.o.Now()
+		v.failed, v.failedAt = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), v.o.Now()
 		return nil, Endpoints{}, v.failed
 	}
 	v.keys = &keySet{client: v.client, url: more.Keys, now: v.o.Now}

@@ -102,22 +102,22 @@ func run(argv []string) (string, error) {
 	value := stdout.b.String()
 	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	switch {
-	case stdout.over:
+	case stdout.truncated:
 		return "", fmt.Errorf("%s printed more than %d KiB, which is too long for a secret", argv[0], maxBytes>>10)
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s did not end within %g s: unlock it or sign in first, in a terminal", argv[0], patience.Seconds())
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("there is no program %s on the PATH", argv[0])
 	case err != nil:
-		return "", fmt.Errorf("%s: %w%s", argv[0], err, said(stderr.b.String(), value))
+		return "", fmt.Errorf("%s: %w%s", argv[0], err, lastLine(stderr.b.String(), value))
 	case value == "":
 		return "", fmt.Errorf("%s printed nothing", argv[0])
 	}
 	return value, nil
 }
 
-// said returns the last line of a program's stderr, if it contains nothing of the value.
-func said(stderr, value string) string {
+// lastLine returns the last line of a program's stderr, if it contains nothing of the value.
+func lastLine(stderr, value string) string {
 	stderr = strings.TrimSpace(stderr)
 	line := strings.TrimSpace(stderr[strings.LastIndexByte(stderr, '\n')+1:])
 	if line == "" {
@@ -131,10 +131,10 @@ func said(stderr, value string) string {
 
 // A bounded keeps the first bytes that are written to it.
 type bounded struct {
-	b     bytes.Buffer
-	limit int
-	over  bool
-	full  func() // called when there is more; may be nil
+	b         bytes.Buffer
+	limit     int
+	truncated bool
+	full      func() // called when there is more; may be nil
 }
 
 func (w *bounded) Write(p []byte) (int, error) {
@@ -143,10 +143,10 @@ func (w *bounded) Write(p []byte) (int, error) {
 		return w.b.Write(p)
 	}
 	w.b.Write(p[:max(room, 0)])
-	if w.full != nil && !w.over {
+	if w.full != nil && !w.truncated {
 		w.full()
 	}
-	w.over = true
+	w.truncated = true
 	return len(p), nil
 }
 

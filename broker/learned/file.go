@@ -56,8 +56,8 @@ func newHasher() hasher {
 	return key
 }
 
-// agree agrees with other processes on the key of the hashes.
-func (s *Store) agree() error {
+// agreeOnKey agrees with other processes on the key of the hashes.
+func (s *Store) agreeOnKey() error {
 	s.mu.Lock()
 	mine := s.hash
 	s.mu.Unlock()
@@ -86,10 +86,10 @@ const flushDelay = 200 * time.Millisecond
 func (s *Store) FlushSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.soon || s.closed || !s.dirty() {
+	if s.flushScheduled || s.closed || !s.dirty() {
 		return
 	}
-	s.soon = true
+	s.flushScheduled = true
 	s.background.Go(func() {
 		delay := time.NewTimer(flushDelay)
 		defer delay.Stop()
@@ -98,7 +98,7 @@ func (s *Store) FlushSoon() {
 		case <-s.ending:
 		}
 		s.mu.Lock()
-		s.soon = false
+		s.flushScheduled = false
 		s.mu.Unlock()
 		err := s.Flush()
 		if err != nil {
@@ -122,7 +122,7 @@ type change struct {
 	queued  []queued
 	version int64
 	body    []byte
-	there   *learnedTool // the row of another process merged with queued, or nil
+	merged  *learnedTool // the row of another process merged with queued, or nil
 }
 
 // Flush writes the results since the last Flush. Learning continues meanwhile.
@@ -135,7 +135,7 @@ func (s *Store) Flush() error {
 	if !dirty {
 		return nil
 	}
-	if err := s.agree(); err != nil {
+	if err := s.agreeOnKey(); err != nil {
 		return err
 	}
 	tools, changes, hash, err := s.changes()
@@ -153,11 +153,11 @@ func (s *Store) Flush() error {
 	}
 	for _, r := range rows {
 		c := changes[r.ToolName]
-		if c.there != nil {
+		if c.merged != nil {
 			for _, q := range c.e.queued {
-				c.there.merge(s.hash, q)
+				c.merged.merge(s.hash, q)
 			}
-			c.e.learnedTool, c.e.schema = *c.there, nil
+			c.e.learnedTool, c.e.schema = *c.merged, nil
 		}
 		c.e.version = r.Version
 	}
@@ -187,16 +187,16 @@ func (s *Store) changes() (tools []state.ToolName, changes map[state.ToolName]*c
 // on returns the new row of the tool. If another process has changed or removed the row in the
 // meantime, that change counts.
 func (c *change) on(r state.TypeRow, hash hasher) ([]byte, error) {
-	c.there = nil
+	c.merged = nil
 	if r.Version == c.version {
 		return c.body, nil
 	}
-	c.there = &learnedTool{}
-	if r.Version != 0 && json.Unmarshal(r.Body, c.there) != nil {
-		c.there = &learnedTool{}
+	c.merged = &learnedTool{}
+	if r.Version != 0 && json.Unmarshal(r.Body, c.merged) != nil {
+		c.merged = &learnedTool{}
 	}
 	for _, q := range c.queued {
-		c.there.merge(hash, q)
+		c.merged.merge(hash, q)
 	}
-	return json.Marshal(c.there)
+	return json.Marshal(c.merged)
 }

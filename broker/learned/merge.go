@@ -217,7 +217,7 @@ func (o *object) join(p *object) {
 		if o.Values == nil {
 			o.toMap()
 		}
-		o.Values.join(p.mapped())
+		o.Values.join(p.valueNode())
 		return
 	}
 	for _, f := range p.Fields {
@@ -246,8 +246,8 @@ func (o *object) join(p *object) {
 	}
 }
 
-// mapped merges the values of an object, whether or not it is a map.
-func (o *object) mapped() *node {
+// valueNode merges the values of an object, whether or not it is a map.
+func (o *object) valueNode() *node {
 	if o.Values != nil {
 		return o.Values
 	}

@@ -51,7 +51,7 @@ func (o *object) schema(depth int) string {
 		return `{"type":"object"}`
 	}
 	if o.Values != nil || len(o.Fields) == 0 {
-		values := o.mapped().schema(depth + 1)
+		values := o.valueNode().schema(depth + 1)
 		if values == "{}" {
 			return `{"type":"object"}`
 		}

@@ -35,14 +35,14 @@ type Store struct {
 
 	names parameters
 
-	mu         sync.Mutex
-	hash       hasher
-	tools      map[state.ToolName]*entry
-	closed     bool
-	ending     chan struct{} // closed when closed is set
-	busy       bool          // reading a large value
-	background sync.WaitGroup
-	soon       bool // a Flush is scheduled
+	mu             sync.Mutex
+	hash           hasher
+	tools          map[state.ToolName]*entry
+	closed         bool
+	ending         chan struct{} // closed when closed is set
+	readingLarge   bool          // reading a large value
+	background     sync.WaitGroup
+	flushScheduled bool // a Flush is scheduled
 }
 
 // An entry is the state of one tool.
@@ -151,17 +151,17 @@ func (s *Store) entry(k state.ToolName, q queued, value json.RawMessage) (e *ent
 // time.
 func (s *Store) observeLarge(k state.ToolName, e *entry, q queued, value json.RawMessage) {
 	e.large++
-	if s.busy || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
+	if s.readingLarge || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
 		return
 	}
-	s.busy = true
+	s.readingLarge = true
 	calls := e.Calls
 	s.background.Go(func() {
 		smp, err := take(value)
 		text := textOf(value, calls)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.busy = false
+		s.readingLarge = false
 		if err == nil && s.tools[k] == e {
 			q.s, q.text = smp, text
 			e.learn(s.hash, q)

@@ -150,7 +150,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(name, "/docs/"):
 		h.Set("Cache-Control", "no-cache")
 		serveDocs(w, r, strings.TrimPrefix(name, "/docs/"))
-	case !served(strings.TrimPrefix(name, "/")):
+	case !hasFile(strings.TrimPrefix(name, "/")):
 		notFound(w, r)
 	default:
 		if t := types[path.Ext(name)]; t != "" { // independent of the machine's MIME types
@@ -162,8 +162,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// served reports whether the console has a file of this name.
-func served(name string) bool {
+// hasFile reports whether the console has a file of this name.
+func hasFile(name string) bool {
 	info, err := fs.Stat(dist, path.Join("dist", name))
 	return err == nil && (name == "" || !info.IsDir())
 }

@@ -53,7 +53,7 @@ type InstallResult struct {
 	Program string `json:"program"`
 	// Config is the servers.json of the broker.
 	Config string `json:"config"`
-	// Backup is where the file as it was is kept; empty if there was none.
+	// Backup is the path of the backup; empty if there was no file.
 	Backup string `json:"backup,omitempty"`
 	// Created means that the client had no such file.
 	Created bool `json:"created"`
@@ -61,7 +61,7 @@ type InstallResult struct {
 	Changed bool `json:"changed"`
 	// Unpassed are the variables of Config that the client does not pass on.
 	Unpassed []string `json:"unpassed,omitempty"`
-	// Moved is what became of the other servers.
+	// Moved are the outcomes of the other servers.
 	Moved []Outcome `json:"moved,omitempty"`
 	// Others are servers that the client keeps beside the broker in this file.
 	Others []string `json:"others,omitempty"`

@@ -32,7 +32,7 @@ type record struct {
 	After  string `json:"after"`
 	// Moved are the servers that were taken out of the file.
 	Moved []string `json:"moved,omitempty"`
-	// OfProjects are those that the file had for single projects, by folder.
+	// OfProjects are the moved servers for single projects, by folder.
 	OfProjects map[string][]string `json:"of_projects,omitempty"`
 	// Config is the servers.json that the entry names.
 	Config string `json:"config"`

@@ -40,7 +40,7 @@ type Outcome struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Secret means that a secret was copied with it.
 	Secret bool `json:"secret,omitempty"`
-	// Secrets are those of the entry that belong into the keyring, by name.
+	// Secrets are the entry's secrets for the keyring, by name.
 	Secrets map[string]string `json:"-"`
 }
 

@@ -89,8 +89,8 @@ type Server struct {
 	Headers map[string]string
 	// OAuth is the client of the sign-in; default the broker registers itself.
 	OAuth OAuth
-	// Credentials are what it gets: those of the config, of each person, or tokens that
-	// are issued for those of each person; default "shared". See
+	// Credentials are the credentials for it: those of the config, those of each person, or
+	// tokens that are issued for each person's token; default "shared". See
 	// docs/people.md.
 	Credentials string
 
@@ -102,13 +102,13 @@ type Server struct {
 
 	// KeepAlive keeps the server running when it is idle.
 	KeepAlive bool
-	// IdleTimeout is how long it may be idle before it is stopped.
+	// IdleTimeout is the idle time after which it is stopped.
 	IdleTimeout time.Duration
 	// StartTimeout is the time for its process to start and list its tools, see
 	// [servers.md](servers.md#servers-that-fail); default "60s", and "300s" for npx,
 	// uvx and the like.
 	StartTimeout time.Duration
-	// CallTimeout is how long one call may take, from when it is sent; default "120s".
+	// CallTimeout is the time limit of a call, from when it is sent; default "120s".
 	CallTimeout time.Duration
 	// InFlight is the number of calls on one instance at one time, further ones wait;
 	// default 16, and 1 for servers known to lose concurrent writes.
@@ -134,9 +134,8 @@ type Override struct {
 	Hide []string
 }
 
-// OAuth is how the broker introduces itself when a remote server asks for a
-// sign-in. The zero value means that it registers itself. ClientID and
-// ClientSecret may hold references that Sources.Expand resolves.
+// OAuth is the broker's client for the sign-in to a remote server. The zero value means that it
+// registers itself. ClientID and ClientSecret may contain references that Sources.Expand resolves.
 type OAuth struct {
 	// ClientID and ClientSecret are those of a client that was registered by hand.
 	ClientID, ClientSecret string
@@ -157,7 +156,8 @@ type OAuth struct {
 	// another host; default the one that the server names, and for a secret the one of
 	// the first sign-in.
 	Issuer string
-	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See docs/people.md#exchanged-tokens.
+	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See
+	// docs/people.md#exchanged-tokens.
 	TokenEndpoint string
 	// Audience is for whom the new tokens are good.
 	Audience string
@@ -166,12 +166,13 @@ type OAuth struct {
 // Remote reports whether the server is reached by URL.
 func (s *Server) Remote() bool { return s.URL != "" }
 
-// Broker is what stands under the key "broker". The zero value of every field
-// means its default; WithDefaults fills in those that do not depend on anything.
+// Broker contains the settings under the key "broker". The zero value of every field means its
+// default; WithDefaults sets those that do not depend on anything.
 type Broker struct {
 	// Mode is what the model sees.
 	Mode string `name:"mode" words:"code tools auto" default:"code" reload:"live"`
-	// AutoThreshold is up to how many tokens of definitions mode "auto" lists the tools; below 100, up to how many tools.
+	// AutoThreshold is the highest number of tokens of definitions with which mode "auto" lists
+	// the tools; below 100, the highest number of tools.
 	AutoThreshold int `name:"autoThreshold" most:"1000000" default:"1500" reload:"live"`
 	// Language is the language of scripts that name none.
 	Language string `name:"language" words:"typescript javascript python" default:"typescript" reload:"live"`
@@ -179,10 +180,10 @@ type Broker struct {
 	Timeout time.Duration `name:"timeout" default:"30s" reload:"live"`
 	// MaxTimeout is the longest time limit that an execution may ask for.
 	MaxTimeout time.Duration `name:"maxTimeout" default:"120s" reload:"live"`
-	// MaxOutputChars is how many characters of stdout, and of the result, reach the
+	// MaxOutputChars is the number of characters of stdout and the result that reach the
 	// model.
 	MaxOutputChars int `name:"maxOutputChars" most:"100000000" default:"10000" reload:"live"`
-	// Pins is what holds tools back that changed since they were approved or have
+	// Pins holds tools back that changed since they were approved or have
 	// hidden instructions: with "strict" everything waits for a person.
 	// See docs/approvals.md#pins.
 	Pins string `name:"pins" words:"on strict off" default:"on" reload:"live"`
@@ -194,35 +195,36 @@ type Broker struct {
 	Profile string `name:"profile" reload:"restart"`
 	// Profiles are which servers and tools some clients have, by name.
 	Profiles map[string]Profile `name:"profiles" read:"own" reload:"live"`
-	// Quotas are how many calls and executions users, teams, servers and tools have in a
-	// time; default none. See docs/operations.md#quotas.
+	// Quotas are limits of the calls and executions of users, teams, servers and tools in a period;
+	// default none. See docs/operations.md#quotas.
 	Quotas []Quota `name:"quotas" read:"own" reload:"live"`
-	// PersonalProcesses is how many programs run at one time for people with accounts of
-	// their own, each for one person and server; default 128. See
+	// PersonalProcesses is the number of programs that run at one time for people with accounts
+	// of their own, each for one person and server; default 128. See
 	// docs/people.md#secrets-of-people.
 	PersonalProcesses int `name:"personalProcesses" most:"100000" reload:"restart"`
-	// Typecheck is how scripts are checked: with "strict" none runs without a compiler;
-	// a path is that of the compiler.
+	// Typecheck is the check of scripts by a compiler, which "strict" requires; a path is that
+	// of the compiler.
 	Typecheck string `name:"typecheck" read:"compiler" default:"auto" reload:"live"`
-	// Durability is "full" where journals of runs shall survive a power cut whatever a call
-	// does, at some milliseconds for each call that writes. See
+	// Durability is "full" if journals of runs must survive a power cut at any moment, at a cost
+	// of some milliseconds for each call that writes. See
 	// docs/approvals.md#runs.
 	Durability string `name:"durability" words:"normal full" default:"normal" reload:"restart"`
 	// State is the address of a PostgreSQL database that several brokers share, such as
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
 	State string `name:"state" read:"database" reload:"restart"`
-	// Objects is where results beyond 64 KiB are kept, with an API as that of Amazon S3, such as
+	// Objects is the address of a store with the API of Amazon S3 for results beyond 64 KiB, such as
 	// "s3://bucket/prefix?endpoint=https://s3.example&region=eu-1"; default the database that
 	// "state" names. See docs/deploy.md#results-as-objects.
 	Objects string `name:"objects" read:"objects" reload:"restart"`
-	// StateFailure is what goes on while that database cannot be reached: with "read" what
-	// only reads, with "refuse" no execution begins that is not in the record there. See docs/deploy.md#while-the-database-is-away.
+	// StateFailure is what continues while that database cannot be reached: with "read" calls that
+	// only read, with "refuse" no execution that cannot be recorded there. See
+	// docs/deploy.md#while-the-database-is-away.
 	StateFailure string `name:"stateFailure" words:"read refuse" default:"read" reload:"restart"`
-	// StateKey are the keys of sign-ins, of what people connect, of hidden values, of journals of runs and of sessions of workflows in that
-	// database, the first of which seals and all of which open, such as
-	// "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex 32` prints
-	// them; default sign-ins and hidden values stay on the machine that has them.
+	// StateKey are the keys of sign-ins, of what people connect, of hidden values, of journals of
+	// runs and of sessions of workflows in that database, the first of which seals and all of
+	// which open, such as "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex
+	// 32` prints them; default sign-ins and hidden values stay on the machine that has them.
 	StateKey []string `name:"stateKey" read:"secret" reload:"restart"`
 	// NotedReads reports reads of fields that are not in any known type.
 	NotedReads *bool `name:"notedReads" default:"true" reload:"live"`
@@ -264,7 +266,7 @@ type Redact struct {
 	Reveal []string `name:"reveal" read:"tools" reload:"live"`
 }
 
-// Patterns are those of Reveal, which were checked.
+// Patterns returns the patterns of Reveal, which have been checked.
 func (r Redact) Patterns() policy.Patterns {
 	p, _ := policy.NewPatterns(r.Reveal)
 	return p
@@ -276,9 +278,9 @@ type Audit struct {
 	Code *bool `name:"code" default:"true" reload:"restart"`
 	// Payloads records arguments, results and answers too, in the same way.
 	Payloads bool `name:"payloads" reload:"restart"`
-	// Days is how long records are kept.
+	// Days is the number of days for which records are kept.
 	Days int `name:"days" most:"36500" default:"30" reload:"restart"`
-	// MaxSize is how large the record may become before the oldest rows go; default
+	// MaxSize is the size of the record beyond which the oldest rows are removed; default
 	// "256MB".
 	MaxSize int64 `name:"maxSize" least:"1MiB" most:"1024GiB" reload:"restart"`
 	// Anchor is a file to which the head of the record's chain of hashes is added;
@@ -298,14 +300,14 @@ type Telemetry struct {
 
 // Search tunes search_tools.
 type Search struct {
-	// Wait is how long a search waits for servers that were never listed, 0 for not at
-	// all; default "10s". See docs/search.md#while-servers-start.
+	// Wait is the time that a search waits for servers that were never listed, or 0;
+	// default "10s". See docs/search.md#while-servers-start.
 	Wait *time.Duration `name:"wait" reload:"live"`
 }
 
 // Sandbox says where programs run and what they may use.
 type Sandbox struct {
-	// Isolation is where scripts run.
+	// Isolation is the isolation of scripts.
 	Isolation string `name:"isolation" words:"auto worker container inprocess" default:"auto" reload:"restart"`
 	// Languages are isolations by language, such as {"typescript": "container"}. Python
 	// always has "container".
@@ -323,7 +325,7 @@ type Sandbox struct {
 	MaxCode int64 `name:"maxCode" least:"1KiB" most:"64MiB" default:"256KiB" reload:"live"`
 	// MaxResult is the largest result, and the largest argument of a call.
 	MaxResult int64 `name:"maxResult" least:"64KiB" most:"1GiB" default:"16MiB" reload:"live"`
-	// MaxOutput is how much is read of stdout, and of stderr.
+	// MaxOutput is the largest stdout, and the largest stderr.
 	MaxOutput int64 `name:"maxOutput" least:"64KiB" most:"1024GiB" default:"64MiB" reload:"live"`
 	// MaxCalls is the number of calls of one execution.
 	MaxCalls int `name:"maxCalls" most:"1000000" default:"500" reload:"live"`
@@ -335,13 +337,12 @@ type Sandbox struct {
 	MaxExecutions int `name:"maxExecutions" most:"1000" reload:"restart"`
 	// Remote runs scripts of isolation "worker" at broker sandboxd, on other machines.
 	Remote *RemoteSandbox `name:"remote" read:"own" reload:"restart"`
-	// Docker is where the container engine is; default `$DOCKER_HOST`, else one of the
-	// usual sockets.
+	// Docker is the address of the container engine; default `$DOCKER_HOST`, or one of the
+	// default sockets.
 	Docker *DockerEngine `name:"docker" read:"own" reload:"restart"`
 }
 
-// DockerEngine is where a container engine is, and the files by which the broker and
-// it know each other. Host is set.
+// DockerEngine is the address of a container engine, and the files for TLS with it. Host is set.
 type DockerEngine struct {
 	// Host is "unix:///PATH" or "tcp://HOST:PORT".
 	Host string `name:"host" read:"filled" reload:"restart"`
@@ -367,8 +368,7 @@ type RemoteSandbox struct {
 	Key string `name:"key" reload:"restart"`
 }
 
-// IsolationOf is where scripts of a language run: "worker", "container" or
-// "inprocess".
+// IsolationOf returns the isolation of scripts in a language: "worker", "container" or "inprocess".
 func (s Sandbox) IsolationOf(language string) string {
 	isolation := s.Languages[language]
 	switch {

@@ -23,12 +23,12 @@ const projectFile = ".broker.json"
 // only restrictions apply at once. Its servers start, and its Profile replaces the default one,
 // only for users who trust Digest.
 type Project struct {
-	// Path is where the file is.
+	// Path is the path of the file.
 	Path string
 	// Profile is one of the profiles of `servers.json`, which narrows the default one
 	// unless the project is trusted; default as without the file.
 	Profile string
-	// Narrow is what is left of that.
+	// Narrow narrows that profile further.
 	Narrow Profile
 	// Servers are the servers of the file and of the files that it includes, sorted by name,
 	// including disabled ones. The Dir of one with a Command is absolute or begins with a

@@ -13,19 +13,19 @@ import (
 
 // A Quota limits how many calls or executions there may be in a time.
 type Quota struct {
-	// Per is what has a number of its own, any of "user", "team", "server" and "tool";
-	// default all have one together.
+	// Per selects what is counted separately, any of "user", "team", "server" and "tool";
+	// default everything is counted together.
 	Per []string `name:"per" read:"dimension" reload:"live"`
-	// Tools are those whose calls count, such as "github" or "github.create_*"; default
+	// Tools are the tools whose calls count, such as "github" or "github.create_*"; default
 	// all.
 	Tools []string `name:"tools" read:"quotaTools" reload:"live"`
-	// Calls are how many calls of tools are sent.
+	// Calls is the number of calls of tools that may be sent.
 	Calls int `name:"calls" most:"1000000000" reload:"live"`
-	// Executions are how many scripts run.
+	// Executions is the number of scripts that may run.
 	Executions int `name:"executions" most:"1000000000" reload:"live"`
-	// Every is the time in which there are so many, from "1s" to "744h", 31 days.
+	// Every is the period of that number, from "1s" to "744h", 31 days.
 	Every time.Duration `name:"every" reload:"live"`
-	// Burst is how many of them can come at once; default all of them.
+	// Burst is the number that can come at once; default all of them.
 	Burst int `name:"burst" most:"1000000000" reload:"live"`
 	// Where is the place in the file, and Profile the profile of the clients; empty
 	// means all.

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Hidden is what replaces a secret.
+// Hidden replaces a secret.
 const Hidden = "[redacted]"
 
 // lookahead is the number of bytes beyond the kept ones that are searched, so that a secret across

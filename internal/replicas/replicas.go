@@ -197,7 +197,7 @@ func (f *Fleet) ask(ctx context.Context) {
 	}
 }
 
-// askTime is how long the state may take to name the others.
+// askTime bounds the time for the state to name the others.
 const askTime = 3 * time.Second
 
 // fromReplica accepts the connections of living replicas.
@@ -213,12 +213,12 @@ func (f *Fleet) fromReplica(cs tls.ConnectionState) error {
 	return errors.New("not the certificate of a replica")
 }
 
-// trustTime is how long a replica is trusted without another look whether it is still
-// registered. While the state does not answer, those that were known stay so.
+// trustTime is the time for which a replica is trusted without checking again that it is
+// registered. While the state does not answer, known replicas stay trusted.
 const trustTime = 5 * time.Second
 
-// certified reports whether a replica shows its certificate, as of that long ago at most;
-// zero means at any time.
+// certified reports whether a replica presents its certificate, according to a query that is not
+// older than within; zero means of any age.
 func (f *Fleet) certified(shown []*x509.Certificate, within time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

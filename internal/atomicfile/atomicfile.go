@@ -1,5 +1,5 @@
-// Package atomicfile replaces files atomically: a reader sees the old or the new content, and so
-// does whoever comes after a killed process.
+// Package atomicfile replaces files atomically: a reader sees the old or the new content, even after
+// a process was killed.
 package atomicfile
 
 import (

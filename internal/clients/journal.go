@@ -22,7 +22,7 @@ type record struct {
 	Path   string `json:"path"`
 	// Name is the key of the broker's entry.
 	Name string `json:"name"`
-	// Backup holds the file as it was; empty if there was none.
+	// Backup is the path of the backup; empty if there was no file.
 	Backup string `json:"backup,omitempty"`
 	// Dirs are the directories that were made for the file, innermost first.
 	Dirs []string `json:"dirs,omitempty"`

@@ -54,11 +54,11 @@ type Permit interface {
 type Server struct {
 	// Name is its key in the file, verbatim; any text that is not blank.
 	Name string
-	// OfPlugin means that it does not stand in the file: a plugin has brought it.
+	// OfPlugin means that it is not in the file, but from a plugin.
 	OfPlugin bool
 	// Permit is called before each start of Command; nil allows every start.
 	Permit Permit `json:"-"`
-	// File is the file of a project that it stands in; empty for others.
+	// File is the file of a project that contains it; empty for other servers.
 	File string
 	// Description is one line on what it is for.
 	Description string
@@ -79,7 +79,7 @@ type Server struct {
 	// Env are environment variables of the program, besides the basic ones.
 	Env map[string]string
 	// Dir is the working directory of the program, a relative one relative to the
-	// folder of the file; default that of the broker. It stands as written: Config.Resolve
+	// folder of the file; default that of the broker. It is as written: Config.Resolve
 	// makes it absolute.
 	Dir string
 
@@ -272,7 +272,7 @@ func (r Redact) Patterns() policy.Patterns {
 	return p
 }
 
-// Audit says what is recorded, and for how long.
+// Audit configures the record, and how long it is kept.
 type Audit struct {
 	// Code records scripts, up to 64 KiB of each, secrets redacted.
 	Code *bool `name:"code" default:"true" reload:"restart"`
@@ -346,7 +346,7 @@ type Sandbox struct {
 type DockerEngine struct {
 	// Host is "unix:///PATH" or "tcp://HOST:PORT".
 	Host string `name:"host" read:"filled" reload:"restart"`
-	// CA is the PEM file of who signs the engine's certificate. An engine on another
+	// CA is the PEM file of the authority of the engine's certificate. An engine on another
 	// machine needs it, and the other two.
 	CA string `name:"ca" read:"filled" reload:"restart"`
 	// Cert is the PEM file of the broker's certificate.
@@ -360,7 +360,7 @@ type DockerEngine struct {
 type RemoteSandbox struct {
 	// Addresses are those of broker sandboxd, "host:port"; a name may have several.
 	Addresses []string `name:"addresses" read:"hostPort" reload:"restart"`
-	// CA is the PEM file of who signs their certificates.
+	// CA is the PEM file of the authority of their certificates.
 	CA string `name:"ca" reload:"restart"`
 	// Cert is the PEM file of the broker's certificate.
 	Cert string `name:"cert" reload:"restart"`

@@ -32,7 +32,7 @@ type Sources struct {
 //	${workspaceFolder}          the folder of the project, which is not known here
 //	$${                         a plain ${
 //
-// The last two are a whole text, or stand in ${…} within a longer one.
+// A program reference is a whole text, or is in ${…} within a longer one.
 // A "$" without "{" is kept. Errors name the variable, never a value.
 func (from Sources) Expand(text string) (string, error) {
 	return walkRefs(text, func(r ref) (string, error) {

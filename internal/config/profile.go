@@ -53,9 +53,9 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 				"servers":     c.list(of("servers"), &p.Servers, c.pattern),
 				"tools":       c.profileTools(of, &p), // tools of these servers, see below; a list means `allow`; default all
 				"readOnly":    c.boolean(of("readOnly"), &p.ReadOnly),
-				"quotas":      c.quotas(of("quotas"), name, quotas), // those of who has the profile, beside those of the broker; default none
+				"quotas":      c.quotas(of("quotas"), name, quotas), // of the clients with the profile, in addition to those of the broker; default none
 				"description": ignore,                               // a text for people
-				// The policy of who has the profile, added to `policy`. See docs/policy.md#profiles.
+				// The policy of the clients with the profile, added to `policy`. See docs/policy.md#profiles.
 				"preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
 			})
 			if *to == nil {

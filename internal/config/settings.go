@@ -146,7 +146,7 @@ func needRestart(a, b reflect.Value, prefix string) (keys []string) {
 	return keys
 }
 
-// settingText returns a value as it stands in the file.
+// settingText returns a value as written in the file.
 func settingText(v any) string {
 	switch v := v.(type) {
 	case time.Duration:

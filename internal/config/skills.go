@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Skills say where skills are found and which of them are used. Paths stand as
+// Skills configure where skills are found and which of them are used. Paths are as
 // they are written: Config.Resolve makes relative ones absolute.
 type Skills struct {
 	// Enabled uses skills.

@@ -68,7 +68,7 @@ func words(name string) (list []string) {
 }
 
 // Names returns at most n of known that are close to name, nearest first and
-// alphabetical among equals: equal but for case and separators, within an edit distance
+// alphabetical among equals: equal except for case and separators, within an edit distance
 // of a third of the name's length, or containing it. It leaves out opposed names, such
 // as one that creates for one that deletes. It compares at most maxLen bytes of folded
 // names.

@@ -44,7 +44,7 @@ func Func(tool string) string {
 	if name == "" {
 		name = "tool"
 	}
-	if reserved[name] || ours[name] || members[name] {
+	if reserved[name] || wrapperNames[name] || members[name] {
 		name += "_"
 	}
 	return name
@@ -57,7 +57,7 @@ func Namespace(server string) string {
 	if name == "" {
 		name = "server"
 	}
-	if reserved[name] || ours[name] || globals[name] {
+	if reserved[name] || wrapperNames[name] || globals[name] {
 		name += "_"
 	}
 	return name
@@ -72,7 +72,7 @@ func Type(name string) string {
 	}
 	r := []rune(name)
 	r[0] = unicode.ToUpper(r[0])
-	if name = string(r); reserved[name] || ours[name] || globals[name] {
+	if name = string(r); reserved[name] || wrapperNames[name] || globals[name] {
 		name += "_"
 	}
 	return name
@@ -187,8 +187,8 @@ var reserved = words(`await break case catch class const continue debugger defau
 	null package private protected public return static super switch this throw true try typeof var
 	void while with yield arguments eval undefined NaN Infinity`)
 
-// ours are the names that generated wrapper files use themselves.
-var ours = words(`callMCPTool Input Output Promise Record index ToolError`)
+// wrapperNames are the names that generated wrapper files use themselves.
+var wrapperNames = words(`callMCPTool Input Output Promise Record index ToolError`)
 
 // members are names that the language itself reads from an object: a namespace with one of them
 // would be called when it is awaited, printed or converted to a string.

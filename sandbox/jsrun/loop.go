@@ -150,7 +150,7 @@ func (l *loop) callOf(p *goja.Promise) *hostCall {
 	return nil
 }
 
-// timerBefore reports whether a timer is due before end that is no interval, or was set by a
+// timerBefore reports whether a timer is due before end that is not an interval, or was set by a
 // statement of the program.
 func (l *loop) timerBefore(end time.Time) bool {
 	return slices.ContainsFunc(l.timers, func(t *timer) bool { return (t.every == 0 || t.floating) && t.due.Before(end) })

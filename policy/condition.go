@@ -181,7 +181,7 @@ func (r *reader) operators(c *condition, n node, where string, host bool) {
 	}
 	for _, one := range c.inner {
 		if one.op == opAbsent && one.flag && len(c.inner) > 1 {
-			r.fail(n, `%s: "absent": true cannot stand beside others: what is not there has no value; put it into a list`, where)
+			r.fail(n, `%s: "absent": true excludes other conditions, since an absent argument has no value: put it into a list`, where)
 			return
 		}
 	}

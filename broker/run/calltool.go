@@ -193,7 +193,7 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 		case c.Resource != nil && c.Resource.Text != "":
 			texts = append(texts, c.Resource.Text)
 		case c.Resource != nil && c.Resource.Blob != "":
-			texts = append(texts, fmt.Sprintf("[a resource of %d bytes that is no text]", len(c.Resource.Blob)/4*3))
+			texts = append(texts, fmt.Sprintf("[a resource of %d bytes that is not text]", len(c.Resource.Blob)/4*3))
 		default:
 			texts = append(texts, string(block))
 		}

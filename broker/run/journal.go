@@ -138,7 +138,7 @@ func (g *runJournal) recordIntent(row *state.RunCall) error {
 		return journalError(g.err)
 	case row.Lost():
 		return &bridge.Error{Code: bridge.CodeUnavailable,
-			Message: fmt.Sprintf("call %d of %s was sent before, and what became of it is not known", row.Ordinal, row.Tool)}
+			Message: fmt.Sprintf("call %d of %s was sent before, and its outcome is not known", row.Ordinal, row.Tool)}
 	}
 	was := row.State
 	row.State = state.RunIntent

@@ -125,7 +125,7 @@ func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
 	changes, token, key := false, "", rand.Text()
 	if err == nil {
 		if changes, err = a.o.Console.May(p, values); err != nil {
-			a.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not let into the console: " + err.Error()})
+			a.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not admitted to the console: " + err.Error()})
 		}
 	}
 	if err == nil {

@@ -116,7 +116,7 @@ func (c *converter) field(key string, v any) {
 			if s := text(name); isVarName(s) {
 				g.env = append(g.env, config.Field{Key: s, Value: "${" + s + ":-}"})
 			} else {
-				c.note("env_vars has what is no name of a variable: write it into env by hand")
+				c.note("env_vars has an entry that is not the name of a variable: write it into env by hand")
 			}
 		}
 	case "envFile", "env_file":

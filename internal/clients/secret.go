@@ -40,7 +40,7 @@ func (c *converter) isSecret(name, value string) bool {
 func (c *converter) secrets() {
 	note := func(where, variable, instead string) {
 		c.out.Secret = true
-		c.note("%s is a secret, which now stands in servers.json: write %q there and set %s in the broker's environment", where, instead, variable)
+		c.note("%s is a secret that is now in servers.json: write %q there and set %s in the broker's environment", where, instead, variable)
 	}
 	o := c.out.Config
 	if env, ok := o.Get("env").(config.Object); ok {

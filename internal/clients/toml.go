@@ -36,7 +36,7 @@ func (tomlFile) servers(data []byte, root []string) ([]config.Field, error) {
 	}
 	table, ok := at.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%q is no table", strings.Join(root, "."))
+		return nil, fmt.Errorf("%q is not a table", strings.Join(root, "."))
 	}
 	lines, err := tomlLines(data)
 	if err != nil {

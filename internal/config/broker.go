@@ -115,7 +115,7 @@ func (c *collector) secret(where string, to *string) field {
 		switch {
 		case len(c.mistakes)+c.more > before:
 		case *to == "":
-			c.fail(v.StartOffset, "%s is empty: an empty token would let anybody in", where)
+			c.fail(v.StartOffset, "%s is empty: an empty token would admit anybody", where)
 		case !strings.Contains(*to, "${") && !isProgramRef(*to):
 			c.note(v.StartOffset, "%s is a secret in a file: ${VAR} keeps it out", where)
 		}

@@ -60,9 +60,9 @@ type Server struct {
 	Permit Permit `json:"-"`
 	// File is the file of a project that contains it; empty for other servers.
 	File string
-	// Description is one line on what it is for.
+	// Description is one line on its purpose.
 	Description string
-	// Type is how it is reached, also "streamable-http"; default "stdio" with
+	// Type is its transport, also "streamable-http"; default "stdio" with
 	// Command, else detected. It is "stdio" if Command is set, otherwise "http", "sse", or empty when
 	// the file leaves open which of the two the URL speaks.
 	Type string
@@ -113,7 +113,7 @@ type Server struct {
 	// InFlight is the number of calls on one instance at one time, further ones wait;
 	// default 16, and 1 for servers known to lose concurrent writes.
 	InFlight int
-	// Instances is who shares a running instance; default what suits the server. See
+	// Instances are the clients that share a running instance; default what suits the server. See
 	// docs/serve.md#instances. Empty decides by what is known of the server.
 	Instances string
 	// Learn learns the types of its results; default as Learn of the broker.
@@ -156,10 +156,10 @@ type OAuth struct {
 	// another host; default the one that the server names, and for a secret the one of
 	// the first sign-in.
 	Issuer string
-	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See
-	// docs/people.md#exchanged-tokens.
+	// TokenEndpoint is the endpoint that exchanges the tokens of people, for credentials of that
+	// kind. See docs/people.md#exchanged-tokens.
 	TokenEndpoint string
-	// Audience is for whom the new tokens are good.
+	// Audience is the audience of the new tokens.
 	Audience string
 }
 

@@ -133,7 +133,7 @@ func (c *collector) refText(where string, to *string) field {
 			return
 		}
 		if names := personNames(s); len(names) > 0 && !c.personal {
-			c.fail(v.StartOffset, "%s: ${person:%s} can only stand in \"env\" and \"headers\" of a server", where, names[0])
+			c.fail(v.StartOffset, "%s: ${person:%s} can only be in \"env\" and \"headers\" of a server", where, names[0])
 			return
 		}
 		*to = s

@@ -196,7 +196,7 @@ func serversKeyOf(data []byte) (string, error) {
 	}
 	obj, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return "", errors.New("the file is no object")
+		return "", errors.New("the file is not an object")
 	}
 	key := serversKey
 	for _, m := range obj.Members {

@@ -53,7 +53,7 @@ func (from Sources) Expand(text string) (string, error) {
 			return "", fmt.Errorf("${%s}: there is no project here", r.name)
 		case personRef:
 			if from.Person == nil {
-				return "", fmt.Errorf("${person:%s}: this request is from nobody in particular", r.name)
+				return "", fmt.Errorf("${person:%s}: this request does not name a person", r.name)
 			}
 			return from.Person(r.name)
 		}
@@ -222,7 +222,7 @@ func parseRef(body string) (ref, error) {
 	if v, _, ok := strings.Cut(name, "-"); ok && isVarName(v) {
 		return ref{}, fmt.Errorf("${%s-…} is not a reference; did you mean ${%s:-…}?", v, v)
 	}
-	return ref{}, fmt.Errorf(`${%s} is no reference: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}, or $${ for a plain "${"`, clean(shown))
+	return ref{}, fmt.Errorf(`${%s} is not a reference: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}, or $${ for a plain "${"`, clean(shown))
 }
 
 // isFolderName reports whether a reference is to the folder of the project, or to its name, in the

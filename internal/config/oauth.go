@@ -74,7 +74,7 @@ func (c *collector) scopes(where string, to *[]string) field {
 		*to = scopes
 		for _, s := range scopes {
 			if strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) >= 0 {
-				c.fail(v.StartOffset, "%s: %s is no scope", where, quote(s))
+				c.fail(v.StartOffset, "%s: %s is not a scope", where, quote(s))
 				return
 			}
 		}

@@ -43,7 +43,7 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {
 			if !profileName.MatchString(name) {
-				c.fail(key.StartOffset, "%s: %s is no name for a profile: use letters, digits, \"_\" and \"-\", at most 63", where, quote(name))
+				c.fail(key.StartOffset, "%s: %s is not a name for a profile: use letters, digits, \"_\" and \"-\", at most 63", where, quote(name))
 				return
 			}
 			of := func(k string) string { return fmt.Sprintf("%q of profile %q", k, name) }

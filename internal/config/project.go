@@ -126,7 +126,7 @@ func (p *Project) include(folder *os.Root, name string) {
 	p.Files = append(p.Files, path)
 	info, err := folder.Stat(filepath.FromSlash(name))
 	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for its writer
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is no file", p.Path, name))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is not a file", p.Path, name))
 		return
 	}
 	f, err := folder.Open(filepath.FromSlash(name))

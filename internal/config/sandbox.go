@@ -67,7 +67,7 @@ func (c *collector) hostPort(where string, to *string) field {
 		c.text(where, to)(v)
 		host, port, err := net.SplitHostPort(*to)
 		if _, e := strconv.ParseUint(port, 10, 16); v.Value.Kind() == '"' && (err != nil || e != nil || host == "") {
-			c.fail(v.StartOffset, `%s: %s is no address with a port: write "sandboxd.example:9443"`, where, quote(*to))
+			c.fail(v.StartOffset, `%s: %s is not an address with a port: write "sandboxd.example:9443"`, where, quote(*to))
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (c *collector) variable(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)
 		if v.Value.Kind() == '"' && (*to == "" || strings.ContainsAny(*to, "=$ \x00")) {
-			c.fail(v.StartOffset, "%s: %s is no name of a variable: write NAME alone", where, quote(*to))
+			c.fail(v.StartOffset, "%s: %s is not the name of a variable: write NAME alone", where, quote(*to))
 		}
 	}
 }

@@ -89,7 +89,7 @@ func explainString(s []byte) (int, string) {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '"':
-			return 0, "this string is no valid JSON"
+			return 0, "this string is not valid JSON"
 		case c == '\\' && i+1 < len(s):
 			i++
 			hexDigits := s[i] == 'u' && i+4 < len(s) && isHex(s[i+1:i+5])

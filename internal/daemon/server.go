@@ -160,7 +160,7 @@ func (d *Daemon) releaseIfAlone() {
 	alone := len(d.clients) == 0
 	d.mu.Unlock()
 	if alone {
-		d.log.Info("nobody is here, the daemon ends")
+		d.log.Info("no clients are connected, the daemon ends")
 		d.release()
 	}
 }

@@ -85,9 +85,9 @@ func (e *ExchangeError) Error() string {
 // SignInHint returns advice for the user.
 func (e *ExchangeError) SignInHint() string {
 	if e.Own {
-		return "whoever runs the broker has to let its client have tokens of its own (client credentials) for this server"
+		return "the operator of the broker has to allow its client tokens of its own (client credentials) for this server"
 	}
-	return "ask the user to sign in to the broker again; if that does not help, whoever runs it has to allow the exchange of tokens for this server"
+	return "ask the user to sign in to the broker again; if that does not help, its operator has to allow the exchange of tokens for this server"
 }
 
 // Partial reports false: no other request has a better token.

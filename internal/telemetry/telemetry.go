@@ -136,8 +136,8 @@ func (t *Telemetry) measure(m metric.Meter, now func(context.Context) []Gauge) e
 	t.decisions = counter("broker_decisions_total", "Decisions of the policy about calls.")
 	t.runs = counter("broker_runs_total", "Executions by their exit code.")
 	t.replayed = counter("broker_replayed_calls_total", "Calls that were answered from the journal.")
-	t.unknown = counter("broker_unknown_outcomes", "Calls that were sent and of which nobody knows whether they ran.")
-	t.quotas = counter("broker_quota_refusals_total", "Calls and executions that a quota has refused: it was spent, or nobody knows whether it is.")
+	t.unknown = counter("broker_unknown_outcomes", "Calls that were sent and whose outcome is unknown.")
+	t.quotas = counter("broker_quota_refusals_total", "Calls and executions that a quota has refused: it was spent, or unknown.")
 	t.redactions = counter("broker_redactions_total", "Secrets and personal data that were kept from models, by what they are.")
 	t.waitSeconds = times("broker_approval_wait_seconds", "How long people took to decide at the client.")
 	if now == nil {

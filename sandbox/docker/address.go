@@ -37,7 +37,7 @@ func ofEnvironment() Address {
 func (a Address) check() error {
 	u, err := url.Parse(a.Host)
 	if err != nil {
-		return fmt.Errorf("the address of the container engine is %q, which is none: write unix:///PATH or tcp://HOST:PORT", a.Host)
+		return fmt.Errorf("the address of the container engine is %q, which is invalid: write unix:///PATH or tcp://HOST:PORT", a.Host)
 	}
 	switch u.Scheme {
 	case "unix", "npipe":
@@ -49,7 +49,7 @@ func (a Address) check() error {
 		return fmt.Errorf("the address of the container engine is %q: write unix:///PATH or tcp://HOST:PORT", a.Host)
 	}
 	if a.CA == "" && !isLoopback(u.Hostname()) {
-		return fmt.Errorf("%s is on another machine, where whoever is on the way could run anything as root: "+
+		return fmt.Errorf("%s is on another machine, and anybody on the way to it could run anything as root: "+
 			`name "ca", "cert" and "key" in "docker" of "sandbox" in the config, or set DOCKER_CERT_PATH to their folder`, a.Host)
 	}
 	for _, file := range []string{a.CA, a.Cert, a.Key} {

@@ -102,7 +102,7 @@ func writeFiles(w io.Writer, files *sandbox.Files) error {
 			return err
 		}
 		if !fs.ValidPath(f.Path) || f.Path == "." {
-			return fmt.Errorf("%q is no path of a file", f.Path)
+			return fmt.Errorf("%q is not the path of a file", f.Path)
 		}
 		for i, c := range f.Path {
 			if dir := f.Path[:i]; c == '/' && !made[dir] {

@@ -200,7 +200,7 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	}
 	// Without a similar name, the read may be intended.
 	if s.Closed && site == script.ReadPlain && len(near) > 0 {
-		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", gate.Name(property), sandbox.ShownTarget(target), wayOut(s, near))))
+		panic(r.failure("TypeError", fmt.Sprintf("%s is not a field of what %s answers%s", gate.Name(property), sandbox.ShownTarget(target), wayOut(s, near))))
 	}
 	r.noteRead(at.Line, property, wayOut(s, near))
 	return goja.Undefined()

@@ -8,8 +8,8 @@ const (
 	noPackages = "there are no packages here; import from './servers/…', or use callMCPTool"
 	noFiles    = "there are no files here; use the tools of a filesystem server, through its wrapper or callMCPTool"
 	noProcess  = "there is no process and no environment here; print with console.log, end with return"
-	noBrowser  = "this is no browser; there are the language, console, timers and callMCPTool"
-	noRuntime  = "this is no Node, Deno or Bun; there are the language, console, timers and callMCPTool"
+	noBrowser  = "this is not a browser; there are the language, console, timers and callMCPTool"
+	noRuntime  = "this is not Node, Deno or Bun; there are the language, console, timers and callMCPTool"
 )
 
 // Withheld maps globals of other runtimes to the advice in the error for their use. They do not

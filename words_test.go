@@ -124,7 +124,7 @@ func g() {}
 func h() {}
 `
 	if got := commentProblems(sample+"// "+strings.Repeat("long ", 30), true); len(got) != 4 {
-		t.Errorf("of a sample with four problems, it finds %q", got)
+		t.Errorf("of a sample with four problems, it finds %v", got)
 	}
 }
 

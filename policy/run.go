@@ -69,6 +69,6 @@ func (r *Run) AddRead(t *discovery.Tool, result json.RawMessage, values bool, pe
 	}
 	r.Read[i].Values.AddJSON(result)
 	for _, text := range personal {
-		r.Read[i].Values.keep(folded([]byte(text)))
+		r.Read[i].Values.store(folded([]byte(text)))
 	}
 }

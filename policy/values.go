@@ -41,11 +41,11 @@ func (v *Values) add(text []byte) {
 	if utf8.RuneCount(bytes.Join(bytes.Fields(text), []byte(" "))) < minValue || v.full {
 		return
 	}
-	v.keep(folded(text))
+	v.store(folded(text))
 }
 
-// keep adds a folded text.
-func (v *Values) keep(f []byte) {
+// store adds a folded text.
+func (v *Values) store(f []byte) {
 	if len(f) == 0 || v.full || v.known[string(f)] {
 		return
 	}

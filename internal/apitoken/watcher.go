@@ -130,16 +130,16 @@ func (w *Watcher) Any() bool {
 // storeUsed stores which tokens were used for the first time on this day.
 func (w *Watcher) storeUsed(ctx context.Context) {
 	w.mu.Lock()
-	unkept := maps.Clone(w.unsaved)
+	unsaved := maps.Clone(w.unsaved)
 	w.mu.Unlock()
-	if len(unkept) == 0 {
+	if len(unsaved) == 0 {
 		return
 	}
 	err := change(ctx, w.docs, usedDoc, func(used *map[string]string) error {
 		if *used == nil {
 			*used = make(map[string]string)
 		}
-		for name, day := range unkept {
+		for name, day := range unsaved {
 			(*used)[name] = max((*used)[name], day)
 		}
 		return nil
@@ -150,5 +150,5 @@ func (w *Watcher) storeUsed(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.unsaved, func(name, day string) bool { return unkept[name] == day })
+	maps.DeleteFunc(w.unsaved, func(name, day string) bool { return unsaved[name] == day })
 }

@@ -18,8 +18,8 @@ const maxLen = 128
 // destroys are words of names of tools that destroy something, and keeps are words with
 // an opposite meaning.
 var (
-	destroys = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "wipe", "clear", "truncate", "uninstall", "revoke", "kill"}
-	keeps    = []string{"create", "add", "get", "list", "read", "insert", "make", "new", "show", "find", "search", "update", "set", "archive", "restore", "install", "grant", "start"}
+	destroys  = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "wipe", "clear", "truncate", "uninstall", "revoke", "kill"}
+	preserves = []string{"create", "add", "get", "list", "read", "insert", "make", "new", "show", "find", "search", "update", "set", "archive", "restore", "install", "grant", "start"}
 )
 
 // opposed reports whether one name begins with a word that destroys and the other with
@@ -38,7 +38,7 @@ func destroying(name string) int {
 			return 0
 		case slices.Contains(destroys, word):
 			return 1
-		case slices.Contains(keeps, word):
+		case slices.Contains(preserves, word):
 			return -1
 		}
 	}

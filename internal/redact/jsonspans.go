@@ -84,9 +84,9 @@ func (f *jsonFinder) walk() (ok bool) {
 	return f.scan.End()
 }
 
-// cut reports whether walk reached the end of the text within an array or object, and so has
+// truncated reports whether walk reached the end of the text within an array or object, and so has
 // searched all of it.
-func (f *jsonFinder) cut() bool {
+func (f *jsonFinder) truncated() bool {
 	if !f.scan.Cut() {
 		return false
 	}
@@ -195,7 +195,7 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 	var spans []Span
 	if open := jsonscan.Space(plain, 0); open < len(plain) && (plain[open] == '{' || plain[open] == '[') && f.nested < maxNested && !secret {
 		inner := newFinder(jsonFinder{wide: f.wide, persons: f.persons, fixed: f.fixed, nested: f.nested + 1}, plain)
-		if inner.walk() || inner.cut() && end == len(f.text) {
+		if inner.walk() || inner.truncated() && end == len(f.text) {
 			f.add(inner.spans, start, at)
 			return
 		}

@@ -58,7 +58,7 @@ func JSON(data []byte, limit int) []byte {
 		return nil
 	}
 	text, whole := truncate(string(data[:min(len(data), limit+lookahead)]), limit+lookahead), len(data) <= limit+lookahead
-	if f := newFinder(jsonFinder{wide: true}, text); f.walk() || !whole && f.cut() {
+	if f := newFinder(jsonFinder{wide: true}, text); f.walk() || !whole && f.truncated() {
 		text = ReplaceJSON(text, f.spans, hidden)
 	} else {
 		text, whole = Text(text), false

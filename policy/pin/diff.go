@@ -87,7 +87,7 @@ func (d *differ) compare(path []string, a, b any) {
 	q, isToo := b.(object)
 	if a == nil && isToo || b == nil && isObject || isObject && isToo {
 		if len(path) == 1 && path[0] != "annotations" && (a == nil || b == nil) {
-			d.whole(path, a == nil)
+			d.schemaChange(path, a == nil)
 			return
 		}
 		if parameterAt(path) && (a == nil || b == nil) {
@@ -100,8 +100,8 @@ func (d *differ) compare(path []string, a, b any) {
 	d.value(path, a, b)
 }
 
-// whole records a schema that was added or removed.
-func (d *differ) whole(path []string, added bool) {
+// schemaChange records a schema that was added or removed.
+func (d *differ) schemaChange(path []string, added bool) {
 	if added {
 		d.add(path, Contract, "%s added", path[0])
 	} else {
@@ -141,13 +141,13 @@ func (d *differ) parameter(path []string, after object, added bool) {
 	}
 	text := fmt.Sprintf("%s %q added", what, name)
 	if v := after.get("type"); v != nil {
-		text += ", " + show(v)
+		text += ", " + oneLine(v)
 	}
 	if v := after.get("default"); v != nil {
-		text += ", default " + show(v)
+		text += ", default " + oneLine(v)
 	}
 	if v := after.get("description"); v != nil {
-		text += ": " + show(v)
+		text += ": " + oneLine(v)
 	}
 	d.add(path, Contract, "%s", text)
 }
@@ -173,16 +173,16 @@ func (d *differ) value(path []string, a, b any) {
 	case text && too && (len(s) > 40 || len(t) > 40 || w == Words):
 		d.add(path, w, "%s: %s", name, words(s, t))
 	case a == nil:
-		d.add(path, w, "%s added: %s", name, show(b))
+		d.add(path, w, "%s added: %s", name, oneLine(b))
 	case b == nil:
-		d.add(path, w, "%s %s removed", name, show(a))
+		d.add(path, w, "%s %s removed", name, oneLine(a))
 	default:
-		d.add(path, w, "%s %s -> %s", name, show(a), show(b))
+		d.add(path, w, "%s %s -> %s", name, oneLine(a), oneLine(b))
 	}
 }
 
-// show returns a value on one line, cut.
-func show(v any) string {
+// oneLine returns a value on one line, cut.
+func oneLine(v any) string {
 	b, err := appendValue(nil, v)
 	if err != nil {
 		return "?"

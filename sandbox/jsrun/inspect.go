@@ -216,11 +216,11 @@ func (in *inspector) failure(o *goja.Object, depth int) string {
 	if depth > 0 {
 		return "[" + in.r.errorLine(o) + "]"
 	}
-	return in.whole(o, depth)
+	return in.withFrames(o, depth)
 }
 
-// whole formats an error with its frames and its properties.
-func (in *inspector) whole(o *goja.Object, depth int) string {
+// withFrames formats an error with its frames and its properties.
+func (in *inspector) withFrames(o *goja.Object, depth int) string {
 	in.deepest = depth
 	head := in.r.errorLine(o) + in.r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
 	head = strings.ReplaceAll(head, "\n", "\n"+strings.Repeat(" ", in.indent))
@@ -249,7 +249,7 @@ func (in *inspector) reason(v goja.Value, depth int) string {
 	}
 	in.indent += 2
 	defer func() { in.indent -= 2 }()
-	return in.whole(o, depth+1)
+	return in.withFrames(o, depth+1)
 }
 
 func (in *inspector) array(o *goja.Object, depth int, name string) string {

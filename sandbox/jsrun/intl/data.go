@@ -45,7 +45,7 @@ const Default = "en-US"
 // A forms maps plural categories to texts. It always contains "other".
 type forms map[string]string
 
-func (f forms) of(category string) string {
+func (f forms) forCategory(category string) string {
 	if s, ok := f[category]; ok {
 		return s
 	}

@@ -85,7 +85,7 @@ func (f *Number) Format(d Decimal) string {
 	}
 	n := &f.Locale.Number
 	text, shown := f.number(d)
-	sign := f.sign(d, strings.Trim(shown.whole+shown.fraction, "0") == "" && d.special != "infinity")
+	sign := f.sign(d, strings.Trim(shown.integer+shown.fraction, "0") == "" && d.special != "infinity")
 	pattern := "{n}"
 	switch {
 	case f.Style == "percent":
@@ -102,7 +102,7 @@ func (f *Number) Format(d Decimal) string {
 }
 
 // A shownNumber contains the digits that determine the plural form.
-type shownNumber struct{ whole, fraction string }
+type shownNumber struct{ integer, fraction string }
 
 // number formats the number itself, with the text of its notation.
 func (f *Number) number(d Decimal) (text string, shown shownNumber) {
@@ -115,21 +115,21 @@ func (f *Number) number(d Decimal) (text string, shown shownNumber) {
 	}
 	compact := f.compact(d.magnitude())
 	shown = f.rounded(d.shift(-compact.zeros))
-	size := len(strings.TrimLeft(shown.whole, "0"))
+	size := len(strings.TrimLeft(shown.integer, "0"))
 	if next := f.compact(d.magnitude() + 1); next.names != nil && size > d.magnitude()-compact.zeros { // 999,999 is 1M
 		compact = next
 		shown = f.rounded(d.shift(-compact.zeros))
 	}
-	text = f.grouped(shown.whole)
+	text = f.grouped(shown.integer)
 	if shown.fraction != "" {
 		text += n.Decimal + shown.fraction
 	}
 	if compact.names == nil {
 		return text, shown
 	}
-	pattern := compact.names.of(f.category(shown))
-	if !strings.Contains(pattern, "{n}") && shown.whole+shown.fraction != "1" { // mille, but 1,2 mila
-		pattern = compact.names.of("other")
+	pattern := compact.names.forCategory(f.category(shown))
+	if !strings.Contains(pattern, "{n}") && shown.integer+shown.fraction != "1" { // mille, but 1,2 mila
+		pattern = compact.names.forCategory("other")
 	}
 	return strings.Replace(pattern, "{n}", text, 1), shown
 }
@@ -237,7 +237,7 @@ func (f *Number) currencyText(category string) string {
 	case !ok || f.CurrencyDisplay == "code":
 		return f.Currency
 	case f.CurrencyDisplay == "name":
-		return c.names.of(category)
+		return c.names.forCategory(category)
 	case f.CurrencyDisplay == "narrowSymbol":
 		return c.narrow
 	}
@@ -263,10 +263,10 @@ func (f *Number) Plural(d Decimal, ordinal bool) string {
 var millions = map[string]bool{"es": true, "fr": true, "it": true, "pt": true}
 
 func category(rules *plural.Rules, locale string, n shownNumber) string {
-	if rules == plural.Cardinal && n.fraction == "" && len(n.whole) > 6 && strings.HasSuffix(n.whole, "000000") && millions[locale[:2]] {
+	if rules == plural.Cardinal && n.fraction == "" && len(n.integer) > 6 && strings.HasSuffix(n.integer, "000000") && millions[locale[:2]] {
 		return "many"
 	}
-	whole := strings.TrimLeft(n.whole, "0")
+	whole := strings.TrimLeft(n.integer, "0")
 	if len(whole) > 7 { // the rules depend only on the last digits and on millions
 		whole = "1" + whole[len(whole)-6:]
 	}
@@ -295,5 +295,5 @@ func (l *Locale) Relative(style, unit string, value float64, auto bool) (string,
 	}
 	f := &Number{Locale: l, Style: "decimal", SignDisplay: "never", Grouping: "auto", MinInt: 1, MaxFrac: 3}
 	text, shown := f.number(Float(value))
-	return strings.Replace(all[direction].of(f.category(shown)), "{n}", text, 1), true
+	return strings.Replace(all[direction].forCategory(f.category(shown)), "{n}", text, 1), true
 }

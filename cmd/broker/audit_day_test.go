@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -13,7 +14,7 @@ import (
 // and how to find the rest.
 func TestDayIsOneScreen(t *testing.T) {
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
-	day := span{time.Date(2026, 3, 4, 0, 0, 0, 0, time.Local), time.Date(2026, 3, 5, 0, 0, 0, 0, time.Local)}
+	day := cli.Span{From: time.Date(2026, 3, 4, 0, 0, 0, 0, time.Local), Until: time.Date(2026, 3, 5, 0, 0, 0, 0, time.Local)}
 	execution := func(n int, code string) state.Execution {
 		return state.Execution{ID: fmt.Sprintf("e_%016d", n), Client: "stdio", ClientInfo: "claude-code", Status: state.StatusDone, Code: code, Started: noon.Add(time.Duration(n) * time.Second)}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
@@ -69,7 +70,7 @@ func bridgeApp(args []string) (*app, bool) {
 	if yes, _ := sharesDaemon(os.Getenv); !yes {
 		return nil, false
 	}
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, protocol: os.Stdout}
+	a := &app{IO: cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, protocol: os.Stdout}
 	texts := map[string]*string{"--config": &a.configPath, "--state-dir": &a.stateDir, "--mode": &a.mode, "--skills": &a.skillsPath, "--profile": &a.profile}
 	switches := map[string]*bool{"--read-only": &a.readOnly, "--verbose": &a.verbose, "-v": &a.verbose}
 	for rest := args[1:]; len(rest) > 0; rest = rest[1:] {
@@ -120,7 +121,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 	}
 	settings, err := a.daemonSettings()
 	if err != nil || !hasProfile(settings.flags["config"], a.chosenProfile()) || isForPeople(settings.flags["config"]) {
-		return here(ctx, a.stdin, a.protocol)
+		return here(ctx, a.In, a.protocol)
 	}
 	build, err := a.build()
 	if err != nil {
@@ -134,7 +135,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 	out := &resting{out: a.protocol, rest: time.AfterFunc(restTime, debug.FreeOSMemory), after: restTime}
 	defer out.rest.Stop()
 	b := &daemon.Bridge{
-		In: a.stdin, Out: out, StateDir: settings.state,
+		In: a.In, Out: out, StateDir: settings.state,
 		Hello: daemon.Hello{
 			Broker: daemon.Version, Op: daemon.OpServe, Build: build, PID: os.Getpid(), Dir: dir,
 			Settings: settings.flags, Env: settings.env,
@@ -146,7 +147,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 			return daemon.Start(program, a.daemonArgs(settings), daemonEnv(settings.env), filepath.Dir(settings.flags["config"]), daemon.LogPath(settings.state))
 		},
 		InProcess: here,
-		Say:       func(format string, args ...any) { say(a.stderr, "broker: "+format+"\n", args...) },
+		Say:       func(format string, args ...any) { cli.Fprintf(a.Err, "broker: "+format+"\n", args...) },
 	}
 	return b.Run(ctx)
 }

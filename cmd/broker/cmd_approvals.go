@@ -11,19 +11,20 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
-	return group("approvals", "Approve or deny calls that runs wait for",
+	return cli.Group("approvals", "Approve or deny calls that runs wait for",
 		a.approvalsListCommand(), a.approvalsShowCommand(), a.approveCommand(), a.denyCommand())
 }
 
 func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: noArgs,
+		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: cli.NoArgs,
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
 			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Undone(ctx)
 			if err != nil {
@@ -37,7 +38,7 @@ func (a *app) approvalsListCommand() *cobra.Command {
 func (a *app) approvalsShowCommand() *cobra.Command {
 	full := false
 	c := &cobra.Command{
-		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
+		Use: "show RUN", Short: "Show the calls that a run waits for", Args: cli.OneArg("the id of a run, or how it begins"),
 		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json, each call that is\n" +
 			"shown in full has a digest: pass it to approve --shown where approve has no terminal.",
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
@@ -59,23 +60,23 @@ func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) err
 		p := api.RunCallOf(c, run.Principal, a.tokens, whole)
 		pending, cut = append(pending, p), cut || p.Bytes > 0
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
 	}
 	if len(pending) == 0 {
 		next := ""
 		if run.Status == state.StatusDecided {
 			next = "; to go on: broker runs resume " + run.ID
 		}
-		say(a.stdout, "run %s waits for no decision%s\n", run.ID, next)
+		cli.Fprintf(a.Out, "run %s waits for no decision%s\n", run.ID, next)
 		return nil
 	}
-	say(a.stdout, "run %s of %s waits for a decision, at the latest until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
+	cli.Fprintf(a.Out, "run %s of %s waits for a decision, at the latest until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
 	for _, p := range pending {
-		say(a.stdout, "%s\n", lines(p.String()))
+		cli.Fprintf(a.Out, "%s\n", cli.Lines(p.String()))
 	}
 	if cut {
-		say(a.stdout, "to see all arguments: broker approvals show %s --full\n", run.ID)
+		cli.Fprintf(a.Out, "to see all arguments: broker approvals show %s --full\n", run.ID)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (a *app) approveCommand() *cobra.Command {
 			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
-		Args: oneArg("the id of a run, or how it begins"),
+		Args: cli.OneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			return a.decide(ctx, runs, args[0], v, always, seen)
 		}),
@@ -111,7 +112,7 @@ func (a *app) denyCommand() *cobra.Command {
 	v, reason := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}, ""
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
-		Args: oneArg("the id of a run, or how it begins"),
+		Args: cli.OneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
 			return a.decide(ctx, runs, args[0], v, false, nil)
@@ -134,7 +135,7 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 		run = r
 		if always {
 			if err := broker.Lasting(calls); err != nil {
-				return hinted("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
+				return cli.Errorf("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
 			}
 		}
 		if !v.Approve {
@@ -144,12 +145,12 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	})
 	if errors.Is(err, api.ErrNothingWaits) {
 		if found, _, err := runs.Run(ctx, id); err == nil && found.Status == state.StatusDecided {
-			return hinted("run %s is decided already\nhint: broker runs resume %s", found.ID, found.ID)
+			return cli.Errorf("run %s is decided already\nhint: broker runs resume %s", found.ID, found.ID)
 		}
-		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
+		return cli.Errorf("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
 	}
 	if denied, ok := errors.AsType[*api.DeniedError](err); ok {
-		return hinted("%w\nhint: broker policy explain %s; to go on without it: broker approvals deny %s --only %d", denied, gate.Name(denied.Tool), id, denied.Call)
+		return cli.Errorf("%w\nhint: broker policy explain %s; to go on without it: broker approvals deny %s --only %d", denied, gate.Name(denied.Tool), id, denied.Call)
 	}
 	if err != nil {
 		return unknownRun(err, id)
@@ -169,14 +170,14 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 		}
 	}
 	done := map[bool]string{true: "approved", false: "denied"}[v.Approve]
-	if a.json {
-		return a.printJSON(map[string]any{"run_id": run.ID, done: decided})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"run_id": run.ID, done: decided})
 	}
 	within := ""
 	if v.Approve {
 		within = fmt.Sprintf(" within %d minutes", int(state.ApprovalAge.Minutes()))
 	}
-	say(a.stdout, "%s %s; to go on%s: broker runs resume %s\n", done, counted(len(meant), "call"), within, run.ID)
+	cli.Fprintf(a.Out, "%s %s; to go on%s: broker runs resume %s\n", done, cli.Count(len(meant), "call"), within, run.ID)
 	return nil
 }
 
@@ -207,7 +208,7 @@ func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCa
 	})
 	for _, c := range calls {
 		if err == nil && !shown && api.RunCallOf(c, run.Principal, a.tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
-			err = hinted("call %d must be shown in full before it can be approved\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
+			err = cli.Errorf("call %d must be shown in full before it can be approved\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
 		}
 	}
 	return err

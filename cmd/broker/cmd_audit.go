@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,12 +14,13 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	c := group("audit [DAY]", "Show and manage the record of executions and calls",
+	c := cli.Group("audit [DAY]", "Show and manage the record of executions and calls",
 		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditVerifyCommand(), a.auditPruneCommand())
 	return a.withDays(c)
 }
@@ -35,7 +35,7 @@ func (a *app) readAudit() (state.AuditStore, error) {
 	store, err := st.Audit(context.Background(), state.AuditOptions{ReadOnly: true})
 	if err != nil {
 		_ = st.Close() // the first error is what matters
-		return nil, hinted("%w\nhint: broker serve and broker exec create it; --state-dir names another directory", err)
+		return nil, cli.Errorf("%w\nhint: broker serve and broker exec create it; --state-dir names another directory", err)
 	}
 	return openRecord{store, st}, nil
 }
@@ -103,10 +103,10 @@ var auditStatuses = []string{
 func (a *app) auditListCommand() *cobra.Command {
 	var f state.Filter
 	c := &cobra.Command{
-		Use: "list", Short: "List executions, newest first", Args: noArgs,
+		Use: "list", Short: "List executions, newest first", Args: cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if f.Status != "" && !slices.Contains(auditStatuses, f.Status) {
-				return usage("unknown status %q\nhint: %s", f.Status, strings.Join(auditStatuses, ", "))
+				return cli.Usagef("unknown status %q\nhint: %s", f.Status, strings.Join(auditStatuses, ", "))
 			}
 			return nil
 		},
@@ -115,10 +115,10 @@ func (a *app) auditListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(api.Executions{Executions: list})
+			if a.JSON {
+				return a.PrintJSON(api.Executions{Executions: list})
 			}
-			return printExecutions(a.stdout, list)
+			return printExecutions(a.Out, list)
 		}),
 	}
 	flags := c.Flags()
@@ -126,17 +126,9 @@ func (a *app) auditListCommand() *cobra.Command {
 	flags.StringVar(&f.Status, "status", "", "only these: "+strings.Join(auditStatuses, ", "))
 	flags.StringVar(&f.Server, "server", "", "only those that called this server")
 	flags.StringVar(&f.Client, "client", "", "only those of this client: stdio, exec, the name of a token, or what the client calls itself")
-	sinceVar(flags, &f.Since, "those")
-	untilVar(flags, &f.Until, "those")
+	cli.SinceVar(flags, &f.Since, "those")
+	cli.UntilVar(flags, &f.Until, "those")
 	return c
-}
-
-// orEmpty keeps an empty list from being printed as null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // ago is the time d before now; no d means the beginning.
@@ -148,54 +140,21 @@ func ago(d time.Duration) time.Time {
 }
 
 func printExecutions(w io.Writer, list []state.Execution) error {
-	return table[state.Execution]{"EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tCLIENT\t", func(e state.Execution) []any {
-		return []any{shortID(e.ID, list), when(e.Started), e.Status, e.ExitCode, e.Calls, e.Duration.Round(time.Millisecond), clientOf(e), oneLine(e.Error, 60)}
-	}}.print(w, list)
-}
-
-// shortID is as much of an id as tells it from the others of list, and at least
-// its time, which makes it unlikely that there is another like it.
-func shortID(id string, list []state.Execution) string {
-	const timed = len("e_") + 10
-	n := min(timed+2, len(id))
-	for ; n < len(id); n++ {
-		if !slices.ContainsFunc(list, func(e state.Execution) bool { return e.ID != id && strings.HasPrefix(e.ID, id[:n]) }) {
-			break
-		}
-	}
-	return id[:n]
-}
-
-// when is a time for a list: without the year if it is this one.
-func when(t time.Time) string {
-	t = t.Local()
-	if t.Year() == time.Now().Year() {
-		return t.Format("Jan 02 15:04:05")
-	}
-	return t.Format("2006-01-02 15:04")
+	return cli.NewTable("EXECUTION\tSTARTED\tSTATUS\tCODE\tCALLS\tTOOK\tCLIENT\t", func(e state.Execution) []any {
+		return []any{shortID(e.ID, list), cli.Time(e.Started), e.Status, e.ExitCode, e.Calls, e.Duration.Round(time.Millisecond), clientOf(e), cli.OneLine(e.Error, 60)}
+	}).Print(w, list)
 }
 
 // clientOf says who ran e: what the client calls itself, if it does, and how the
 // broker knows it.
 func clientOf(e state.Execution) string {
 	if e.ClientInfo == "" {
-		return oneLine(e.Client, 30)
+		return cli.OneLine(e.Client, 30)
 	}
 	if e.Client == "" || e.Client == "stdio" {
-		return oneLine(e.ClientInfo, 30)
+		return cli.OneLine(e.ClientInfo, 30)
 	}
-	return oneLine(e.ClientInfo, 20) + " (" + oneLine(e.Client, 20) + ")"
-}
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d B", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%d kB", n/1000)
-	}
-	return fmt.Sprintf("%d MB", n/1_000_000)
+	return cli.OneLine(e.ClientInfo, 20) + " (" + cli.OneLine(e.Client, 20) + ")"
 }
 
 func (a *app) auditShowCommand() *cobra.Command {
@@ -204,19 +163,19 @@ func (a *app) auditShowCommand() *cobra.Command {
 		Use: "show EXECUTION", Short: "Show one execution with its script and its calls",
 		Long: "Show one execution with its script, as far as it was recorded, and its calls. EXECUTION is an id of audit list,\n" +
 			"or how it begins. What looked like a secret reads [redacted].",
-		Args: oneArg("the id of an execution, or how it begins"),
+		Args: cli.OneArg("the id of an execution, or how it begins"),
 		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, args []string) error {
 			e, calls, err := store.Show(ctx, args[0])
 			if err != nil {
-				return hinted("%w\nhint: broker audit list", err)
+				return cli.Errorf("%w\nhint: broker audit list", err)
 			}
 			if code {
 				return a.printCode(e)
 			}
-			if a.json {
-				return a.printJSON(api.Execution{Execution: e, Calls: calls})
+			if a.JSON {
+				return a.PrintJSON(api.Execution{Execution: e, Calls: calls})
 			}
-			return printExecution(a.stdout, e, calls)
+			return printExecution(a.Out, e, calls)
 		}),
 	}
 	c.Flags().BoolVar(&code, "code", false, "print the script alone, to be edited and run again")
@@ -229,41 +188,41 @@ func (a *app) printCode(e state.Execution) error {
 		return notRecorded(e)
 	}
 	if !e.Whole() {
-		sayln(a.stderr, notWhole)
+		cli.Fprintln(a.Err, notWhole)
 	}
-	_, err := io.WriteString(exact(a.stdout), strings.TrimSuffix(e.Code, "\n")+"\n")
+	_, err := io.WriteString(cli.Exact(a.Out), strings.TrimSuffix(e.Code, "\n")+"\n")
 	return err
 }
 
 const notWhole = "this is not the whole script: what looks like a secret, or is beyond 64 KiB, was not recorded"
 
 func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
-	say(w, "%s  %s, exit code %d", e.ID, e.Status, e.ExitCode)
+	cli.Fprintf(w, "%s  %s, exit code %d", e.ID, e.Status, e.ExitCode)
 	if e.Error != "" {
-		say(w, ": %s", oneLine(e.Error, 300))
+		cli.Fprintf(w, ": %s", cli.OneLine(e.Error, 300))
 	}
-	say(w, "\n%s, took %s, by %s\n", e.Started.Local().Format(time.DateTime), e.Duration.Round(time.Millisecond), cmp.Or(clientOf(e), "an unknown client"))
-	say(w, "%s: %s came in, %s went to the model\n", counted(e.Calls, "call"), size(e.BytesIn), size(e.BytesOut))
-	say(w, "%s, SHA-256 %s\n", e.Language, e.CodeHash)
+	cli.Fprintf(w, "\n%s, took %s, by %s\n", e.Started.Local().Format(time.DateTime), e.Duration.Round(time.Millisecond), cmp.Or(clientOf(e), "an unknown client"))
+	cli.Fprintf(w, "%s: %s came in, %s went to the model\n", cli.Count(e.Calls, "call"), cli.Size(e.BytesIn), cli.Size(e.BytesOut))
+	cli.Fprintf(w, "%s, SHA-256 %s\n", e.Language, e.CodeHash)
 	if e.Code != "" {
-		say(w, "\n%s\n", indented("  | ", strings.TrimRight(e.Code, "\n")))
+		cli.Fprintf(w, "\n%s\n", cli.Indent("  | ", strings.TrimRight(e.Code, "\n")))
 		if !e.Whole() {
-			say(w, "  (%s)\n", notWhole)
+			cli.Fprintf(w, "  (%s)\n", notWhole)
 		}
 	}
 	if len(e.Answer) > 0 {
-		say(w, "\nto the model: %s\n", oneLine(string(e.Answer), 300))
+		cli.Fprintf(w, "\nto the model: %s\n", cli.OneLine(string(e.Answer), 300))
 	}
 	if len(calls) == 0 {
 		return nil
 	}
-	sayln(w)
+	cli.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(tw, "CALL\tTOOL\tSTATUS\tCLASS\tDECISION\tTOOK\tARGUMENTS\tRESULT\t\n")
+	cli.Fprintf(tw, "CALL\tTOOL\tSTATUS\tCLASS\tDECISION\tTOOK\tARGUMENTS\tRESULT\t\n")
 	for _, c := range calls {
-		say(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Class, c.Decision, c.Duration.Round(10*time.Microsecond), size(c.ArgBytes), size(c.ResultBytes), oneLine(c.Error, 80))
+		cli.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Seq, c.ID, c.Status, c.Class, c.Decision, c.Duration.Round(10*time.Microsecond), cli.Size(c.ArgBytes), cli.Size(c.ResultBytes), cli.OneLine(c.Error, 80))
 		if len(c.Args) > 0 {
-			say(tw, "\t%s\n", oneLine(string(c.Args), 120))
+			cli.Fprintf(tw, "\t%s\n", cli.OneLine(string(c.Args), 120))
 		}
 	}
 	return tw.Flush()
@@ -272,19 +231,19 @@ func printExecution(w io.Writer, e state.Execution, calls []state.Call) error {
 func (a *app) auditStatsCommand() *cobra.Command {
 	var since time.Time
 	c := &cobra.Command{
-		Use: "stats", Short: "Summarize calls and saved tokens", Args: noArgs,
+		Use: "stats", Short: "Summarize calls and saved tokens", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.auditStats(cmd.Context(), since)
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(s)
+			if a.JSON {
+				return a.PrintJSON(s)
 			}
-			return printStats(a.stdout, s)
+			return printStats(a.Out, s)
 		},
 	}
-	sinceVar(c.Flags(), &since, "what began")
+	cli.SinceVar(c.Flags(), &since, "what began")
 	return c
 }
 
@@ -309,17 +268,17 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (api.Ledger, erro
 }
 
 func printStats(w io.Writer, s api.Ledger) error {
-	say(w, "%s, %s, %d of them failed\n", counted(s.Executions, "execution"), counted(s.Calls, "call"), s.Errors)
-	say(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
-		size(s.BytesIn), size(s.BytesOut), size(s.BytesKept), s.TokensSaved.Results)
+	cli.Fprintf(w, "%s, %s, %d of them failed\n", cli.Count(s.Executions, "execution"), cli.Count(s.Calls, "call"), s.Errors)
+	cli.Fprintf(w, "%s came into scripts, %s went to the model: %s stayed out, about %d tokens\n",
+		cli.Size(s.BytesIn), cli.Size(s.BytesOut), cli.Size(s.BytesKept), s.TokensSaved.Results)
 	switch n := s.TokensSaved.Definitions; {
 	case n > 0:
-		say(w, "%d tokens of tool definitions are not sent in each turn\n", n)
+		cli.Fprintf(w, "%d tokens of tool definitions are not sent in each turn\n", n)
 	case n < 0:
-		say(w, "the broker's own definitions cost %d tokens more than those of the servers, in each turn\n", -n)
+		cli.Fprintf(w, "the broker's own definitions cost %d tokens more than those of the servers, in each turn\n", -n)
 	}
 	if len(s.Skills) > 0 {
-		sayln(w)
+		cli.Fprintln(w)
 		if err := printSkillStats(w, s.Skills); err != nil {
 			return err
 		}
@@ -327,47 +286,47 @@ func printStats(w io.Writer, s api.Ledger) error {
 	if len(s.Tools) == 0 {
 		return nil
 	}
-	sayln(w)
-	return table[state.ToolStats]{"SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS", func(t state.ToolStats) []any {
-		return []any{t.Server, t.Tool, t.Calls, t.Errors, ms(t.P50), ms(t.P99), size(t.ResultBytes)}
-	}}.print(w, s.Tools)
+	cli.Fprintln(w)
+	return cli.NewTable("SERVER\tTOOL\tCALLS\tERRORS\tP50 MS\tP99 MS\tRESULTS", func(t state.ToolStats) []any {
+		return []any{t.Server, t.Tool, t.Calls, t.Errors, cli.Milliseconds(t.P50), cli.Milliseconds(t.P99), cli.Size(t.ResultBytes)}
+	}).Print(w, s.Tools)
 }
 
 func (a *app) auditEventsCommand() *cobra.Command {
 	var since time.Time
 	var limit int
 	c := &cobra.Command{
-		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: noArgs,
+		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: cli.NoArgs,
 		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
 			list, err := store.Events(ctx, since, limit)
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(api.Events{Events: list})
+			if a.JSON {
+				return a.PrintJSON(api.Events{Events: list})
 			}
 			for _, e := range list {
 				by := ""
 				if e.Client != "" {
 					by = " by " + e.Client
 				}
-				say(a.stdout, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
+				cli.Fprintf(a.Out, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
 			}
 			return nil
 		}),
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "at most this many events, the newest; -1 shows all")
-	sinceVar(c.Flags(), &since, "what happened")
+	cli.SinceVar(c.Flags(), &since, "what happened")
 	return c
 }
 
 func (a *app) auditPruneCommand() *cobra.Command {
 	var older time.Duration
 	c := &cobra.Command{
-		Use: "prune --older-than TIME", Short: "Remove old executions from the record", Args: noArgs,
+		Use: "prune --older-than TIME", Short: "Remove old executions from the record", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if older == 0 {
-				return usage("prune needs --older-than\nhint: broker audit prune --older-than 720h")
+				return cli.Usagef("prune needs --older-than\nhint: broker audit prune --older-than 720h")
 			}
 			st, err := a.openAnyState()
 			if err != nil {
@@ -387,19 +346,16 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]int{"removed": n})
+			if a.JSON {
+				return a.PrintJSON(map[string]int{"removed": n})
 			}
-			say(a.stdout, "removed %s\n", counted(n, "execution"))
+			cli.Fprintf(a.Out, "removed %s\n", cli.Count(n, "execution"))
 			return nil
 		},
 	}
-	timeVar(c.Flags(), &older, "older-than", "such as 720h")
+	cli.TimeVar(c.Flags(), &older, "older-than", "such as 720h")
 	return c
 }
-
-// ms is a time in milliseconds for people.
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
 
 // printSkillStats prints what was done with skills, and below each by whom.
 func printSkillStats(w io.Writer, list []state.SkillStats) error {
@@ -410,9 +366,22 @@ func printSkillStats(w io.Writer, list []state.SkillStats) error {
 			rows = append(rows, useRow("", c.Client, c.SkillUse))
 		}
 	}
-	return table[[]any]{"SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }}.print(w, rows)
+	return cli.NewTable("SKILL\tCLIENT\tACTIVATED\tFILES READ\tTOOLS CALLED\tFAILED\tLAST USE", func(r []any) []any { return r }).Print(w, rows)
 }
 
 func useRow(skill, client string, u state.SkillUse) []any {
-	return []any{oneLine(skill, 64), oneLine(client, 40), u.Activations, u.Reads, u.ToolCalls, u.Errors, u.LastUse.Local().Format(time.DateTime)}
+	return []any{cli.OneLine(skill, 64), cli.OneLine(client, 40), u.Activations, u.Reads, u.ToolCalls, u.Errors, u.LastUse.Local().Format(time.DateTime)}
+}
+
+// shortID is as much of an id as tells it from the others of list, and at least
+// its time, which makes it unlikely that there is another like it.
+func shortID(id string, list []state.Execution) string {
+	const timed = len("e_") + 10
+	n := min(timed+2, len(id))
+	for ; n < len(id); n++ {
+		if !slices.ContainsFunc(list, func(e state.Execution) bool { return e.ID != id && strings.HasPrefix(e.ID, id[:n]) }) {
+			break
+		}
+	}
+	return id[:n]
 }

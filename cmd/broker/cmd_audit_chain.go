@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -21,7 +22,7 @@ import (
 func (a *app) auditVerifyCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "verify", Short: "Check that nobody has changed the record", Args: noArgs,
+		Use: "verify", Short: "Check that nobody has changed the record", Args: cli.NoArgs,
 		Long: "Check that nobody has changed the record: each row has a digest in a chain of hashes. The first row that was\n" +
 			"changed is named, and the exit code is 1. Someone who can write the file can rewrite all of it, or cut its end. To detect\n" +
 			"that you need anchors: heads of the chain, which audit.anchor of the config appends to a file that they cannot write.",
@@ -38,13 +39,13 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				err = a.printJSON(v)
+			if a.JSON {
+				err = a.PrintJSON(v)
 			} else {
 				a.printVerification(v, len(anchors))
 			}
 			if err == nil && !v.OK() {
-				err = &codeError{code: exitFailed}
+				err = cli.Exit(cli.ExitFailed, nil)
 			}
 			return err
 		}),
@@ -55,21 +56,21 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 
 func (a *app) printVerification(v state.Verification, anchors int) {
 	for _, f := range v.Flaws {
-		say(a.stdout, "%d  %s: %s\n", f.N, f.Row, f.Why)
+		cli.Fprintf(a.Out, "%d  %s: %s\n", f.N, f.Row, f.Why)
 	}
 	if v.OK() {
-		say(a.stdout, "%s agree with the chain, up to %d\n", counted(v.Links, "row"), v.Head.N)
+		cli.Fprintf(a.Out, "%s agree with the chain, up to %d\n", cli.Count(v.Links, "row"), v.Head.N)
 	}
 	if v.Unhashed > 0 {
-		say(a.stdout, "%s from before the record had a chain: nothing is known about them\n", counted(v.Unhashed, "row"))
+		cli.Fprintf(a.Out, "%s from before the record had a chain: nothing is known about them\n", cli.Count(v.Unhashed, "row"))
 	}
 	if v.Base > 0 && v.Links > 0 {
-		say(a.stdout, "what was older was pruned: the chain begins after %d\n", v.Base)
+		cli.Fprintf(a.Out, "what was older was pruned: the chain begins after %d\n", v.Base)
 	}
 	if anchors == 0 {
-		sayln(a.stdout, "without anchors, rows that were cut off at the end, or a record written anew as a whole, are not seen")
+		cli.Fprintln(a.Out, "without anchors, rows that were cut off at the end, or a record written anew as a whole, are not seen")
 	} else {
-		say(a.stdout, "%d of %s agree; %d are of rows that were pruned\n", v.Anchors, counted(anchors, "anchor"), v.Older)
+		cli.Fprintf(a.Out, "%d of %s agree; %d are of rows that were pruned\n", v.Anchors, cli.Count(anchors, "anchor"), v.Older)
 	}
 }
 
@@ -103,7 +104,7 @@ func readAnchors(path string, required bool) ([]state.Head, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	defer f.Close()
 	var list []state.Head
@@ -114,7 +115,7 @@ func readAnchors(path string, required bool) ([]state.Head, error) {
 		}
 		var h state.Head
 		if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Hash == "" {
-			return nil, usage("%s:%d: this is not the head of a chain, such as {\"time\": …, \"n\": 5, \"hash\": …}", path, n)
+			return nil, cli.Usagef("%s:%d: this is not the head of a chain, such as {\"time\": …, \"n\": 5, \"hash\": …}", path, n)
 		}
 		list = append(list, h)
 	}
@@ -124,7 +125,7 @@ func readAnchors(path string, required bool) ([]state.Head, error) {
 func (a *app) auditExportCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "export", Short: "Print executions, calls and events as JSON lines, oldest first", Args: noArgs,
+		Use: "export", Short: "Print executions, calls and events as JSON lines, oldest first", Args: cli.NoArgs,
 		Long: "Print all executions with their calls, oldest first, then all events, as JSON lines: {\"execution\", \"calls\"}, {\"calls\"} for calls that\n" +
 			"no execution made, and {\"event\"}. With --format otlp, each line is a request of OTLP logs in JSON, which collectors read from\n" +
 			"files (otlpjsonfile) or take at /v1/logs.",
@@ -135,7 +136,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 			case "otlp":
 				return a.exportOTLP(ctx, store)
 			}
-			return usage("unknown format %q\nhint: jsonl, otlp", format)
+			return cli.Usagef("unknown format %q\nhint: jsonl, otlp", format)
 		}),
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl, or otlp for OpenTelemetry logs")
@@ -144,16 +145,16 @@ func (a *app) auditExportCommand() *cobra.Command {
 
 func (a *app) exportLines(ctx context.Context, store state.AuditStore) error {
 	err := store.Export(ctx, func(e state.Execution, calls []state.Call) error {
-		line := map[string]any{"calls": orEmpty(calls)}
+		line := map[string]any{"calls": cli.OrEmpty(calls)}
 		if e.ID != "" {
 			line["execution"] = e
 		}
-		return writeJSON(a.stdout, line, "")
+		return cli.WriteJSON(a.Out, line, "")
 	})
 	if err != nil {
 		return err
 	}
-	return eachEvent(ctx, store, func(e state.Event) error { return writeJSON(a.stdout, map[string]any{"event": e}, "") })
+	return eachEvent(ctx, store, func(e state.Event) error { return cli.WriteJSON(a.Out, map[string]any{"event": e}, "") })
 }
 
 // eachEvent calls f for all events, the oldest first.
@@ -179,7 +180,7 @@ func (a *app) exportOTLP(ctx context.Context, store state.AuditStore) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		err := writeJSON(a.stdout, telemetry.LogRequest(version, batch), "")
+		err := cli.WriteJSON(a.Out, telemetry.LogRequest(version, batch), "")
 		batch = batch[:0]
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -38,11 +39,11 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		if _, err := parseSpan(day, time.Now()); err == nil {
+		if _, err := cli.ParseSpan(day, time.Now()); err == nil {
 			return nil
 		}
 		if day != "" && strings.ContainsAny(day[:1], "0123456789") {
-			return usage("audit %q: %w", day, errMoment)
+			return cli.Usagef("audit %q: %w", day, cli.ErrSpan)
 		}
 		return group(cmd, args)
 	}
@@ -51,36 +52,36 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return help(cmd, args)
 		}
-		s, err := parseSpan(strings.Join(args, " "), time.Now())
+		s, err := cli.ParseSpan(strings.Join(args, " "), time.Now())
 		if err != nil {
 			return err
 		}
-		if s.from.Equal(s.until) { // a moment means from then until now
-			s.until = time.Now().Add(time.Minute)
+		if s.From.Equal(s.Until) { // a moment means from then until now
+			s.Until = time.Now().Add(time.Minute)
 		}
 		return a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error { return a.showDay(ctx, store, s) })(cmd, nil)
 	}
 	return c
 }
 
-func (a *app) showDay(ctx context.Context, store state.AuditStore, s span) error {
-	executions, err := store.List(ctx, state.Filter{Since: s.from, Until: s.until, Limit: maxDayExecutions + 1})
+func (a *app) showDay(ctx context.Context, store state.AuditStore, s cli.Span) error {
+	executions, err := store.List(ctx, state.Filter{Since: s.From, Until: s.Until, Limit: maxDayExecutions + 1})
 	if err != nil {
 		return err
 	}
-	calls, err := store.Calls(ctx, state.CallFilter{Since: s.from, Until: s.until, Limit: maxDayCalls + 1})
+	calls, err := store.Calls(ctx, state.CallFilter{Since: s.From, Until: s.Until, Limit: maxDayCalls + 1})
 	if err != nil {
 		return err
 	}
 	day := dayRecord{Truncated: len(executions) > maxDayExecutions || len(calls) > maxDayCalls}
-	day.Executions = orEmpty(executions[:min(len(executions), maxDayExecutions)])
-	day.Calls = orEmpty(calls[:min(len(calls), maxDayCalls)])
+	day.Executions = cli.OrEmpty(executions[:min(len(executions), maxDayExecutions)])
+	day.Calls = cli.OrEmpty(calls[:min(len(calls), maxDayCalls)])
 	slices.Reverse(day.Executions)
 	slices.Reverse(day.Calls)
-	if a.json {
-		return a.printJSON(day)
+	if a.JSON {
+		return a.PrintJSON(day)
 	}
-	return printDay(a.stdout, day, s)
+	return printDay(a.Out, day, s)
 }
 
 // maxDayLines bounds the lines of a day, and maxExecutionLines those of one execution.
@@ -91,25 +92,25 @@ const (
 
 // printDay prints a day on one screen: the totals, and the last executions with their
 // calls.
-func printDay(w io.Writer, day dayRecord, s span) error {
+func printDay(w io.Writer, day dayRecord, s cli.Span) error {
 	if len(day.Executions)+len(day.Calls) == 0 {
-		_, err := say(w, "nothing was recorded between %s and %s\n", s.from.Local().Format("2006-01-02 15:04"), s.until.Local().Format("2006-01-02 15:04"))
+		_, err := cli.Fprintf(w, "nothing was recorded between %s and %s\n", s.From.Local().Format("2006-01-02 15:04"), s.Until.Local().Format("2006-01-02 15:04"))
 		return err
 	}
-	say(w, "%s\n", daySums(day, s))
+	cli.Fprintf(w, "%s\n", daySums(day, s))
 	of := make(map[string][]state.Call)
 	for _, c := range day.Calls {
 		of[c.ExecutionID] = append(of[c.ExecutionID], c)
 	}
 	var blocks [][]string
 	for _, e := range day.Executions {
-		head := when(e.Started) + "  " + shortID(e.ID, day.Executions) + "  " + e.Status
+		head := cli.Time(e.Started) + "  " + shortID(e.ID, day.Executions) + "  " + e.Status
 		if e.Error != "" {
-			head += ": " + oneLine(e.Error, 100)
+			head += ": " + cli.OneLine(e.Error, 100)
 		}
-		head += "  (" + strings.Join([]string{counted(e.Calls, "call"), e.Duration.Round(time.Millisecond).String(), clientOf(e)}, ", ") + ")"
+		head += "  (" + strings.Join([]string{cli.Count(e.Calls, "call"), e.Duration.Round(time.Millisecond).String(), clientOf(e)}, ", ") + ")"
 		if title := titleOf(e.Code); title != "" {
-			head += "  " + oneLine(title, 60)
+			head += "  " + cli.OneLine(title, 60)
 		}
 		blocks = append(blocks, append([]string{head}, dayCalls(of[e.ID], "broker audit show "+shortID(e.ID, day.Executions))...))
 		delete(of, e.ID)
@@ -125,16 +126,16 @@ func printDay(w io.Writer, day dayRecord, s span) error {
 	}
 	printLast(w, blocks, s)
 	if day.Truncated {
-		say(w, "there are more records: broker audit export prints all\n")
+		cli.Fprintf(w, "there are more records: broker audit export prints all\n")
 	}
 	if len(day.Calls) > 0 && !slices.ContainsFunc(day.Calls, func(c state.Call) bool { return len(c.Args) > 0 }) {
-		say(w, "arguments are not kept; to keep them: \"broker\": {\"audit\": {\"payloads\": true}} in the config\n")
+		cli.Fprintf(w, "arguments are not kept; to keep them: \"broker\": {\"audit\": {\"payloads\": true}} in the config\n")
 	}
 	return nil
 }
 
 // daySums counts the calls and executions, and those that failed.
-func daySums(day dayRecord, s span) string {
+func daySums(day dayRecord, s cli.Span) string {
 	failed, bad, servers := 0, 0, map[string]bool{}
 	for _, e := range day.Executions {
 		if e.Status != state.StatusDone && e.Status != state.StatusRunning {
@@ -147,26 +148,26 @@ func daySums(day dayRecord, s span) string {
 			bad++
 		}
 	}
-	sums := counted(len(day.Executions), "execution")
+	sums := cli.Count(len(day.Executions), "execution")
 	if failed > 0 {
 		sums += fmt.Sprintf(" (%d not done)", failed)
 	}
-	sums += ", " + counted(len(day.Calls), "call")
+	sums += ", " + cli.Count(len(day.Calls), "call")
 	if len(servers) > 0 {
-		sums += " of " + counted(len(servers), "server")
+		sums += " of " + cli.Count(len(servers), "server")
 	}
 	if bad > 0 {
 		sums += fmt.Sprintf(" (%d not ok)", bad)
 	}
-	from := s.from.Local()
-	if s.from.Equal(dayOf(time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, from.Location())).from) {
+	from := s.From.Local()
+	if s.From.Equal(cli.DayOf(time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, from.Location())).From) {
 		return from.Format("Mon 2006-01-02") + ": " + sums
 	}
 	return "since " + from.Format("Mon 2006-01-02 15:04") + ": " + sums
 }
 
 // printLast prints the last blocks of lines that fit on the screen.
-func printLast(w io.Writer, blocks [][]string, s span) {
+func printLast(w io.Writer, blocks [][]string, s cli.Span) {
 	first, total := len(blocks), 0
 	for first > 0 && (total == 0 || total+len(blocks[first-1]) <= maxDayLines) {
 		first--
@@ -174,11 +175,11 @@ func printLast(w io.Writer, blocks [][]string, s span) {
 	}
 	if first > 0 {
 		const layout = "2006-01-02 15:04"
-		say(w, "%s before these: broker audit list --limit %d --since %q --until %q\n", counted(first, "execution"), maxDayExecutions, s.from.Local().Format(layout), s.until.Local().Format(layout))
+		cli.Fprintf(w, "%s before these: broker audit list --limit %d --since %q --until %q\n", cli.Count(first, "execution"), maxDayExecutions, s.From.Local().Format(layout), s.Until.Local().Format(layout))
 	}
 	for _, b := range blocks[first:] {
 		for _, line := range b {
-			say(w, "%s\n", line)
+			cli.Fprintf(w, "%s\n", line)
 		}
 	}
 }
@@ -201,11 +202,11 @@ func dayCalls(calls []state.Call, all string) (list []string) {
 			line += fmt.Sprintf(" in %d calls", n)
 		}
 		if c.Error != "" {
-			line += ": " + oneLine(c.Error, 80)
+			line += ": " + cli.OneLine(c.Error, 80)
 		}
 		list = append(list, line)
 		if len(c.Args) > 0 {
-			list = append(list, "              "+oneLine(string(c.Args), 100))
+			list = append(list, "              "+cli.OneLine(string(c.Args), 100))
 		}
 		i += n
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
@@ -22,7 +23,7 @@ func (a *app) consoleCommand() *cobra.Command {
 		Long: "Open the console in a browser: servers, search, executions, what was saved, approvals, skills, audit, and a place to run\n" +
 			"scripts. The daemon serves it; if no daemon runs, this process serves it until it is interrupted. The printed\n" +
 			"address is for you alone: it holds a token. Below a program that uses the broker the console is read-only.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.openConsole(cmd.Context(), printOnly)
 		},
@@ -58,19 +59,19 @@ func consoleOf(w *daemon.Welcome) (url string, err error) {
 	case w.Refused != "":
 		return "", errors.New(w.Refused)
 	case w.Console == "":
-		return "", hinted("the running daemon has no console: it is from an older broker\nhint: broker daemon restart")
+		return "", cli.Errorf("the running daemon has no console: it is from an older broker\nhint: broker daemon restart")
 	}
 	return w.Console, nil
 }
 
 func (a *app) showConsole(url string, printOnly bool) error {
-	if a.json {
-		return a.printJSON(map[string]string{"url": url})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"url": url})
 	}
-	say(a.stdout, "%s\n", url)
-	if !printOnly && onTerminal(a.stderr) {
-		if err := openBrowser(url); err != nil {
-			say(a.stderr, "broker: open the address in a browser: %v\n", err)
+	cli.Fprintf(a.Out, "%s\n", url)
+	if !printOnly && cli.IsTerminal(a.Err) {
+		if err := cli.OpenBrowser(url); err != nil {
+			cli.Fprintf(a.Err, "broker: open the address in a browser: %v\n", err)
 		}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
 		if err := a.showConsole(url, printOnly); err != nil {
 			return err
 		}
-		say(a.stderr, "broker: serving the console until interrupted: no daemon is running\n")
+		cli.Fprintf(a.Err, "broker: serving the console until interrupted: no daemon is running\n")
 		h.serving.Wait()
 		return nil
 	})

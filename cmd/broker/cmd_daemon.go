@@ -16,25 +16,26 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) daemonCommand() *cobra.Command {
-	return group("daemon", "Manage the process that serves all stdio clients",
+	return cli.Group("daemon", "Manage the process that serves all stdio clients",
 		a.daemonRunCommand(),
 		&cobra.Command{
-			Use: "status", Short: "Show whether a daemon runs, and its clients", Args: noArgs,
+			Use: "status", Short: "Show whether a daemon runs, and its clients", Args: cli.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.daemonStatus() },
 		},
 		&cobra.Command{
-			Use: "stop", Short: "Stop the daemon; the next request of a client starts another one", Args: noArgs,
+			Use: "stop", Short: "Stop the daemon; the next request of a client starts another one", Args: cli.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.daemonStop() },
 		},
 		a.daemonRestartCommand(),
 		&cobra.Command{
-			Use: "logs", Short: "Print the last lines of the daemon's log", Args: noArgs,
+			Use: "logs", Short: "Print the last lines of the daemon's log", Args: cli.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.daemonLogs() },
 		},
 	)
@@ -49,7 +50,7 @@ func (a *app) daemonRunCommand() *cobra.Command {
 		Use: "run", Short: "Run the daemon in the foreground",
 		Long: "Run the daemon in the foreground. \"broker serve\" starts one when it is needed.\n" +
 			"It ends some minutes after its last client.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context(), idle) },
 	}
 	c.Flags().DurationVar(&idle, "idle", daemonIdle, "how long to run after the last client has left; 0 means forever")
@@ -71,7 +72,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	}
 	d, err := daemon.Claim(settings.state, build, a.logger())
 	if errors.Is(err, daemon.ErrRunning) {
-		sayln(a.stderr, lines("broker: "+err.Error()))
+		cli.Fprintln(a.Err, cli.Lines("broker: "+err.Error()))
 		return nil
 	}
 	if err != nil {
@@ -229,22 +230,22 @@ func (a *app) daemonStatus() error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"running": w != nil, "stateDir": state, "daemon": w})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"running": w != nil, "stateDir": state, "daemon": w})
 	}
 	if w == nil {
-		_, err := say(a.stdout, "no daemon is running for %s\n", state)
+		_, err := cli.Fprintf(a.Out, "no daemon is running for %s\n", state)
 		return err
 	}
-	if _, err := say(a.stdout, "daemon %d, broker %s, for %s\n", w.PID, w.Build.Version, time.Since(w.Status.Since).Round(time.Second)); err != nil {
+	if _, err := cli.Fprintf(a.Out, "daemon %d, broker %s, for %s\n", w.PID, w.Build.Version, time.Since(w.Status.Since).Round(time.Second)); err != nil {
 		return err
 	}
 	for _, c := range w.Status.Clients {
-		if _, err := say(a.stdout, "  client %d in %s, for %s\n", c.PID, c.Dir, time.Since(c.Since).Round(time.Second)); err != nil {
+		if _, err := cli.Fprintf(a.Out, "  client %d in %s, for %s\n", c.PID, c.Dir, time.Since(c.Since).Round(time.Second)); err != nil {
 			return err
 		}
 	}
-	_, err = say(a.stdout, "log: %s\n", daemon.LogPath(state))
+	_, err = cli.Fprintf(a.Out, "log: %s\n", daemon.LogPath(state))
 	return err
 }
 
@@ -254,13 +255,13 @@ func (a *app) daemonStop() error {
 		return err
 	}
 	if w == nil {
-		_, err := say(a.stdout, "no daemon is running for %s\n", state)
+		_, err := cli.Fprintf(a.Out, "no daemon is running for %s\n", state)
 		return err
 	}
 	if !daemon.Ended(w.PID, stopTime) {
-		return hinted("daemon %d still runs %s after it was asked to stop\nhint: broker daemon logs", w.PID, stopTime)
+		return cli.Errorf("daemon %d still runs %s after it was asked to stop\nhint: broker daemon logs", w.PID, stopTime)
 	}
-	_, err = say(a.stdout, "stopped daemon %d\n", w.PID)
+	_, err = cli.Fprintf(a.Out, "stopped daemon %d\n", w.PID)
 	return err
 }
 
@@ -269,7 +270,7 @@ const stopTime = 20 * time.Second
 
 func (a *app) daemonRestartCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "restart", Short: "Restart the daemon, with the flags of this command", Args: noArgs,
+		Use: "restart", Short: "Restart the daemon, with the flags of this command", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMode(a.mode); err != nil {
 				return err
@@ -291,7 +292,7 @@ func (a *app) daemonRestart(ctx context.Context) error {
 			if err := runAll(ctx, p.Restart); err != nil {
 				return err
 			}
-			_, err := say(a.stdout, "%s has restarted it\n", p.Manager)
+			_, err := cli.Fprintf(a.Out, "%s has restarted it\n", p.Manager)
 			return err
 		}
 	}
@@ -325,7 +326,7 @@ func (a *app) daemonRestart(ctx context.Context) error {
 			return fmt.Errorf("the daemon did not answer within %v: see %s", restartTime, daemon.LogPath(settings.state))
 		}
 		if w, _, err := a.askDaemon(daemon.OpStatus); err == nil && w != nil && (stopped == nil || w.PID != stopped.PID) {
-			_, err := say(a.stdout, "started daemon %d\n", w.PID)
+			_, err := cli.Fprintf(a.Out, "started daemon %d\n", w.PID)
 			return err
 		}
 	}
@@ -351,7 +352,7 @@ func (a *app) daemonLogs() error {
 	}
 	all := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range all[max(0, len(all)-logTail):] {
-		if _, err := sayln(a.stdout, line); err != nil {
+		if _, err := cli.Fprintln(a.Out, line); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/typecheck"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -129,7 +130,7 @@ func some(c check, on bool) []check {
 
 func checkConfig(s *session) check {
 	off := disabled(s.config)
-	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.config.Path, counted(len(s.config.Servers), "server"))}
+	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.config.Path, cli.Count(len(s.config.Servers), "server"))}
 	if len(off) > 0 {
 		c.Detail += fmt.Sprintf(", %d of them disabled: %s", len(off), gate.Line(strings.Join(off, ", ")))
 	}
@@ -141,7 +142,7 @@ func checkConfig(s *session) check {
 
 // checkNames looks for what the config says that has no effect.
 func checkNames(s *session) (check, bool) {
-	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", counted(len(s.config.Broker.Profiles), "profile"), counted(len(overrides(s.config)), "server"))}
+	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.config.Broker.Profiles), "profile"), cli.Count(len(overrides(s.config)), "server"))}
 	if problems := s.problems(); len(problems) > 0 {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
@@ -38,7 +39,7 @@ JSON object a line:
   {"server": "github", "name": "list_issues", "description": "…", "inputSchema": {…}}
 
 docs/search.md says how to read the table.`,
-		Args: oneArg("a file of queries: broker eval QUERIES.jsonl"),
+		Args: cli.OneArg("a file of queries: broker eval QUERIES.jsonl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			queries, err := readQueries(args[0])
 			if err != nil {
@@ -57,10 +58,10 @@ docs/search.md says how to read the table.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(report)
+			if a.JSON {
+				return a.PrintJSON(report)
 			}
-			return printReport(a.stdout, report, misses)
+			return printReport(a.Out, report, misses)
 		},
 	}
 	c.Flags().StringVar(&tools, "tools", "", "search these recorded tools instead of the configured servers")
@@ -126,7 +127,7 @@ func searchOf(b *broker.Broker) evaluate.Search {
 func readQueries(path string) ([]evaluate.Query, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	defer f.Close()
 	queries, err := evaluate.Read(f)
@@ -134,7 +135,7 @@ func readQueries(path string) ([]evaluate.Query, error) {
 		err = errors.New("no queries in it")
 	}
 	if err != nil {
-		return nil, usage("%s: %w\nhint: broker eval --help shows a line", path, err)
+		return nil, cli.Usagef("%s: %w\nhint: broker eval --help shows a line", path, err)
 	}
 	return queries, nil
 }
@@ -144,7 +145,7 @@ func readQueries(path string) ([]evaluate.Query, error) {
 func readTools(path string) ([]discovery.Listing, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	defer f.Close()
 	var list []discovery.Listing
@@ -160,10 +161,10 @@ func readTools(path string) ([]discovery.Listing, error) {
 			discovery.ListedTool
 		}
 		if err := json.Unmarshal(sc.Bytes(), &t); err != nil {
-			return nil, usage("%s: line %d: %w", path, n, err)
+			return nil, cli.Usagef("%s: line %d: %w", path, n, err)
 		}
 		if t.Server == "" || t.Name == "" {
-			return nil, usage("%s: line %d: a tool needs \"server\" and \"name\"", path, n)
+			return nil, cli.Usagef("%s: line %d: a tool needs \"server\" and \"name\"", path, n)
 		}
 		if _, ok := at[t.Server]; !ok {
 			at[t.Server] = len(list)
@@ -173,20 +174,20 @@ func readTools(path string) ([]discovery.Listing, error) {
 		l.Tools = append(l.Tools, t.ListedTool)
 	}
 	if err := sc.Err(); err != nil {
-		return nil, usage("%s: %w", path, err)
+		return nil, cli.Usagef("%s: %w", path, err)
 	}
 	return list, nil
 }
 
 func printReport(w io.Writer, r *evaluate.Report, misses bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	say(tw, "SET\tQUERIES\tHIT@1\t@5\t@10\t@15\tMRR@10\tNDCG@10\tTOKENS\tP50 MS\tP99 MS\t\n")
+	cli.Fprintf(tw, "SET\tQUERIES\tHIT@1\t@5\t@10\t@15\tMRR@10\tNDCG@10\tTOKENS\tP50 MS\tP99 MS\t\n")
 	for _, f := range r.Sets {
 		printFigures(tw, f)
 	}
 	printFigures(tw, r.All)
 	m := r.Macro
-	say(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\t\t\t\n", m.Set, m.Queries, m.Hit1, m.Hit5, m.Hit10, m.Hit15, m.MRR, m.NDCG)
+	cli.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\t\t\t\n", m.Set, m.Queries, m.Hit1, m.Hit5, m.Hit10, m.Hit15, m.MRR, m.NDCG)
 	if err := tw.Flush(); err != nil || !misses {
 		return err
 	}
@@ -195,12 +196,12 @@ func printReport(w io.Writer, r *evaluate.Report, misses bool) error {
 		if m.Rank > 0 {
 			rank = fmt.Sprintf("found at %d", m.Rank)
 		}
-		say(w, "\n%s: %s\n  %s: %v\n  first: %v\n", cmp.Or(m.Query.ID, m.Query.Set), m.Query.Text, rank, m.Query.Relevant, m.Found)
+		cli.Fprintf(w, "\n%s: %s\n  %s: %v\n  first: %v\n", cmp.Or(m.Query.ID, m.Query.Set), m.Query.Text, rank, m.Query.Relevant, m.Found)
 	}
 	return nil
 }
 
 func printFigures(w io.Writer, f evaluate.Figures) {
-	say(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.2f\t%.2f\t\n",
+	cli.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.2f\t%.2f\t\n",
 		f.Set, f.Queries, f.Hit1, f.Hit5, f.Hit10, f.Hit15, f.MRR, f.NDCG, f.Tokens, f.P50, f.P99)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -44,7 +45,7 @@ func (a *app) importCommand() *cobra.Command {
 		Long: "Import the servers of a client into servers.json, which is created if missing. Its comments stay, and so does\n" +
 			"a server that has the same name. The client's own files are not touched. Then connect to the servers that\n" +
 			"were added and say what their tools cost. Without an argument, list what the clients have.\n\nClients: " + strings.Join(clients.IDs(), ", "),
-		Args: someArgs(0, 1, "one client or file"),
+		Args: cli.SomeArgs(0, 1, "one client or file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env, err := clients.CurrentEnv()
 			if err != nil {
@@ -96,7 +97,7 @@ func importSources(env clients.Env, args []string, from string, keyring bool) ([
 	}
 	sources := clients.Read(client, env, options)
 	if len(sources) == 0 {
-		return nil, hinted("%s has no servers here: looked at %s\nhint: --from names another file", client.Title, strings.Join(clients.Paths(client, env), ", "))
+		return nil, cli.Errorf("%s has no servers here: looked at %s\nhint: --from names another file", client.Title, strings.Join(clients.Paths(client, env), ", "))
 	}
 	return sources, nil
 }
@@ -104,9 +105,9 @@ func importSources(env clients.Env, args []string, from string, keyring bool) ([
 func unknownClient(name string) error {
 	text := fmt.Sprintf("%q is no client that is known, and no file", name)
 	if near := nearest.Names(name, clients.IDs(), 1); len(near) > 0 {
-		return usage("%s\nhint: did you mean %q?", text, near[0])
+		return cli.Usagef("%s\nhint: did you mean %q?", text, near[0])
 	}
-	return usage("%s\nhint: one of %s", text, strings.Join(clients.IDs(), ", "))
+	return cli.Usagef("%s\nhint: one of %s", text, strings.Join(clients.IDs(), ", "))
 }
 
 // An importPlan is what an import makes of the config.
@@ -211,10 +212,10 @@ func (a *app) importServers(ctx context.Context, read func(keyring bool) ([]clie
 	r := importReport{Config: p.path, DryRun: dryRun, Servers: p.outcomes, Needs: unset(p.outcomes), Withheld: p.withheld(), Errors: p.errors}
 	_, err = a.thenIndex(ctx, noIndex || dryRun, p.added(), func(report *indexReport) error {
 		r.Index = report
-		if a.json {
-			return a.printJSON(r)
+		if a.JSON {
+			return a.PrintJSON(r)
 		}
-		printImport(a.stdout, r)
+		printImport(a.Out, r)
 		if !dryRun {
 			a.sayUnnamed()
 		}
@@ -264,9 +265,9 @@ func printImport(w io.Writer, r importReport) {
 	if len(parts) == 0 {
 		parts = []string{"nothing to import"}
 	}
-	say(w, "%s: %s\n", homely(r.Config), strings.Join(parts, ", "))
+	cli.Fprintf(w, "%s: %s\n", cli.ShortPath(r.Config), strings.Join(parts, ", "))
 	if r.DryRun {
-		sayln(w, "this was a dry run: nothing was written")
+		cli.Fprintln(w, "this was a dry run: nothing was written")
 	}
 	printNeeds(w, r.Needs)
 	printWithheld(w, r.Withheld)
@@ -274,7 +275,7 @@ func printImport(w io.Writer, r importReport) {
 
 func printWithheld(w io.Writer, names []string) {
 	if line := withheldLine(names); line != "" {
-		sayln(w, line)
+		cli.Fprintln(w, line)
 	}
 }
 
@@ -300,28 +301,28 @@ func printOutcomes(w io.Writer, outcomes []clients.Outcome) {
 	}
 	from := ""
 	for _, o := range outcomes {
-		heading := homely(o.From)
+		heading := cli.ShortPath(o.From)
 		if o.Dir != "" && !strings.HasPrefix(o.From, o.Dir+string(filepath.Separator)) {
-			heading += ", for " + homely(o.Dir)
+			heading += ", for " + cli.ShortPath(o.Dir)
 		}
 		if heading != from {
 			from = heading
-			sayln(w, from)
+			cli.Fprintln(w, from)
 		}
 		line := fmt.Sprintf("  %-*s  %s", max(width, 8), o.Action, o.Name)
 		if o.Detail != "" {
 			line += ": " + o.Detail
 		}
-		sayln(w, line)
+		cli.Fprintln(w, line)
 		for _, n := range o.Notes {
-			sayln(w, strings.Repeat(" ", max(width, 8)+4)+n)
+			cli.Fprintln(w, strings.Repeat(" ", max(width, 8)+4)+n)
 		}
 	}
 }
 
 func printNeeds(w io.Writer, needs []string) {
 	if len(needs) > 0 {
-		say(w, "not set here, but needed where the broker starts: %s\n", strings.Join(needs, ", "))
+		cli.Fprintf(w, "not set here, but needed where the broker starts: %s\n", strings.Join(needs, ", "))
 	}
 }
 
@@ -356,7 +357,7 @@ func clientRows(c *clients.Client, sources []clients.Source) []clientRow {
 	return rows
 }
 
-var clientTable = table[clientRow]{"CLIENT\tFILE\tSERVERS", clientRow.cells}
+var clientTable = cli.NewTable("CLIENT\tFILE\tSERVERS", clientRow.cells)
 
 // listClients shows what every client has.
 func (a *app) listClients(env clients.Env) error {
@@ -364,33 +365,23 @@ func (a *app) listClients(env clients.Env) error {
 	for _, c := range clients.All() {
 		rows = append(rows, clientRows(c, clients.Read(c, env, clientOptions()))...)
 	}
-	if err := printList(a, rows, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"",
-		clientTable); err != nil || a.json || len(rows) == 0 {
+	if err := cli.PrintList(&a.IO, rows, "no client with servers was found\nhint: broker import FILE reads any file with \"mcpServers\"",
+		clientTable); err != nil || a.JSON || len(rows) == 0 {
 		return err
 	}
-	_, err := sayln(a.stdout, "broker import CLIENT adds them to the broker's config")
+	_, err := cli.Fprintln(a.Out, "broker import CLIENT adds them to the broker's config")
 	return err
 }
 
 func (r clientRow) cells() []any {
-	what := fmt.Sprintf("%d: %s", len(r.Servers), oneLine(strings.Join(r.Servers, ", "), 50))
+	what := fmt.Sprintf("%d: %s", len(r.Servers), cli.OneLine(strings.Join(r.Servers, ", "), 50))
 	switch {
 	case r.Error != "":
-		what = oneLine(r.Error, 60)
+		what = cli.OneLine(r.Error, 60)
 	case len(r.Servers) == 0 && r.Broker:
 		what = "only the broker"
 	case len(r.Servers) == 0:
 		what = "none"
 	}
-	return []any{r.Client, homely(r.Path), what}
-}
-
-// homely is a path for people: the home directory is ~.
-func homely(path string) string {
-	if home, err := os.UserHomeDir(); err == nil && home != "/" {
-		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
-			return "~" + string(filepath.Separator) + rest
-		}
-	}
-	return path
+	return []any{r.Client, cli.ShortPath(r.Path), what}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -45,7 +46,7 @@ func (a *app) indexCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "index",
 		Short: "Connect to every server, index its tools and count the tokens saved",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.open(-1)
 			if err != nil {
@@ -70,10 +71,10 @@ func (a *app) indexCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				err = a.printJSON(report)
+			if a.JSON {
+				err = a.PrintJSON(report)
 			} else {
-				printIndex(a.stdout, report)
+				printIndex(a.Out, report)
 			}
 			if err != nil {
 				return err
@@ -100,7 +101,7 @@ func failedServers(status []upstream.Status) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &codeError{exitServers, hinted("%d of %d servers %s: %s\nhint: broker doctor", len(names), len(status), what, strings.Join(names, ", "))}
+	return cli.Exit(cli.ExitServers, cli.Errorf("%d of %d servers %s: %s\nhint: broker doctor", len(names), len(status), what, strings.Join(names, ", ")))
 }
 
 func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, error) {
@@ -129,13 +130,13 @@ func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, e
 }
 
 func printIndex(w io.Writer, r indexReport) {
-	_ = table[indexRow]{"SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row indexRow) []any {
+	_ = cli.NewTable("SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row indexRow) []any {
 		note := ""
 		switch {
 		case row.Status == string(upstream.StateStarting):
 			note = strings.TrimPrefix(row.Doing+", not waited for", ", ")
 		case row.Error != "":
-			note = row.Status + ": " + oneLine(why(row.Error), 100)
+			note = row.Status + ": " + cli.OneLine(why(row.Error), 100)
 		case row.Status == statusDisabled:
 			note = "disabled: broker servers enable " + gate.Name(row.Name)
 		case row.Held > 0:
@@ -144,12 +145,12 @@ func printIndex(w io.Writer, r indexReport) {
 			note = fmt.Sprintf("%d repaired or left out: broker doctor", len(row.Problems))
 		}
 		return []any{row.Name, row.Tools, row.Tokens, time.Duration(row.MS) * time.Millisecond, note}
-	}}.print(w, r.Servers)
-	say(w, "\n%s: %d tokens in every turn before, %d now", counted(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
+	}).Print(w, r.Servers)
+	cli.Fprintf(w, "\n%s: %d tokens in every turn before, %d now", cli.Count(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
 	if r.TokensBefore > r.TokensAfter {
-		say(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
+		cli.Fprintf(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
 	}
-	sayln(w)
+	cli.Fprintln(w)
 	var failed []string
 	for _, row := range r.Servers {
 		if row.Error != "" && row.Status != string(upstream.StateStarting) {
@@ -157,13 +158,8 @@ func printIndex(w io.Writer, r indexReport) {
 		}
 	}
 	if len(failed) > 0 {
-		say(w, "failed, and not counted: %s; broker doctor says more\n", strings.Join(failed, ", "))
+		cli.Fprintf(w, "failed, and not counted: %s; broker doctor says more\n", strings.Join(failed, ", "))
 	} else if r.TokensBefore < r.TokensAfter && r.Tools > 0 {
-		sayln(w, "that is more: with so few tools it is scripts that save tokens, not the search")
+		cli.Fprintln(w, "that is more: with so few tools it is scripts that save tokens, not the search")
 	}
-}
-
-// oneLine is s on one line of at most n characters.
-func oneLine(s string, n int) string {
-	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -34,7 +35,7 @@ func (a *app) initCommand() *cobra.Command {
 			"restores a file, byte for byte. Each question has a flag; without a terminal, it is an error if no flag says what to\n" +
 			"take over and connect, and nothing is written. Project files are left alone; for these see broker import and broker\n" +
 			"install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.initialize(cmd.Context(), f) },
 	}
 	flags := c.Flags()
@@ -56,16 +57,16 @@ func (a *app) initCommand() *cobra.Command {
 // check finds mistakes in the flags before anything is done.
 func (f *initFlags) check() error {
 	if f.take && f.leave {
-		return usage("--import and --no-import exclude each other")
+		return cli.Usagef("--import and --no-import exclude each other")
 	}
 	if f.console && f.noConsole {
-		return usage("--console and --no-console exclude each other")
+		return cli.Usagef("--console and --no-console exclude each other")
 	}
 	if f.projects && f.noProjects {
-		return usage("--projects and --no-projects exclude each other")
+		return cli.Usagef("--projects and --no-projects exclude each other")
 	}
 	if f.all && f.clients != nil {
-		return usage("--client and --all exclude each other")
+		return cli.Usagef("--client and --all exclude each other")
 	}
 	if slices.Equal(f.clients, []string{"none"}) {
 		f.clients = []string{}
@@ -118,9 +119,9 @@ func (a *app) initialize(ctx context.Context, f initFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	i := initRun{initFlags: f, a: a, out: a.stdout, stuck: map[string]indexRow{}, connected: map[string]*clients.Client{},
+	i := initRun{initFlags: f, a: a, out: a.Out, stuck: map[string]indexRow{}, connected: map[string]*clients.Client{},
 		seen: initReport{Found: []clientRow{}, Installed: []clients.InstallResult{}, Undo: []string{}}}
-	if a.json {
+	if a.JSON {
 		i.out = io.Discard
 	}
 	var err error
@@ -130,8 +131,8 @@ func (a *app) initialize(ctx context.Context, f initFlags) error {
 	if err := i.find(); err != nil {
 		return err
 	}
-	if a.person() == nil && (!f.take && !f.leave || !f.all && f.clients == nil) {
-		return usage("nobody can be asked here: nothing was written\nhint: broker init --yes, or --import or --no-import, and --client NAMES or --all")
+	if a.Person() == nil && (!f.take && !f.leave || !f.all && f.clients == nil) {
+		return cli.Usagef("nobody can be asked here: nothing was written\nhint: broker init --yes, or --import or --no-import, and --client NAMES or --all")
 	}
 	took, err := i.takeOver(ctx)
 	if err != nil {
@@ -139,17 +140,17 @@ func (a *app) initialize(ctx context.Context, f initFlags) error {
 	}
 	err = i.connect(ctx, took)
 	i.seen.Todo = i.tasks()
-	if a.json {
-		return errors.Join(a.printJSON(i.seen), err)
+	if a.JSON {
+		return errors.Join(a.PrintJSON(i.seen), err)
 	}
 	i.wayBack()
-	person := a.person()
+	person := a.Person()
 	if err != nil || f.noConsole || person == nil {
 		return err
 	}
 	open := f.yes || f.console
 	if !open {
-		open, err = person.agrees(ctx, "Open the console in a browser?", false)
+		open, err = person.Confirm(ctx, "Open the console in a browser?", false)
 	}
 	if err != nil || !open {
 		return err
@@ -172,9 +173,9 @@ func (i *initRun) find() error {
 		i.seen.Found = append(i.seen.Found, rows...)
 	}
 	if len(i.found) == 0 && len(i.clients) == 0 {
-		return hinted("no client was found\nhint: broker import FILE or broker servers add adds servers, broker install CLIENT connects a client: %s", strings.Join(clients.IDs(), ", "))
+		return cli.Errorf("no client was found\nhint: broker import FILE or broker servers add adds servers, broker install CLIENT connects a client: %s", strings.Join(clients.IDs(), ", "))
 	}
-	if err := clientTable.print(i.out, i.seen.Found); err != nil {
+	if err := clientTable.Print(i.out, i.seen.Found); err != nil {
 		return err
 	}
 	i.findProjects()
@@ -211,10 +212,10 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 	r := importReport{Config: p.path, Servers: p.outcomes, Needs: unset(p.outcomes), Errors: p.errors}
 	added := p.added()
 	if len(added) > 0 {
-		say(i.out, "\nWhat %s will get:\n", homely(p.path))
+		cli.Fprintf(i.out, "\nWhat %s will get:\n", cli.ShortPath(p.path))
 		printPlan(i.out, p.outcomes)
 		if !i.take {
-			if i.take, err = i.a.person().agrees(ctx, "Take "+counted(len(added), "server")+" over?", true); err != nil || !i.take {
+			if i.take, err = i.a.Person().Confirm(ctx, "Take "+cli.Count(len(added), "server")+" over?", true); err != nil || !i.take {
 				return false, err
 			}
 		}
@@ -228,9 +229,9 @@ func (i *initRun) takeOver(ctx context.Context) (took bool, err error) {
 	start := time.Now()
 	i.index, err = i.a.thenIndex(ctx, i.noIndex, added, func(report *indexReport) error {
 		r.Index = report
-		say(i.out, "%s: %d added\n", homely(r.Config), len(added))
+		cli.Fprintf(i.out, "%s: %d added\n", cli.ShortPath(r.Config), len(added))
 		for _, e := range r.Errors {
-			say(i.out, "not read: %s\n", e)
+			cli.Fprintf(i.out, "not read: %s\n", e)
 		}
 		return nil
 	}, p.present()...)
@@ -279,7 +280,7 @@ func (i *initRun) connect(ctx context.Context, took bool) error {
 		if len(i.clients) == 0 && !i.all {
 			return nil
 		}
-		return hinted("%w at %s, so the broker would have no servers\nhint: broker init --import, or broker servers add", config.ErrNoConfig, path)
+		return cli.Errorf("%w at %s, so the broker would have no servers\nhint: broker init --import, or broker servers add", config.ErrNoConfig, path)
 	}
 	var failed []error
 	for _, c := range candidates {
@@ -313,23 +314,23 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 		return res, err
 	case !res.Changed:
 		i.connected[res.Path] = c
-		say(i.out, "%s: %s has the broker already\n", c.ID, homely(res.Path))
+		cli.Fprintf(i.out, "%s: %s has the broker already\n", c.ID, cli.ShortPath(res.Path))
 		return res, nil
 	}
-	say(i.out, "%s: %s will get the entry %q", c.ID, homely(res.Path), res.Name)
+	cli.Fprintf(i.out, "%s: %s will get the entry %q", c.ID, cli.ShortPath(res.Path), res.Name)
 	between := " in place of "
 	for _, o := range res.Moved {
 		if o.Action == clients.Same || o.Action == clients.Added || o.Action == clients.Replaced {
-			say(i.out, "%s%s", between, named(o))
+			cli.Fprintf(i.out, "%s%s", between, named(o))
 			between = ", "
 		}
 	}
 	if len(res.Others) > 0 {
-		say(i.out, ", and keep %s", strings.Join(res.Others, ", "))
+		cli.Fprintf(i.out, ", and keep %s", strings.Join(res.Others, ", "))
 	}
-	sayln(i.out)
+	cli.Fprintln(i.out)
 	if !i.all && i.clients == nil {
-		if yes, err := i.a.person().agrees(ctx, "Connect "+c.Title+"?", true); err != nil || !yes {
+		if yes, err := i.a.Person().Confirm(ctx, "Connect "+c.Title+"?", true); err != nil || !yes {
 			return clients.InstallResult{}, err
 		}
 	}
@@ -344,14 +345,14 @@ func (i *initRun) install(ctx context.Context, c *clients.Client, took bool) (cl
 func (i *initRun) wayBack() {
 	switch {
 	case len(i.seen.Installed) == 0 && len(i.connected) > 0:
-		say(i.out, "\nthe clients are as they were\n")
+		cli.Fprintf(i.out, "\nthe clients are as they were\n")
 	case len(i.seen.Installed) == 0:
-		say(i.out, "\nno client was connected; broker init does it later\n")
+		cli.Fprintf(i.out, "\nno client was connected; broker init does it later\n")
 	default:
-		say(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
+		cli.Fprintf(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	}
 	for _, command := range i.seen.Undo {
-		sayln(i.out, "  "+command)
+		cli.Fprintln(i.out, "  "+command)
 	}
 	printTasks(i.out, i.seen.Todo)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
@@ -32,7 +33,7 @@ func (a *app) installCommand() *cobra.Command {
 			"Clients: " + strings.Join(clients.IDs(), ", "),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if link {
-				return someArgs(0, 1, "at most one client")(cmd, args)
+				return cli.SomeArgs(0, 1, "at most one client")(cmd, args)
 			}
 			return clientOrAll(all)(cmd, args)
 		},
@@ -44,7 +45,7 @@ func (a *app) installCommand() *cobra.Command {
 				return err
 			}
 			if !r.Move && (r.Only != nil || projects) {
-				return usage("--server and --projects say what --move takes\nhint: add --move")
+				return cli.Usagef("--server and --projects say what --move takes\nhint: add --move")
 			}
 			install := func(id string, noIndex bool) error {
 				r := r
@@ -62,7 +63,7 @@ func (a *app) installCommand() *cobra.Command {
 			}
 			list, err := found()
 			if err == nil && len(list) == 0 {
-				err = hinted("no client was found\nhint: broker install CLIENT writes the file of one: %s", strings.Join(clients.IDs(), ", "))
+				err = cli.Errorf("no client was found\nhint: broker install CLIENT writes the file of one: %s", strings.Join(clients.IDs(), ", "))
 			}
 			if err != nil {
 				return err
@@ -102,14 +103,14 @@ func (a *app) printLinks(r clients.Request, args []string) error {
 	if len(args) > 0 {
 		list = slices.DeleteFunc(list, func(l clients.Link) bool { return l.Client != id && !strings.HasPrefix(l.Client, id+"-") })
 		if len(list) == 0 {
-			return hinted("%s has no install links\nhint: broker install %s", r.Client.Title, id)
+			return cli.Errorf("%s has no install links\nhint: broker install %s", r.Client.Title, id)
 		}
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"links": list})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"links": list})
 	}
 	for _, l := range list {
-		sayln(a.stdout, l.URL)
+		cli.Fprintln(a.Out, l.URL)
 	}
 	return nil
 }
@@ -117,9 +118,9 @@ func (a *app) printLinks(r clients.Request, args []string) error {
 // clientOrAll accepts one client or, with --all, no argument.
 func clientOrAll(all bool) cobra.PositionalArgs {
 	if all {
-		return noArgs
+		return cli.NoArgs
 	}
-	return oneArg("a client, or --all")
+	return cli.OneArg("a client, or --all")
 }
 
 // found returns the IDs of the clients of this user.
@@ -187,10 +188,10 @@ func (a *app) uninstallCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(res)
+				if a.JSON {
+					return a.PrintJSON(res)
 				}
-				printUninstall(a.stdout, res, r.DryRun)
+				printUninstall(a.Out, res, r.DryRun)
 				return nil
 			}
 			if !all {
@@ -200,8 +201,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(list) == 0 && !a.json {
-				sayln(a.stdout, "no client has the broker")
+			if len(list) == 0 && !a.JSON {
+				cli.Fprintln(a.Out, "no client has the broker")
 			}
 			return forEach(list, func(_ int, id string) error { return uninstall(id) })
 		},
@@ -234,7 +235,7 @@ func (a *app) aim(r *clients.Request, client string) error {
 // prepare fills in which config the broker gets, and how the client starts it.
 func (a *app) prepare(r *clients.Request) error {
 	if strings.TrimSpace(r.Name) == "" {
-		return usage("--name needs a name that is not blank")
+		return cli.Usagef("--name needs a name that is not blank")
 	}
 	path, exists, err := config.Target(a.configPath)
 	if err != nil {
@@ -244,7 +245,7 @@ func (a *app) prepare(r *clients.Request) error {
 		return err
 	}
 	if !exists && !r.Move {
-		return hinted("%w at %s, so the broker would have no servers\nhint: broker import %s, or broker install %s --move",
+		return cli.Errorf("%w at %s, so the broker would have no servers\nhint: broker import %s, or broker install %s --move",
 			config.ErrNoConfig, r.Config, r.Client.ID, r.Client.ID)
 	}
 	if exists {
@@ -299,13 +300,13 @@ func (a *app) install(ctx context.Context, r clients.Request, secrets string, no
 		a.recordOutcomes(res.Config, "broker install --move", res.Moved)
 	}
 	_, err = a.thenIndex(ctx, noIndex || r.DryRun, nil, func(report *indexReport) error {
-		if a.json {
-			return a.printJSON(struct {
+		if a.JSON {
+			return a.PrintJSON(struct {
 				clients.InstallResult
 				Index *indexReport `json:"index,omitempty"`
 			}{res, report})
 		}
-		printInstall(a.stdout, r, res)
+		printInstall(a.Out, r, res)
 		if !r.DryRun {
 			a.sayUnnamed()
 		}
@@ -331,33 +332,33 @@ func executable() (string, error) {
 
 func printInstall(w io.Writer, r clients.Request, res clients.InstallResult) {
 	if !res.Changed {
-		say(w, "%s has the broker already: nothing to do\n", res.Path)
+		cli.Fprintf(w, "%s has the broker already: nothing to do\n", res.Path)
 		return
 	}
 	printOutcomes(w, res.Moved)
 	printEntry(w, r.DryRun, res)
 	printUnpassed(w, r.Client, res)
-	say(w, "the broker's servers: %s\n", homely(res.Config))
+	cli.Fprintf(w, "the broker's servers: %s\n", cli.ShortPath(res.Config))
 	printNeeds(w, unset(res.Moved))
 	if len(res.Others) > 0 && (!r.Move || r.Only != nil) {
-		say(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
+		cli.Fprintf(w, "%s still starts itself: %s\nhint: broker install %s --move makes these the broker's\n", r.Client.Title, strings.Join(res.Others, ", "), r.Client.ID)
 	}
 	if r.DryRun {
-		sayln(w, "this was a dry run: nothing was written")
+		cli.Fprintln(w, "this was a dry run: nothing was written")
 		return
 	}
-	say(w, "restart %s; to undo: broker uninstall %s\n", r.Client.Title, r.Client.ID)
+	cli.Fprintf(w, "restart %s; to undo: broker uninstall %s\n", r.Client.Title, r.Client.ID)
 }
 
 // printEntry says what becomes of the file of a client.
 func printEntry(w io.Writer, dryRun bool, res clients.InstallResult) {
 	switch {
 	case dryRun:
-		say(w, "%s will get the entry %q, which starts %s\n", homely(res.Path), res.Name, homely(res.Program))
+		cli.Fprintf(w, "%s will get the entry %q, which starts %s\n", cli.ShortPath(res.Path), res.Name, cli.ShortPath(res.Program))
 	case res.Created:
-		say(w, "%s was made, with the entry %q, which starts %s\n", homely(res.Path), res.Name, homely(res.Program))
+		cli.Fprintf(w, "%s was made, with the entry %q, which starts %s\n", cli.ShortPath(res.Path), res.Name, cli.ShortPath(res.Program))
 	default:
-		say(w, "%s has the entry %q now, which starts %s; the file as it was: %s\n", homely(res.Path), res.Name, homely(res.Program), homely(res.Backup))
+		cli.Fprintf(w, "%s has the entry %q now, which starts %s; the file as it was: %s\n", cli.ShortPath(res.Path), res.Name, cli.ShortPath(res.Program), cli.ShortPath(res.Backup))
 	}
 }
 
@@ -366,33 +367,33 @@ func printUnpassed(w io.Writer, c *clients.Client, res clients.InstallResult) {
 	if len(res.Unpassed) == 0 {
 		return
 	}
-	say(w, "%s passes no variables of yours on: %s will not be set there; put each into the keyring, and write ${keyring:NAME} in place of ${NAME}: broker auth set-secret NAME\n",
+	cli.Fprintf(w, "%s passes no variables of yours on: %s will not be set there; put each into the keyring, and write ${keyring:NAME} in place of ${NAME}: broker auth set-secret NAME\n",
 		c.Title, strings.Join(res.Unpassed, ", "))
 }
 
 func printUninstall(w io.Writer, res clients.UninstallResult, dryRun bool) {
 	switch {
 	case res.Deleted:
-		say(w, "%s is gone, as it was before\n", homely(res.Path))
+		cli.Fprintf(w, "%s is gone, as it was before\n", cli.ShortPath(res.Path))
 	case res.Restored:
-		say(w, "%s is what it was before, byte for byte\n", homely(res.Path))
+		cli.Fprintf(w, "%s is what it was before, byte for byte\n", cli.ShortPath(res.Path))
 	}
 	if len(res.Removed) > 0 {
-		say(w, "%s: removed %s\n", homely(res.Path), strings.Join(res.Removed, ", "))
+		cli.Fprintf(w, "%s: removed %s\n", cli.ShortPath(res.Path), strings.Join(res.Removed, ", "))
 	}
 	if len(res.Returned) > 0 {
-		say(w, "%s: put back %s\n", homely(res.Path), strings.Join(res.Returned, ", "))
+		cli.Fprintf(w, "%s: put back %s\n", cli.ShortPath(res.Path), strings.Join(res.Returned, ", "))
 	}
 	for _, n := range res.Notes {
-		say(w, "note: %s\n", n)
+		cli.Fprintf(w, "note: %s\n", n)
 	}
 	if res.Config != "" {
-		say(w, "%s keeps the servers that were moved\n", homely(res.Config))
+		cli.Fprintf(w, "%s keeps the servers that were moved\n", cli.ShortPath(res.Config))
 	}
 	if res.Backup != "" {
-		say(w, "the file as it was before the install: %s\n", homely(res.Backup))
+		cli.Fprintf(w, "the file as it was before the install: %s\n", cli.ShortPath(res.Backup))
 	}
 	if dryRun {
-		sayln(w, "this was a dry run: nothing was written")
+		cli.Fprintln(w, "this was a dry run: nothing was written")
 	}
 }

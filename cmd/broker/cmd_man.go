@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // manCommand writes the man pages of packages; broker completion writes the rest. It is
@@ -17,7 +19,7 @@ func (a *app) manCommand() *cobra.Command {
 	var date string
 	c := &cobra.Command{
 		Use: "man DIR", Short: "Write the man pages of all commands into a directory", Hidden: true,
-		Args: oneArg("a directory"),
+		Args: cli.OneArg("a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
@@ -59,7 +61,7 @@ func (r *roff) line(text string) {
 // paragraphs writes text as help has it: what is indented stays as it is.
 func (r *roff) paragraphs(text string) {
 	asIs := false
-	for i, one := range strings.Split(joined(strings.TrimSpace(text)), "\n") {
+	for i, one := range strings.Split(cli.JoinParagraphs(strings.TrimSpace(text)), "\n") {
 		indented := strings.HasPrefix(one, " ") || strings.HasPrefix(one, "\t")
 		switch {
 		case one == "":

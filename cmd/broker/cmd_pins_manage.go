@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
@@ -98,11 +99,11 @@ func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*
 		if err == nil {
 			err = f(s, rows)
 		}
-		if err == nil && !a.json {
+		if err == nil && !a.JSON {
 			if name == "" {
 				a.printDisabled(s)
 			}
-			printMissing(a.stderr, s, name, "")
+			printMissing(a.Err, s, name, "")
 		}
 		return err
 	}
@@ -131,12 +132,12 @@ func only(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Ro
 		}
 	}
 	if !found {
-		return nil, usage("nothing is known of a server %q\nhint: known are %s", name, strings.Join(names, ", "))
+		return nil, cli.Usagef("nothing is known of a server %q\nhint: known are %s", name, strings.Join(names, ", "))
 	}
 	one := strings.TrimPrefix(strings.TrimPrefix(name, server), ".")
 	rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.Server != server || one != "" && r.Title() != one })
 	if one != "" && len(rows) == 0 {
-		return nil, usage("server %q has no %q\nhint: broker pins list %s", server, one, gate.Name(server))
+		return nil, cli.Usagef("server %q has no %q\nhint: broker pins list %s", server, one, gate.Name(server))
 	}
 	return rows, nil
 }
@@ -148,11 +149,11 @@ func (a *app) pinsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
-		Args:  someArgs(0, 1, pinArgs),
+		Args:  cli.SomeArgs(0, 1, pinArgs),
 		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
-			return printList(a, rows, "no tools are known", table[pins.Row]{"SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
-				return []any{r.Server, r.Title(), r.State, yes(r.Held), r.Verdict.String()}
-			}})
+			return cli.PrintList(&a.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
+				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
+			}))
 		}),
 	}
 	refreshFlag(c, &refresh)
@@ -164,14 +165,14 @@ func (a *app) pinsDiffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
-		Args:  someArgs(0, 1, pinArgs),
+		Args:  cli.SomeArgs(0, 1, pinArgs),
 		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
-			if a.json {
-				return a.printJSON(append([]pins.Row{}, rows...))
+			if a.JSON {
+				return a.PrintJSON(append([]pins.Row{}, rows...))
 			}
 			if len(rows) == 0 {
-				sayln(a.stdout, "all is as it was approved")
+				cli.Fprintln(a.Out, "all is as it was approved")
 			}
 			for _, r := range rows {
 				a.printPin(r)
@@ -188,13 +189,13 @@ func (a *app) printPin(r pins.Row) {
 	if r.Held {
 		held = ", held back"
 	}
-	say(a.stdout, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, lines(held))
+	cli.Fprintf(a.Out, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, cli.Lines(held))
 	for _, d := range r.Changes {
-		say(a.stdout, "  %s\n", d.Text)
+		cli.Fprintf(a.Out, "  %s\n", d.Text)
 	}
 	if r.Verdict > scan.Pass {
 		for _, f := range r.Findings {
-			say(a.stdout, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
+			cli.Fprintf(a.Out, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
 		}
 	}
 }
@@ -204,7 +205,7 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
-		Args:  oneArg(pinArgs + " (broker pins diff shows what differs)"),
+		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
 		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
 			if err := s.pins.Approve(rows); err != nil {
 				return err
@@ -217,7 +218,7 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 					n++
 				}
 			}
-			say(a.stdout, "approved: %s of %d\n", counted(n, "difference"), len(rows))
+			cli.Fprintf(a.Out, "approved: %s of %d\n", cli.Count(n, "difference"), len(rows))
 			return nil
 		}),
 	}
@@ -230,14 +231,14 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
-		Args:  oneArg(pinArgs),
+		Args:  cli.OneArg(pinArgs),
 		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
 			if err := s.pins.Block(rows); err != nil {
 				return err
 			}
 			s.notePins("blocked", rows)
 			for _, r := range rows {
-				say(a.stdout, "blocked: %s.%s\n", r.Server, r.Title())
+				cli.Fprintf(a.Out, "blocked: %s.%s\n", r.Server, r.Title())
 			}
 			return nil
 		}),

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	return group("policy", "Change, test and explain the policy: which calls are allowed, asked about or denied",
+	return cli.Group("policy", "Change, test and explain the policy: which calls are allowed, asked about or denied",
 		a.policyRuleCommand(policy.Allow), a.policyRuleCommand(policy.Ask), a.policyRuleCommand(policy.Deny),
 		a.policyExplainCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyReplayCommand(), a.policyInitCommand())
 }
@@ -33,11 +34,11 @@ Exit codes:
   0   all as expected
   1   something differs
   2   wrong usage, or the file cannot be read`,
-		Args: oneArg("a file of scenarios: broker policy test FILE"),
+		Args: cli.OneArg("a file of scenarios: broker policy test FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			scenarios, err := a.readScenarios(args[0])
 			if err != nil {
-				return usage("%w", ownLines{err})
+				return cli.Usagef("%w", cli.OwnLines(err))
 			}
 			results, differences := []policy.Outcome{}, 0
 			for _, s := range scenarios {
@@ -47,24 +48,24 @@ Exit codes:
 				if len(lines) > 0 {
 					differences++
 				}
-				if !a.json {
+				if !a.JSON {
 					for _, line := range lines {
-						say(a.stdout, "%s: %s\n", s.ID, line)
+						cli.Fprintf(a.Out, "%s: %s\n", s.ID, line)
 					}
 					if len(lines) > 0 && o.Error != "" {
-						say(a.stdout, "  %s\n", indentedAfter("  ", o.Error))
+						cli.Fprintf(a.Out, "  %s\n", cli.IndentAfter("  ", o.Error))
 					}
 				}
 			}
-			if a.json {
-				if err := a.printJSON(map[string]any{"results": results}); err != nil {
+			if a.JSON {
+				if err := a.PrintJSON(map[string]any{"results": results}); err != nil {
 					return err
 				}
 			} else {
-				say(a.stdout, "%d of %s as expected\n", len(results)-differences, counted(len(results), "scenario"))
+				cli.Fprintf(a.Out, "%d of %s as expected\n", len(results)-differences, cli.Count(len(results), "scenario"))
 			}
 			if differences > 0 {
-				return &codeError{code: exitFailed}
+				return cli.Exit(cli.ExitFailed, nil)
 			}
 			return nil
 		},
@@ -88,7 +89,7 @@ func (a *app) readScenarios(name string) ([]policy.Scenario, error) {
 const maxScenarios = 64 << 20
 
 func (a *app) readScenarioFile(name string) ([]byte, error) {
-	in := a.stdin
+	in := a.In
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
@@ -36,7 +37,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			"matches, or the first reason why it does not. Without arguments, rules about arguments do not match. Earlier calls of a\n" +
 			"script (budgets, flows) are not taken into account.",
 		Example: "  broker policy explain github.delete_repo\n  broker policy explain mail.send '{\"to\": \"ann@acme.com\"}' --profile ci",
-		Args:    someArgs(1, 2, "the name of a tool, and perhaps its arguments"),
+		Args:    cli.SomeArgs(1, 2, "the name of a tool, and perhaps its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := a.explainInput(args[1:])
 			if err != nil {
@@ -54,14 +55,14 @@ func (a *app) policyExplainCommand() *cobra.Command {
 				}
 				rules := s.config.Rules()
 				if profile != "" && !rules.HasProfile(profile) {
-					return usage("the policy has no profile %q", profile)
+					return cli.Usagef("the policy has no profile %q", profile)
 				}
 				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.config.Broker.ReadOnly || a.readOnly}
 				e := rules.Explain(call)
-				if a.json {
-					return a.printJSON(e)
+				if a.JSON {
+					return a.PrintJSON(e)
 				}
-				printExplanation(a.stdout, e)
+				printExplanation(a.Out, e)
 				return nil
 			})
 		},
@@ -80,23 +81,23 @@ func (a *app) explainInput(words []string) (json.RawMessage, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		data, err := a.readScenarioFile(text)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, cli.Usagef("%w", err)
 		}
 		text = string(data)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		return nil, usage("the arguments are not a JSON object: %w", err)
+		return nil, cli.Usagef("the arguments are not a JSON object: %w", err)
 	}
 	return json.RawMessage(text), nil
 }
 
 func printExplanation(w io.Writer, e policy.Explanation) {
-	say(w, "%s: %s (%s)\n", e.Tool, e.Effect, e.Code)
+	cli.Fprintf(w, "%s: %s (%s)\n", e.Tool, e.Effect, e.Code)
 	if e.Reason != "" {
-		say(w, "  it %s\n", e.Reason)
+		cli.Fprintf(w, "  it %s\n", e.Reason)
 	}
-	say(w, "  class %s: %s\n", e.Class, e.WhyClass)
+	cli.Fprintf(w, "  class %s: %s\n", e.Class, e.WhyClass)
 	for _, r := range e.Rules {
 		what, profile := "matches", ""
 		switch {
@@ -108,7 +109,7 @@ func printExplanation(w io.Writer, e policy.Explanation) {
 		if r.Profile != "" {
 			profile = " of profile " + r.Profile
 		}
-		say(w, "  %s: rule %d%s (%s) %s\n", r.At, r.Index, profile, r.Effect, what)
+		cli.Fprintf(w, "  %s: rule %d%s (%s) %s\n", r.At, r.Index, profile, r.Effect, what)
 	}
 }
 
@@ -133,12 +134,12 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Short: "Find patterns that match no tool, and rules that never apply",
 		Long: "Compare the policy with the tools of all servers: patterns that match no known tool, rules that never apply, and\n" +
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(func(s *session) error {
 				a.learnMissing(cmd, s, "")
 				rules, tools := s.config.Rules(), s.broker.Catalog().Tools()
-				out := policyCheck{Findings: orEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.broker.Unlisted()}
+				out := policyCheck{Findings: cli.OrEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.broker.Unlisted()}
 				for _, t := range tools {
 					if policy.IsGuess(t) {
 						out.Guesses = append(out.Guesses, classGuess{t.ID, rules.ClassOf(t).String(), rules.WhyClass(t)})
@@ -149,9 +150,9 @@ func (a *app) policyCheckCommand() *cobra.Command {
 				}
 				switch {
 				case len(out.Unlisted) > 0:
-					return &codeError{exitServers, hinted("the tools of %s are not known\nhint: broker index", strings.Join(out.Unlisted, ", "))}
+					return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known\nhint: broker index", strings.Join(out.Unlisted, ", ")))
 				case len(out.Findings) > 0:
-					return &codeError{code: exitFailed}
+					return cli.Exit(cli.ExitFailed, nil)
 				}
 				return nil
 			})
@@ -163,25 +164,25 @@ func (a *app) policyCheckCommand() *cobra.Command {
 const maxGuesses = 20
 
 func (a *app) printCheck(out policyCheck, tools int) error {
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	for _, f := range out.Findings {
-		say(a.stdout, "%s: %s\n", f.At, f.Text)
+		cli.Fprintf(a.Out, "%s: %s\n", f.At, f.Text)
 		if len(f.Near) > 0 {
-			say(a.stdout, "  did you mean %s?\n", strings.Join(f.Near, ", "))
+			cli.Fprintf(a.Out, "  did you mean %s?\n", strings.Join(f.Near, ", "))
 		}
 	}
 	if len(out.Findings) == 0 {
-		sayln(a.stdout, "every pattern matches a tool, and every rule can decide")
+		cli.Fprintln(a.Out, "every pattern matches a tool, and every rule can decide")
 	}
-	say(a.stdout, "\nthe class of %d of %s is a guess from the name\n", len(out.Guesses), counted(tools, "tool"))
+	cli.Fprintf(a.Out, "\nthe class of %d of %s is a guess from the name\n", len(out.Guesses), cli.Count(tools, "tool"))
 	for i, g := range out.Guesses {
 		if i == maxGuesses {
-			say(a.stdout, "  and %d more (--json has all)\n", len(out.Guesses)-i)
+			cli.Fprintf(a.Out, "  and %d more (--json has all)\n", len(out.Guesses)-i)
 			break
 		}
-		say(a.stdout, "  %s: %s, %s\n", g.Tool, g.Class, g.Why)
+		cli.Fprintf(a.Out, "  %s: %s, %s\n", g.Tool, g.Class, g.Why)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -47,7 +48,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 		Long: "Show which recorded calls the policy of the config, or the one in FILE, would decide differently. Nothing is\n" +
 			"called. Arguments are recorded only with \"audit\": {\"payloads\": true}, and redacted; without them, rules about\n" +
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(func(s *session) error {
 				rules := s.config.Rules()
@@ -58,7 +59,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 					}
 				}
 				if profile != "" && !rules.HasProfile(profile) {
-					return usage("the policy has no profile %q", profile)
+					return cli.Usagef("the policy has no profile %q", profile)
 				}
 				out := replay{Changes: []replayed{}}
 				err := s.audit.Export(cmd.Context(), func(e state.Execution, calls []state.Call) error {
@@ -68,14 +69,14 @@ func (a *app) policyReplayCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(out)
+				if a.JSON {
+					return a.PrintJSON(out)
 				}
-				return printReplay(a.stdout, out)
+				return printReplay(a.Out, out)
 			})
 		},
 	}
-	sinceVar(c.Flags(), &since, "calls")
+	cli.SinceVar(c.Flags(), &since, "calls")
 	c.Flags().StringVar(&file, "policy", "", "a file with another policy (default: that of the config)")
 	c.Flags().StringVar(&profile, "profile", "", "as if all callers had this profile")
 	return c
@@ -85,7 +86,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 func readPolicy(file string) (*policy.Rules, error) {
 	rules, err := config.LoadPolicy(file)
 	if err == nil && rules == nil {
-		return nil, usage("%s is not there", file)
+		return nil, cli.Usagef("%s is not there", file)
 	}
 	if err != nil {
 		if cfg, e := loadConfig(file); e == nil {
@@ -148,22 +149,22 @@ func printReplay(w io.Writer, r replay) error {
 		}
 		rows[i].n++
 	}
-	say(w, "%s, %d would be decided differently", counted(r.Calls, "recorded call"), len(r.Changes))
+	cli.Fprintf(w, "%s, %d would be decided differently", cli.Count(r.Calls, "recorded call"), len(r.Changes))
 	if r.Unclear > 0 {
-		say(w, "; of %d the arguments matter and were not recorded", r.Unclear)
+		cli.Fprintf(w, "; of %d the arguments matter and were not recorded", r.Unclear)
 	}
-	sayln(w)
+	cli.Fprintln(w)
 	if len(rows) == 0 {
 		return nil
 	}
-	sayln(w)
-	return table[row]{"TOOL\tCALLS\tWAS\tNOW\tBY\t", func(r row) []any {
+	cli.Fprintln(w)
+	return cli.NewTable("TOOL\tCALLS\tWAS\tNOW\tBY\t", func(r row) []any {
 		by := r.Code
 		if r.At != "" {
 			by = r.At
 		}
 		return []any{r.Tool, r.n, r.Was, r.Now, by, ""}
-	}}.print(w, rows)
+	}).Print(w, rows)
 }
 
 func (a *app) policyInitCommand() *cobra.Command {
@@ -173,7 +174,7 @@ func (a *app) policyInitCommand() *cobra.Command {
 		Short: "Propose a policy from the tools of all servers and the recorded calls",
 		Long: "Propose a policy: the preset is careful; tools that may change something are allowed if they were used, and destructive\n" +
 			"tools that were never used are denied. It is printed; no file is changed.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(func(s *session) error {
 				a.learnMissing(cmd, s, "")
@@ -182,14 +183,14 @@ func (a *app) policyInitCommand() *cobra.Command {
 					return err
 				}
 				proposed := json.RawMessage(policy.Suggest(s.broker.Catalog().Tools(), calls))
-				if !a.json {
-					sayln(a.stderr, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.config.Path+"")
+				if !a.JSON {
+					cli.Fprintln(a.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.config.Path+"")
 				}
-				return a.printJSON(proposed)
+				return a.PrintJSON(proposed)
 			})
 		},
 	}
-	sinceVar(c.Flags(), &since, "calls (default: all)")
+	cli.SinceVar(c.Flags(), &since, "calls (default: all)")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
@@ -58,7 +59,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 			"file stays as it is. A rule that denies wins over one that asks, and that over one that allows; the output lists tools for which another rule decides.\n" +
 			"A program that uses the broker cannot loosen the policy: a model must not extend its own permissions.",
 		Example: "  broker policy " + name + " notes\n  broker policy " + name + " github.delete_repo\n  broker policy " + name + " '*' --class destructive",
-		Args:    oneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
+		Args:    cli.OneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTools(func(s *session) error {
 				rule, err := o.rule(cmd.Context(), s, effect, args[0])
@@ -88,10 +89,10 @@ func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect,
 	switch o.class {
 	case "", "read", "unknown", "write", "destructive", policy.ClassDeletes:
 	default:
-		return r, usage("unknown class %q\nhint: read, unknown, write, destructive or deletes", o.class)
+		return r, cli.Usagef("unknown class %q\nhint: read, unknown, write, destructive or deletes", o.class)
 	}
 	if strings.ContainsAny(o.reason, "\r\n") {
-		return r, usage("the reason must be one line")
+		return r, cli.Usagef("the reason must be one line")
 	}
 	r = config.ToolRule{Effect: effect, Tools: name, Class: o.class, Reason: o.reason}
 	if o.remove || name == "*" || s.config.Server(name) != nil && plainName(name) {
@@ -141,7 +142,7 @@ func plainName(name string) bool {
 func matchesTool(pattern string, tools []*discovery.Tool) error {
 	rules, mistakes := policy.ReadRules(policy.Source{Text: []byte(`{"rules": [` + config.ToolRule{Effect: policy.Deny, Tools: pattern}.String() + `]}`)})
 	if len(mistakes) > 0 {
-		return usage("%s", mistakes[0].Text)
+		return cli.Usagef("%s", mistakes[0].Text)
 	}
 	found := rules.Check(tools)
 	if len(found) == 0 {
@@ -151,7 +152,7 @@ func matchesTool(pattern string, tools []*discovery.Tool) error {
 	if near := found[0].Near; len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage("%q matches no known tool\nhint: %s", pattern, hint)
+	return cli.Usagef("%q matches no known tool\nhint: %s", pattern, hint)
 }
 
 // editRule changes the config.
@@ -165,7 +166,7 @@ func (a *app) editRule(ctx context.Context, r config.ToolRule, remove bool) (e r
 		if remove {
 			after, removed, err := config.RemoveRule(data, r)
 			if err == nil && !removed {
-				err = usage("the policy has no rule %s\nhint: broker policy explain TOOL names the rule that decides", r)
+				err = cli.Usagef("the policy has no rule %s\nhint: broker policy explain TOOL names the rule that decides", r)
 			}
 			if err == nil && r.Effect != policy.Allow {
 				err = a.mayLoosen(ctx)
@@ -245,27 +246,27 @@ func (a *app) effects(s *session, e *ruleEdit) error {
 const maxOthers = 8
 
 func (a *app) printRule(e ruleEdit) error {
-	if a.json {
-		return a.printJSON(e)
+	if a.JSON {
+		return a.PrintJSON(e)
 	}
 	done := map[string]string{"added": "wrote", "removed": "removed", "unchanged": "has already"}[e.Action]
-	say(a.stdout, "%s: %s %s\n", e.Config, done, e.rule)
+	cli.Fprintf(a.Out, "%s: %s %s\n", e.Config, done, e.rule)
 	switch {
 	case e.Matched == 0 && e.Class != "":
 		more := ""
 		if len(e.unlisted) > 0 {
 			more = "; the tools of " + strings.Join(e.unlisted, ", ") + " are not known yet: broker index lists them"
 		}
-		say(a.stdout, "no known tool of that class%s\n", more)
+		cli.Fprintf(a.Out, "no known tool of that class%s\n", more)
 	case e.Matched == 0 && e.Action != "removed":
-		sayln(a.stdout, "its tools are not known yet: broker index lists them")
+		cli.Fprintln(a.Out, "its tools are not known yet: broker index lists them")
 	case e.Action != "removed":
-		say(a.stdout, "%s now: %s\n", counted(e.Matched-len(e.Others), "tool"),
+		cli.Fprintf(a.Out, "%s now: %s\n", cli.Count(e.Matched-len(e.Others), "tool"),
 			map[string]string{"allow": "allowed", "ask": "a person is asked first", "deny": "denied"}[e.Effect])
 	}
 	for i, o := range e.Others {
 		if i == maxOthers {
-			say(a.stdout, "  and %d more (--json has all)\n", len(e.Others)-i)
+			cli.Fprintf(a.Out, "  and %d more (--json has all)\n", len(e.Others)-i)
 			break
 		}
 		word, at := "still ", ""
@@ -275,7 +276,7 @@ func (a *app) printRule(e ruleEdit) error {
 		if o.At != "" {
 			at = " (" + o.At + ")"
 		}
-		say(a.stdout, "  %s: %s%s%s\n", o.Tool, word, o.Effect, at)
+		cli.Fprintf(a.Out, "  %s: %s%s%s\n", o.Tool, word, o.Effect, at)
 	}
 	return nil
 }

@@ -12,22 +12,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) projectsCommand() *cobra.Command {
-	upToOne := someArgs(0, 1, "a folder or a .broker.json")
-	return group("projects", "Show projects, and say whose servers may start",
+	upToOne := cli.SomeArgs(0, 1, "a folder or a .broker.json")
+	return cli.Group("projects", "Show projects, and say whose servers may start",
 		&cobra.Command{
-			Use: "list", Short: "List the projects whose servers you have trusted, and that of the working directory", Args: noArgs,
+			Use: "list", Short: "List the projects whose servers you have trusted, and that of the working directory", Args: cli.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.listProjects() },
 		},
 		&cobra.Command{
 			Use: "show [PATH]", Short: "Show the settings of a project, and what its servers would run", Args: upToOne,
 			RunE: a.withProject(func(_ context.Context, p *project, _ string) error {
-				if a.json {
-					return a.printJSON(p.row())
+				if a.JSON {
+					return a.PrintJSON(p.row())
 				}
 				return p.print(a)
 			}),
@@ -98,7 +99,7 @@ func (a *app) listProjects() error {
 	for _, t := range trusts {
 		r := projectRow{Path: t.Path, Servers: t.Servers, Since: &t.At}
 		if p, err := openProject(t.Path, state); err != nil {
-			r.State = "cannot be read: " + oneLine(err.Error(), 100)
+			r.State = "cannot be read: " + cli.OneLine(err.Error(), 100)
 		} else {
 			r.State = p.state()
 		}
@@ -109,8 +110,7 @@ func (a *app) listProjects() error {
 	} else if p != nil && !slices.ContainsFunc(rows, func(r projectRow) bool { return r.Path == p.RealPath() }) {
 		rows = append(rows, p.row())
 	}
-	return printList(a, rows, "no project is trusted, and the working directory is in none", table[projectRow]{
-		"PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }})
+	return cli.PrintList(&a.IO, rows, "no project is trusted, and the working directory is in none", cli.NewTable("PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }))
 }
 
 // withProject is a command's RunE that does f with the project of a path, or of
@@ -131,7 +131,7 @@ func (a *app) withProject(f func(ctx context.Context, p *project, state string) 
 			return err
 		}
 		for _, n := range p.Notes {
-			sayln(a.stderr, n)
+			cli.Fprintln(a.Err, n)
 		}
 		if p.ignored != nil {
 			return p.ignored
@@ -147,36 +147,36 @@ func projectAt(path string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Stat(abs); err != nil {
-		return "", usage("%w", err)
+		return "", cli.Usagef("%w", err)
 	} else if !info.IsDir() {
 		return abs, nil
 	}
 	if found := projectPath(abs); found != "" {
 		return found, nil
 	}
-	return "", usage("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
+	return "", cli.Usagef("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
 }
 
 // print shows what a project says.
 func (p *project) print(a *app) error {
-	say(a.stdout, "%s: %s\n", p.Path, p.state())
+	cli.Fprintf(a.Out, "%s: %s\n", p.Path, p.state())
 	for _, row := range []struct{ name, value string }{
 		{"profile", p.Profile}, {"servers", strings.Join(p.Narrow.Servers, " ")},
 		{"tools", strings.Join(p.Narrow.Allow, " ")}, {"not", strings.Join(p.Narrow.Deny, " ")},
 	} {
 		if row.value != "" && row.value != "*" {
-			say(a.stdout, "  %-8s %s\n", row.name, row.value)
+			cli.Fprintf(a.Out, "  %-8s %s\n", row.name, row.value)
 		}
 	}
 	if p.Narrow.ReadOnly {
-		say(a.stdout, "  read-only\n")
+		cli.Fprintf(a.Out, "  read-only\n")
 	}
-	_, err := say(a.stdout, "%s", p.serverLines())
+	_, err := cli.Fprintf(a.Out, "%s", p.serverLines())
 	return err
 }
 
 // serverLines show all that a user has to know before the servers may start.
-func (p *project) serverLines() lines {
+func (p *project) serverLines() cli.Lines {
 	var text strings.Builder
 	for _, s := range p.Enabled() {
 		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(runsText(s)))
@@ -185,26 +185,26 @@ func (p *project) serverLines() lines {
 			fmt.Fprintf(&text, "    reads  the variable %s\n", v)
 		}
 	}
-	return lines(text.String())
+	return cli.Lines(text.String())
 }
 
 // profileLine returns a line with the profile that replaces the default one once the
 // project is trusted.
-func (p *project) profileLine() lines {
+func (p *project) profileLine() cli.Lines {
 	if p.Profile == "" {
 		return ""
 	}
-	return lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
+	return cli.Lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
 }
 
 func (a *app) trustProject(ctx context.Context, p *project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
-		return usage("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
+		return cli.Usagef("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
 	if !p.trusted {
 		err := a.askPerson(ctx, trustQuestion(), func() error {
-			_, err := say(a.stderr, "%s: %s that broker would use, %s:\n%s%s", p.Path, counted(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
+			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
 			return err
 		})
 		if err != nil {
@@ -216,10 +216,10 @@ func (a *app) trustProject(ctx context.Context, p *project, state string) error 
 		}
 		p.trusted = true
 	}
-	if a.json {
-		return a.printJSON(p.row())
+	if a.JSON {
+		return a.PrintJSON(p.row())
 	}
-	_, err := say(a.stdout, "%s of %s may start\n%s", counted(len(p.Enabled()), "server"), p.Path, p.profileLine())
+	_, err := cli.Fprintf(a.Out, "%s of %s may start\n%s", cli.Count(len(p.Enabled()), "server"), p.Path, p.profileLine())
 	return err
 }
 
@@ -243,14 +243,14 @@ func (a *app) revokeProject(ctx context.Context, args []string) error {
 	}
 	i := slices.IndexFunc(trusts, func(t config.Trust) bool { return t.Path == at || filepath.Dir(t.Path) == at })
 	if i < 0 {
-		return usage("no project at %s is trusted\nhint: broker projects list", at)
+		return cli.Usagef("no project at %s is trusted\nhint: broker projects list", at)
 	}
 	if err := config.SetTrust(ctx, state, config.Trust{Path: trusts[i].Path}); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(projectRow{Path: trusts[i].Path, State: "not trusted", Servers: trusts[i].Servers})
+	if a.JSON {
+		return a.PrintJSON(projectRow{Path: trusts[i].Path, State: "not trusted", Servers: trusts[i].Servers})
 	}
-	_, err = say(a.stdout, "the servers of %s do not start any more\n", trusts[i].Path)
+	_, err = cli.Fprintf(a.Out, "the servers of %s do not start any more\n", trusts[i].Path)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
@@ -39,8 +40,8 @@ the text that was read. With "media": "json" the new text is JSON as well, and w
 
 It finds e-mail addresses, phone numbers in international form, payment cards, IBANs, US social security numbers, private keys, keys and tokens of
 services, JWTs, passwords in URLs, and values of fields such as password, secret, token and api_key. It does not find names and postal addresses.`,
-		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return redactLines(a.stdin, exact(a.stdout)) },
+		Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return redactLines(a.In, cli.Exact(a.Out)) },
 	}
 }
 
@@ -56,7 +57,7 @@ func redactLines(in io.Reader, out io.Writer) error {
 		}
 		var line redactInput
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return errors.Join(w.Flush(), usage("line %d: invalid JSON: %w\nhint: broker redact --help shows the format", n, err))
+			return errors.Join(w.Flush(), cli.Usagef("line %d: invalid JSON: %w\nhint: broker redact --help shows the format", n, err))
 		}
 		if err := enc.Encode(redactText(line)); err != nil {
 			return err

@@ -12,13 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	return group("sandbox", "Test the sandbox, and manage its container images",
+	return cli.Group("sandbox", "Test the sandbox, and manage its container images",
 		a.sandboxTestCommand(), a.sandboxBuildCommand(), a.sandboxListCommand(), a.sandboxPruneCommand())
 }
 
@@ -35,14 +36,14 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, groups []string) error {
 			for _, g := range groups {
 				if !slices.Contains(attack.Groups(), g) {
-					return usage("unknown group of attacks %q\nhint: the groups are %s", g, strings.Join(attack.Groups(), ", "))
+					return cli.Usagef("unknown group of attacks %q\nhint: the groups are %s", g, strings.Join(attack.Groups(), ", "))
 				}
 			}
 			if !(timeout > 0 && timeout <= 60) {
-				return usage("--timeout is %g: use seconds, above 0 and at most 60", timeout)
+				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most 60", timeout)
 			}
 			if isolation != "" && !slices.Contains(isolations, isolation) {
-				return usage("--isolation is %q: use %s", isolation, strings.Join(isolations, ", "))
+				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(isolations, ", "))
 			}
 			return a.testSandbox(cmd.Context(), isolation, attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups})
 		},
@@ -69,7 +70,7 @@ func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Opt
 		return err
 	}
 	if isolation == "" && set.Isolation == "inprocess" {
-		return usage("\"isolation\" is \"inprocess\": scripts run in the broker's own process, and hostile ones would end this one\nhint: use \"auto\"")
+		return cli.Usagef("\"isolation\" is \"inprocess\": scripts run in the broker's own process, and hostile ones would end this one\nhint: use \"auto\"")
 	}
 	rep := sandboxReport{OK: true}
 	tested := 0
@@ -85,17 +86,17 @@ func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Opt
 		}
 	}
 	rep.OK = rep.OK && tested > 0
-	if a.json {
-		err = a.printJSON(rep)
+	if a.JSON {
+		err = a.PrintJSON(rep)
 	} else {
 		for i := range rep.Sandboxes {
 			if err == nil {
-				err = printPlace(a.stdout, &rep.Sandboxes[i])
+				err = printPlace(a.Out, &rep.Sandboxes[i])
 			}
 		}
 	}
 	if err == nil && !rep.OK {
-		return &codeError{code: exitFailed}
+		return cli.Exit(cli.ExitFailed, nil)
 	}
 	return err
 }
@@ -136,17 +137,17 @@ func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts atta
 	opts.Kind, opts.Run = p.kind, through.run
 	opts.Parallel = min(runtime.GOMAXPROCS(0), 2) // so that the memory is that of as many scripts everywhere
 	done := 0
-	if onTerminal(a.stderr) {
+	if cli.IsTerminal(a.Err) {
 		opts.Progress = func(o attack.Outcome) {
 			done++
-			progress(a.stderr, "%s: %d: %s", p.name, done, o.Name)
+			cli.ReplaceLine(a.Err, "%s: %d: %s", p.name, done, o.Name)
 		}
-		defer progress(a.stderr, "")
+		defer cli.ReplaceLine(a.Err, "")
 	}
 	start := time.Now()
 	got := attack.Run(ctx, r, opts)
 	if err := context.Cause(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: %w after %s on %s", err, counted(len(got.Outcomes), "attack"), p.name)
+		return rep, fmt.Errorf("sandbox test: %w after %s on %s", err, cli.Count(len(got.Outcomes), "attack"), p.name)
 	}
 	if len(got.Outcomes) == 0 {
 		rep.Untested = "there is no attack of these groups on it"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/images"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
@@ -35,18 +36,18 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			"when it is first needed. node, for JavaScript and TypeScript in Node, and python are made of an image that has node\n" +
 			"or python3, which is downloaded unless the engine has it, or of a file system in a tar archive. Packages that are in\n" +
 			"the image of Python can be imported by scripts.",
-		Args: oneArg("goja, node or python"),
+		Args: cli.OneArg("goja, node or python"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := args[0]
 			how, made := recipes[kind]
 			if !made && kind != docker.KindGoja {
-				return usage("unknown image %q\nhint: the images are goja, node and python", kind)
+				return cli.Usagef("unknown image %q\nhint: the images are goja, node and python", kind)
 			}
 			if !made && (base != "" || rootfs != "") {
-				return usage("--base and --rootfs are for node and python: goja is made of this program alone")
+				return cli.Usagef("--base and --rootfs are for node and python: goja is made of this program alone")
 			}
 			if base != "" && rootfs != "" {
-				return usage("--base and --rootfs exclude each other")
+				return cli.Usagef("--base and --rootfs exclude each other")
 			}
 			m, err := a.imageManager(cmd.Context())
 			if err != nil {
@@ -54,7 +55,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			}
 			defer m.Close()
 			var name string
-			stop := a.busy("making the image of " + kind)
+			stop := a.Busy("making the image of " + kind)
 			defer stop()
 			switch {
 			case !made:
@@ -86,11 +87,11 @@ func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
 }
 
 func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
-	in := a.stdin
+	in := a.In
 	if rootfs != "-" {
 		f, err := os.Open(rootfs)
 		if err != nil {
-			return "", usage("--rootfs: %w", err)
+			return "", cli.Usagef("--rootfs: %w", err)
 		}
 		defer f.Close()
 		in = f
@@ -125,10 +126,10 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 		return fmt.Errorf("the image %s was built but does not work: %w", name, err)
 	}
 	says := strings.Trim(string(res.Value), `"`)
-	if a.json {
-		return a.printJSON(map[string]string{"kind": kind, "image": name, "runs": says})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"kind": kind, "image": name, "runs": says})
 	}
-	_, err = say(a.stdout, "%s is ready: %s\n", name, says)
+	_, err = cli.Fprintf(a.Out, "%s is ready: %s\n", name, says)
 	return err
 }
 
@@ -136,7 +137,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the container images that scripts run in",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := a.imageManager(cmd.Context())
 			if err != nil {
@@ -147,26 +148,26 @@ func (a *app) sandboxListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
 			}
 			if len(list) == 0 {
-				_, err := say(a.stdout, "no images at %s; broker sandbox build makes them\n", m.Address())
+				_, err := cli.Fprintf(a.Out, "no images at %s; broker sandbox build makes them\n", m.Address())
 				return err
 			}
-			return printImages(a.stdout, list)
+			return printImages(a.Out, list)
 		},
 	}
 }
 
 func printImages(w io.Writer, list []docker.Image) error {
-	return table[docker.Image]{"KIND\tIMAGE\tID\tSIZE\tUSE", func(i docker.Image) []any {
+	return cli.NewTable("KIND\tIMAGE\tID\tSIZE\tUSE", func(i docker.Image) []any {
 		use := "not used by this version: broker sandbox prune"
 		if i.Current {
 			use = "current"
 		}
 		return []any{i.Kind, strings.Join(i.Names, " "), i.ID, fmt.Sprintf("%d MB", i.Bytes/1e6), use}
-	}}.print(w, list)
+	}).Print(w, list)
 }
 
 func (a *app) sandboxPruneCommand() *cobra.Command {
@@ -174,7 +175,7 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove leftover containers and images of other versions",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := a.imageManager(cmd.Context())
 			if err != nil {
@@ -182,13 +183,13 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 			}
 			defer m.Close()
 			p, err := m.Prune(cmd.Context(), "", all, a.logger())
-			if a.json {
-				if jerr := a.printJSON(p); jerr != nil {
+			if a.JSON {
+				if jerr := a.PrintJSON(p); jerr != nil {
 					return jerr
 				}
 				return err
 			}
-			say(a.stdout, "removed %s and %s\n", counted(p.Containers, "container"), counted(len(p.Images), "image"))
+			cli.Fprintf(a.Out, "removed %s and %s\n", cli.Count(p.Containers, "container"), cli.Count(len(p.Images), "image"))
 			return err
 		},
 	}

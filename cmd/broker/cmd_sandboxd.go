@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/app/observe"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox/remote"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
@@ -29,11 +30,11 @@ func (a *app) sandboxdCommand() *cobra.Command {
 		Long: "Run the scripts of brokers on other machines, each in a contained process of this one. It reads no config and keeps no state. Brokers name it in\n" +
 			"\"remote\" of \"sandbox\"; both sides have certificates. A broker goes on making the calls: no script can reach the network from here.\n" +
 			"After SIGTERM it takes no more scripts and finishes those that run. With --health, /healthz, /readyz and /metrics report on it.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for flag, value := range map[string]string{"listen": addr, "cert": o.Files.Cert, "key": o.Files.Key, "client-ca": o.Files.CA} {
 				if value == "" {
-					return usage("--%s is missing\nhint: broker sandboxd --listen 0.0.0.0:9443 --cert FILE --key FILE --client-ca FILE", flag)
+					return cli.Usagef("--%s is missing\nhint: broker sandboxd --listen 0.0.0.0:9443 --cert FILE --key FILE --client-ca FILE", flag)
 				}
 			}
 			o.MemoryBytes, o.Logger = memory<<20, a.logger()
@@ -49,7 +50,7 @@ func (a *app) sandboxdCommand() *cobra.Command {
 	f.StringVar(&health, "health", "", "listen on this address too, such as 0.0.0.0:9465, for probes and Prometheus, without TLS")
 	f.IntVar(&o.Executions, "max-executions", 0, "how many scripts run at one time; 0 is four for each processor, 8 to 64")
 	f.Int64Var(&memory, "max-memory", 1024, "the most memory that a broker may ask for, for one script, in MiB")
-	timeVar(f, &o.Timeout, "max-timeout", "the most time that a broker may ask for, for one script; 10m if it is not given")
+	cli.TimeVar(f, &o.Timeout, "max-timeout", "the most time that a broker may ask for, for one script; 10m if it is not given")
 	f.StringSliceVar(&o.Worker.Require, "require", nil, "refuse to start without these layers: seccomp, landlock, memory")
 	f.DurationVar(&a.drain, "drain", 2*time.Minute, "wait at most this long for scripts to finish after SIGTERM")
 	return c
@@ -58,7 +59,7 @@ func (a *app) sandboxdCommand() *cobra.Command {
 func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health string) error {
 	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
-		return usage("%w", ownLines{err})
+		return cli.Usagef("%w", cli.OwnLines(err))
 	}
 	s, err := remote.NewServer(ctx, o)
 	if err != nil {
@@ -78,9 +79,9 @@ func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health
 		server := &http.Server{Handler: observe.OwnHost(h.Addr(), sandboxdHealth(s)), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
 		defer server.Close()
 		go func() { _ = server.Serve(h) }() // ends with Close
-		say(a.stderr, "broker: health at http://%s/readyz\n", h.Addr())
+		cli.Fprintf(a.Err, "broker: health at http://%s/readyz\n", h.Addr())
 	}
-	say(a.stderr, "broker: sandboxd at %s, %s at one time: %s\n", l.Addr(), counted(s.Stats().Most, "script"), describeLayers(s.Layers()))
+	cli.Fprintf(a.Err, "broker: sandboxd at %s, %s at one time: %s\n", l.Addr(), cli.Count(s.Stats().Most, "script"), describeLayers(s.Layers()))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	select {
@@ -90,7 +91,7 @@ func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health
 	}
 	_ = l.Close() // ends Serve
 	if n := s.Stats().Running; n > 0 {
-		say(a.stderr, "broker: finishing %s, for %s at most\n", counted(n, "script"), a.drain)
+		cli.Fprintf(a.Err, "broker: finishing %s, for %s at most\n", cli.Count(n, "script"), a.drain)
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.drain)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -25,14 +26,14 @@ func (a *app) searchCommand() *cobra.Command {
 		Short: "Find tools by what they do",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("search needs words to search for\nhint: broker search list open issues; broker search \"\" lists what there is")
+				return cli.Usagef("search needs words to search for\nhint: broker search list open issues; broker search \"\" lists what there is")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Query, req.Detail = strings.Join(args, " "), broker.Detail(detail)
 			if cmd.Flags().Changed("limit") && req.Limit < 1 {
-				return usage("limit is %d: use 1 to 50", req.Limit)
+				return cli.Usagef("limit is %d: use 1 to 50", req.Limit)
 			}
 			s, err := a.open(-1)
 			if err != nil {
@@ -41,19 +42,19 @@ func (a *app) searchCommand() *cobra.Command {
 			defer s.close()
 			found, err := a.search(cmd.Context(), s, req)
 			if err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			if explain {
 				return a.explainSearch(cmd.Context(), s, req)
 			}
-			if a.json {
-				return a.printJSON(found)
+			if a.JSON {
+				return a.PrintJSON(found)
 			}
-			printHits(a.stdout, found)
+			printHits(a.Out, found)
 			a.printCall(cmd.Context(), s, found)
-			printUnsearched(a.stdout, s, req)
+			printUnsearched(a.Out, s, req)
 			if len(found.Tools) == 0 {
-				return &codeError{code: exitFailed}
+				return cli.Exit(cli.ExitFailed, nil)
 			}
 			return nil
 		},
@@ -103,13 +104,13 @@ func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) 
 func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRequest) error {
 	x, err := (&api.Reader{Broker: s.broker}).Explain(ctx, req)
 	if err != nil {
-		return usage("%w", err)
+		return cli.Usagef("%w", err)
 	}
-	if a.json {
-		return a.printJSON(x)
+	if a.JSON {
+		return a.PrintJSON(x)
 	}
-	say(a.stdout, "the answer has %s in %s\n", counted(x.Tokens, "token"), size(int64(x.Bytes)))
-	return table[broker.Explained]{"SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
+	cli.Fprintf(a.Out, "the answer has %s in %s\n", cli.Count(x.Tokens, "token"), cli.Size(int64(x.Bytes)))
+	return cli.NewTable("SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
 		var words []string
 		for _, w := range h.Words {
 			mark := ""
@@ -122,25 +123,25 @@ func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRe
 			words = append(words, "(general tool)")
 		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
-	}}.print(a.stdout, x.Hits)
+	}).Print(a.Out, x.Hits)
 }
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
 	for _, s := range found.Servers {
-		say(w, "%s: %s\n", s.Name, counted(s.ToolCount, "tool"))
+		cli.Fprintf(w, "%s: %s\n", s.Name, cli.Count(s.ToolCount, "tool"))
 	}
 	for _, h := range found.Tools {
 		name := h.Name
 		if h.Kind != "" {
 			name += " (" + h.Kind + ")"
 		}
-		sayln(w, name)
+		cli.Fprintln(w, name)
 		if len(h.Also) > 0 {
 			more := ""
 			if h.AlsoMore > 0 {
 				more = fmt.Sprintf(", and %d more", h.AlsoMore)
 			}
-			say(w, "    also: %s%s\n", strings.Join(h.Also, ", "), more)
+			cli.Fprintf(w, "    also: %s%s\n", strings.Join(h.Also, ", "), more)
 		}
 		said := ""
 		if h.Passage != nil {
@@ -148,21 +149,21 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		}
 		for _, line := range []string{inShell(h.Declaration), h.Description, said, useInShell(h), string(h.Parameters)} {
 			if line != "" {
-				sayln(w, indented("    ", line))
+				cli.Fprintln(w, cli.Indent("    ", line))
 			}
 		}
 		if h.Declaration == "" && h.Signature != "" {
-			sayln(w, "   ", inShell(h.Signature))
+			cli.Fprintln(w, "   ", inShell(h.Signature))
 		}
 	}
 	if found.MatchCount > found.Showing {
-		say(w, "%d of %d shown\n", found.Showing, found.MatchCount)
+		cli.Fprintf(w, "%d of %d shown\n", found.Showing, found.MatchCount)
 	}
 	if found.Note != "" {
-		sayln(w, inShell(found.Note))
+		cli.Fprintln(w, inShell(found.Note))
 	}
 	if len(found.Suggestions) > 0 {
-		sayln(w, "near:", strings.Join(found.Suggestions, ", "))
+		cli.Fprintln(w, "near:", strings.Join(found.Suggestions, ", "))
 	}
 }
 
@@ -178,7 +179,7 @@ func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnsw
 	}
 	if d, err := s.broker.Describe(ctx, h.Name); err == nil {
 		if call := callOf(d.Declaration); call != "" {
-			sayln(a.stdout, "call as "+call)
+			cli.Fprintln(a.Out, "call as "+call)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -34,7 +35,7 @@ func (a *app) serveCommand() *cobra.Command {
 			"Upstream servers start when they are needed and stop with the broker.\n" +
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMode(a.mode); err != nil {
 				return err
@@ -46,14 +47,14 @@ func (a *app) serveCommand() *cobra.Command {
 					return a.serveBridge(cmd.Context())
 				}
 				if why != "" {
-					say(a.stderr, "broker: serving without a daemon: %s\n", why)
+					cli.Fprintf(a.Err, "broker: serving without a daemon: %s\n", why)
 				}
 			}
 			return a.serveHere(cmd.Context(), func(ctx context.Context, s *session, w *watcher) error {
 				if addr != "" {
 					return a.serveHTTP(ctx, s, w, addr, share)
 				}
-				return a.serveStdio(ctx, s, a.stdin, a.protocol)
+				return a.serveStdio(ctx, s, a.In, a.protocol)
 			})
 		},
 	}
@@ -94,7 +95,7 @@ func (a *app) serveHere(ctx context.Context, serve func(context.Context, *sessio
 
 // openServing opens a broker that serves clients.
 func (a *app) openServing(ctx context.Context) (*session, error) {
-	a.warn = func(problem string) { say(a.stderr, "broker: %s\n", problem) }
+	a.warn = func(problem string) { cli.Fprintf(a.Err, "broker: %s\n", problem) }
 	a.serving = true
 	s, err := a.open(0)
 	if err != nil {
@@ -126,7 +127,7 @@ func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.W
 func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string, share member) error {
 	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
-		return usage("%w", ownLines{err})
+		return cli.Usagef("%w", cli.OwnLines(err))
 	}
 	values, limits, err := identity.Tokens(s.config.Broker.HTTP, expand)
 	if err != nil {
@@ -174,24 +175,24 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	}
 	handler, err := s.bound.Handler(o)
 	if err != nil {
-		return usage("%w", ownLines{err})
+		return cli.Usagef("%w", cli.OwnLines(err))
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return hinted("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
+		return cli.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
 	if err := s.meetPeople(l.Addr().String()); err != nil {
 		return err
 	}
-	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
+	cli.Fprintf(a.Err, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
+		cli.Fprintf(a.Err, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
 	}
 	if o.ConsoleSignIn {
-		say(a.stderr, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.config.Broker.HTTP))
+		cli.Fprintf(a.Err, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.config.Broker.HTTP))
 	}
 	defer a.logLayers(ctx, s)()
 	return host.Serve(ctx, l, handler, host.ServeOptions{Limit: a.drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {
-		say(a.stderr, "broker: finishing %s, for %v at most; a second signal ends at once\n", counted(n, "request"), a.drain)
+		cli.Fprintf(a.Err, "broker: finishing %s, for %v at most; a second signal ends at once\n", cli.Count(n, "request"), a.drain)
 	}})
 }

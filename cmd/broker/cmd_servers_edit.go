@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -24,12 +25,12 @@ type serverEdit struct {
 }
 
 func (a *app) printEdit(e serverEdit) error {
-	if a.json {
-		return a.printJSON(e)
+	if a.JSON {
+		return a.PrintJSON(e)
 	}
-	say(a.stdout, "%s: %s %s\n", e.Config, e.Action, e.Server)
+	cli.Fprintf(a.Out, "%s: %s %s\n", e.Config, e.Action, e.Server)
 	for _, n := range e.Notes {
-		say(a.stdout, "note: %s\n", n)
+		cli.Fprintf(a.Out, "note: %s\n", n)
 	}
 	a.sayUnnamed()
 	return nil
@@ -55,11 +56,11 @@ func (a *app) serversAddCommand() *cobra.Command {
 			dash := cmd.ArgsLenAtDash()
 			switch {
 			case dash < 0 && len(args) > 1:
-				return usage("servers add takes one name, got %q too\nhint: the command goes after --: broker servers add %s -- %s", args[1], args[0], strings.Join(args[1:], " "))
+				return cli.Usagef("servers add takes one name, got %q too\nhint: the command goes after --: broker servers add %s -- %s", args[1], args[0], strings.Join(args[1:], " "))
 			case len(args) == 0 || dash == 0:
-				return usage("servers add needs the name of a server\nhint: %s --help", cmd.CommandPath())
+				return cli.Usagef("servers add needs the name of a server\nhint: %s --help", cmd.CommandPath())
 			case dash > 1:
-				return usage("servers add takes one name, got %q too\nhint: %s --help", args[1], cmd.CommandPath())
+				return cli.Usagef("servers add takes one name, got %q too\nhint: %s --help", args[1], cmd.CommandPath())
 			}
 			return nil
 		},
@@ -96,13 +97,13 @@ func (n newServer) entry() (config.Object, error) {
 	case err != nil:
 		return nil, err
 	case n.url == "" && len(n.command) == 0:
-		return nil, usage("servers add needs --url URL, or the command of the server after --")
+		return nil, cli.Usagef("servers add needs --url URL, or the command of the server after --")
 	case n.url != "" && len(n.command) > 0:
-		return nil, usage("servers add takes --url or a command, not both")
+		return nil, cli.Usagef("servers add takes --url or a command, not both")
 	case n.url == "" && len(headers) > 0:
-		return nil, usage("--header is for servers with --url; for a program use --env")
+		return nil, cli.Usagef("--header is for servers with --url; for a program use --env")
 	case n.url != "" && len(env) > 0:
-		return nil, usage("--env is for programs; for a server with --url use --header")
+		return nil, cli.Usagef("--env is for programs; for a server with --url use --header")
 	}
 	add("description", n.description, n.description != "")
 	add("type", n.kind, n.kind != "")
@@ -125,10 +126,10 @@ func pairs(list []string, sep, flag, form string) (config.Object, error) {
 		key, value, ok := strings.Cut(s, sep)
 		key = strings.TrimSpace(key)
 		if !ok || key == "" {
-			return nil, usage("%s number %d has to have the form %s", flag, i+1, form)
+			return nil, cli.Usagef("%s number %d has to have the form %s", flag, i+1, form)
 		}
 		if o.Get(key) != nil {
-			return nil, usage("%s %s is given twice", flag, key)
+			return nil, cli.Usagef("%s %s is given twice", flag, key)
 		}
 		if sep == ":" {
 			value = strings.TrimSpace(value)
@@ -152,7 +153,7 @@ func (a *app) addServer(ctx context.Context, name string, n newServer) error {
 	}
 	err = editConfig(path, func(data []byte, cfg *config.Config) ([]byte, error) {
 		if cfg.Server(name) != nil {
-			return nil, usage("there is a server %q already\nhint: broker servers remove %s", name, name)
+			return nil, cli.Usagef("there is a server %q already\nhint: broker servers remove %s", name, name)
 		}
 		return config.AddServer(data, name, entry)
 	})
@@ -175,14 +176,14 @@ func checkEntry(name string, entry config.Object) error {
 	}
 	_, err = config.Parse("", data)
 	if report, ok := errors.AsType[*config.Report](err); ok {
-		return usage("%s", report.Mistakes[0].Text)
+		return cli.Usagef("%s", report.Mistakes[0].Text)
 	}
 	return err
 }
 
 func (a *app) serversRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a server from servers.json", Args: oneArg("the name of a server"),
+		Use: "remove NAME", Short: "Remove a server from servers.json", Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.editServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
 				return config.RemoveServer(data, s.Name)
@@ -193,7 +194,7 @@ func (a *app) serversRemoveCommand() *cobra.Command {
 
 func (a *app) serversSwitchCommand(use, short string, off bool) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " NAME", Short: short, Args: oneArg("the name of a server"),
+		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.editServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
 				if s.Disabled == off {
@@ -214,7 +215,7 @@ func editConfig(path string, change func([]byte, *config.Config) ([]byte, error)
 		}
 		return change(data, cfg)
 	})
-	if mistake, ok := errors.AsType[*codeError](err); ok {
+	if mistake, ok := errors.AsType[*cli.ExitError](err); ok {
 		return mistake // the user's, with a hint on its own line
 	}
 	return err
@@ -262,7 +263,7 @@ func unknownServer(cfg *config.Config, name, command string) error {
 		known = append(known, s.Name)
 	}
 	if near := nearest.Names(name, known, 1); len(near) > 0 {
-		return usage("unknown server %q in %s\nhint: did you mean %q?", name, command, near[0])
+		return cli.Usagef("unknown server %q in %s\nhint: did you mean %q?", name, command, near[0])
 	}
-	return usage("unknown server %q in %s\nhint: broker servers list", name, command)
+	return cli.Usagef("unknown server %q in %s\nhint: broker servers list", name, command)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -39,32 +40,32 @@ func (a *app) serversTestCommand() *cobra.Command {
 		Use:   "test NAME",
 		Short: "Start a server, list its tools and report how long it took",
 		Long:  "Start a server, even a disabled one, list its tools and report how long it took. Exits with 3 if it failed.",
-		Args:  oneArg("the name of a server"),
+		Args:  cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.probe(cmd.Context(), args[0], "test")
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.finishProbe(p, a.printJSON(p))
+			if a.JSON {
+				return a.finishProbe(p, a.PrintJSON(p))
 			}
 			if !p.OK {
-				say(a.stdout, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
+				cli.Fprintf(a.Out, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
 				for _, line := range unsaid(p.Stderr, p.Error) {
-					say(a.stdout, "  | %s\n", oneLine(line, 200))
+					cli.Fprintf(a.Out, "  | %s\n", cli.OneLine(line, 200))
 				}
 				if p.Hint != "" {
-					say(a.stdout, "do: %s\n", p.Hint)
+					cli.Fprintf(a.Out, "do: %s\n", p.Hint)
 				}
-				printWithheld(a.stdout, p.Withheld)
+				printWithheld(a.Out, p.Withheld)
 				return a.finishProbe(p, nil)
 			}
-			say(a.stdout, "%s works: %s, %s in %s", p.Server, p.Transport, counted(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
+			cli.Fprintf(a.Out, "%s works: %s, %s in %s", p.Server, p.Transport, cli.Count(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
 			if p.Version != "" {
-				say(a.stdout, ", %s", p.Version)
+				cli.Fprintf(a.Out, ", %s", p.Version)
 			}
-			sayln(a.stdout)
-			printWithheld(a.stdout, p.Withheld)
+			cli.Fprintln(a.Out)
+			printWithheld(a.Out, p.Withheld)
 			return nil
 		},
 	}
@@ -76,26 +77,26 @@ func (a *app) serversLogsCommand() *cobra.Command {
 		Short: "Start a server and show what it logs",
 		Long: "Start a server, list its tools, and show what it wrote to stderr and, apart from MCP messages, to stdout.\n" +
 			"Exits with 3 if the server failed.",
-		Args: oneArg("the name of a server"),
+		Args: cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.probe(cmd.Context(), args[0], "logs")
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.finishProbe(p, a.printJSON(p))
+			if a.JSON {
+				return a.finishProbe(p, a.PrintJSON(p))
 			}
 			for _, line := range p.Stderr {
-				say(a.stdout, "stderr | %s\n", line)
+				cli.Fprintf(a.Out, "stderr | %s\n", line)
 			}
 			for _, line := range p.Dropped {
-				say(a.stdout, "stdout | %s\n", line)
+				cli.Fprintf(a.Out, "stdout | %s\n", line)
 			}
 			if len(p.Stderr)+len(p.Dropped) == 0 {
-				say(a.stderr, "%s wrote nothing\n", p.Server)
+				cli.Fprintf(a.Err, "%s wrote nothing\n", p.Server)
 			}
 			if p.Error != "" {
-				say(a.stderr, "%s failed: %s\n", p.Server, p.Error)
+				cli.Fprintf(a.Err, "%s failed: %s\n", p.Server, p.Error)
 			}
 			return a.finishProbe(p, nil)
 		},
@@ -105,7 +106,7 @@ func (a *app) serversLogsCommand() *cobra.Command {
 // finishProbe is the error of a probe that was shown.
 func (a *app) finishProbe(p probe, err error) error {
 	if err == nil && !p.OK {
-		err = &codeError{code: exitServers}
+		err = cli.Exit(cli.ExitServers, nil)
 	}
 	return err
 }
@@ -134,7 +135,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	// After the end nothing is on its way any more.
 	last := pool.Status()[0]
 	p := probe{Server: name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
-		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: orEmpty(longer(st.Stderr, last.Stderr)), Dropped: orEmpty(longer(st.Dropped, last.Dropped))}
+		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: cli.OrEmpty(longer(st.Stderr, last.Stderr)), Dropped: cli.OrEmpty(longer(st.Dropped, last.Dropped))}
 	p.Withheld = withheld(only.Servers)
 	if st.Err != nil {
 		p.Error = st.Err.Error()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -22,7 +23,7 @@ import (
 )
 
 func (a *app) skillsCommand() *cobra.Command {
-	c := group("skills", "Manage skills: folders that tell an agent how to do something",
+	c := cli.Group("skills", "Manage skills: folders that tell an agent how to do something",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(),
 		a.skillsSwitchCommand("enable", "Enable a skill", true), a.skillsSwitchCommand("disable", "Disable a skill without removing it", false), a.skillsApproveCommand(),
 		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
@@ -173,7 +174,7 @@ func withFolders(folders []string, f func(*skills.Snapshot) error) error {
 	var roots []skills.Root
 	for _, f := range folders {
 		if info, err := os.Stat(f); err != nil || !info.IsDir() {
-			return usage("skills list: %s is not a directory", f)
+			return cli.Usagef("skills list: %s is not a directory", f)
 		}
 		roots = append(roots, skills.Root{Path: f, Scope: skills.ScopeConfigured})
 	}
@@ -220,8 +221,8 @@ func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
 	for _, k := range s.All() {
 		rows = append(rows, rowOf(k))
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
 	}
 	if err := a.printSkills(rows); err != nil {
 		return err
@@ -231,17 +232,17 @@ func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
 }
 
 func (a *app) printSkills(rows []skillRow) error {
-	return table[skillRow]{"SKILL\tVERSION\tORIGIN\tSTATE\t", func(r skillRow) []any {
+	return cli.NewTable("SKILL\tVERSION\tORIGIN\tSTATE\t", func(r skillRow) []any {
 		state := r.State
 		if r.State == skills.Enabled && !r.Model {
 			state = "by users only"
 		}
-		about := oneLine(r.Description, 90)
+		about := cli.OneLine(r.Description, 90)
 		if r.Found != nil {
-			about = oneLine(r.Found.File+": "+r.Found.Fragment, 200)
+			about = cli.OneLine(r.Found.File+": "+r.Found.Fragment, 200)
 		}
-		return []any{oneLine(r.Name, 64), oneLine(r.Version, 20), r.Origin, state, about}
-	}}.print(a.stdout, rows)
+		return []any{cli.OneLine(r.Name, 64), cli.OneLine(r.Version, 20), r.Origin, state, about}
+	}).Print(a.Out, rows)
 }
 
 // printProblems reports what does not load, and with all the warnings about
@@ -252,33 +253,33 @@ func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool
 		warnings += len(r.Diagnostics)
 		for _, d := range r.Diagnostics {
 			if all {
-				say(a.stderr, "%s: %s\n", r.Path, d)
+				cli.Fprintf(a.Err, "%s: %s\n", r.Path, d)
 			}
 		}
 	}
 	for _, p := range problems {
-		say(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
+		cli.Fprintf(a.Err, "%s: %s\n", p.Path, p.Diagnostic)
 	}
 	if warnings > 0 && !all {
-		say(a.stderr, "%d warnings: --diagnostics shows them\n", warnings)
+		cli.Fprintf(a.Err, "%d warnings: --diagnostics shows them\n", warnings)
 	}
 }
 
 func (a *app) skillsSearchCommand() *cobra.Command {
 	limit := 8
 	c := &cobra.Command{
-		Use: "search QUERY", Short: "Search skills by name, description and file contents", Args: oneArg("a query"),
+		Use: "search QUERY", Short: "Search skills by name, description and file contents", Args: cli.OneArg("a query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usage("--limit is %d: use a number above 0, such as 8", limit)
+				return cli.Usagef("--limit is %d: use a number above 0, such as 8", limit)
 			}
 			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
 				rows, err := a.searchSkills(cmd.Context(), h, s, args[0], limit)
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(map[string]any{"skills": rows})
+				if a.JSON {
+					return a.PrintJSON(map[string]any{"skills": rows})
 				}
 				return a.printSkills(rows)
 			})
@@ -326,7 +327,7 @@ func enabled(s *skills.Snapshot) []*skills.Skill {
 
 func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: oneArg("the name of a skill"),
+		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
 				return a.showSkill(k, scriptsOf(h).ToolsOf(k))
@@ -351,8 +352,8 @@ func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 	for _, t := range list {
 		tools = append(tools, skillTool{t.Name, t.Description, t.InputSchema})
 	}
-	if a.json {
-		return a.printJSON(struct {
+	if a.JSON {
+		return a.PrintJSON(struct {
 			skillRow
 			License       string        `json:"license,omitempty"`
 			Compatibility string        `json:"compatibility,omitempty"`
@@ -366,17 +367,17 @@ func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 	for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"address", k.Address()}, {"state", string(k.State)}, {"path", k.Dir()},
 		{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
 		if f[1] != "" {
-			say(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
+			cli.Fprintf(a.Out, "%-14s %s\n", f[0], cli.OneLine(f[1], 1024))
 		}
 	}
 	for _, t := range tools {
-		say(a.stdout, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+oneLine(t.Description, 200), ": "))
+		cli.Fprintf(a.Out, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+cli.OneLine(t.Description, 200), ": "))
 	}
 	for _, f := range files {
-		say(a.stdout, "%10d  %s\n", f.Size, f.Path)
+		cli.Fprintf(a.Out, "%10d  %s\n", f.Size, f.Path)
 	}
 	if !complete {
-		sayln(a.stdout, "            … and more")
+		cli.Fprintln(a.Out, "            … and more")
 	}
 	a.printProblems([]skillRow{rowOf(k)}, nil, true)
 	return nil
@@ -387,7 +388,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read NAME [FILE]",
 		Short: "Print a file of a skill; without one, SKILL.md",
-		Args:  someArgs(1, 2, "the name of a skill, and perhaps a file"),
+		Args:  cli.SomeArgs(1, 2, "the name of a skill, and perhaps a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
 				file := append(args, k.File())[1]
@@ -397,19 +398,19 @@ func (a *app) skillsReadCommand() *cobra.Command {
 					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
 						return e // the name is not mistyped
 					}
-					return usage("%w", err)
+					return cli.Usagef("%w", err)
 				}
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(p)
+				if a.JSON {
+					return a.PrintJSON(p)
 				}
-				if _, err := io.WriteString(exact(a.stdout), p.Text); err != nil {
+				if _, err := io.WriteString(cli.Exact(a.Out), p.Text); err != nil {
 					return err
 				}
 				if p.Truncated {
-					say(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
+					cli.Fprintf(a.Err, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
 				}
 				return nil
 			})
@@ -422,7 +423,7 @@ func (a *app) skillsReadCommand() *cobra.Command {
 
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " NAME", Short: short, Args: oneArg("the name of a skill"),
+		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
 				k, err := a.recorded(h).SwitchSkill(k.Ref, on)
@@ -442,17 +443,17 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 func (a *app) noteState(k *skills.Skill) {
 	switch k.State {
 	case skills.Excluded:
-		say(a.stderr, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
+		cli.Fprintf(a.Err, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
 	case skills.Disabled:
-		say(a.stderr, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
+		cli.Fprintf(a.Err, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
 	}
 }
 
 // printChange says what a command has done.
 func (a *app) printChange(path, action, name string) error {
-	if a.json {
-		return a.printJSON(map[string]string{"path": path, "action": action, "name": name})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"path": path, "action": action, "name": name})
 	}
-	_, err := say(a.stdout, "%s: %s %s\n", path, action, name)
+	_, err := cli.Fprintf(a.Out, "%s: %s %s\n", path, action, name)
 	return err
 }

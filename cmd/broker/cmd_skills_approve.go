@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
@@ -83,10 +84,10 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 		Short: "Allow the scripts of a skill to run on this computer",
 		Long: "Allow the scripts of a skill to run on this computer, with your rights and no sandbox, when \"scripts\" of \"skills\"\n" +
 			"in the config is \"host\". It holds for the files as they are now: when one of them changes, you are asked again.",
-		Args: oneArg("the name of a skill"),
+		Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if revoke && dry {
-				return usage("skills approve takes --revoke or --dry-run, not both")
+				return cli.Usagef("skills approve takes --revoke or --dry-run, not both")
 			}
 			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error { return a.approve(h, k, revoke, dry) })
 		},
@@ -98,7 +99,7 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 
 func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
 	if k.Scope == skills.ScopeServer {
-		return usage("skill %s is from a server: it never runs on this computer, so there is nothing to allow", k.Ref)
+		return cli.Usagef("skill %s is from a server: it never runs on this computer, so there is nothing to allow", k.Ref)
 	}
 	row, err := approvalOf(k, h.switches)
 	if err != nil {
@@ -109,12 +110,12 @@ func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
 			return err
 		}
 	}
-	if a.json {
-		return a.printJSON(row)
+	if a.JSON {
+		return a.PrintJSON(row)
 	}
 	a.printApproval(row, revoke)
 	if row.Approved && h.config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
-		sayln(a.stderr, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
+		cli.Fprintln(a.Err, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
 	}
 	return nil
 }
@@ -168,20 +169,20 @@ func approvalOf(k *skills.Skill, switches skills.Switchboard) (approval, error) 
 func (a *app) printApproval(row approval, revoked bool) {
 	for _, f := range [][2]string{{"skill", row.Name}, {"origin", row.Origin}, {"path", row.Path}, {"digest", row.Digest}, {"before", row.Before}} {
 		if f[1] != "" {
-			say(a.stdout, "%-8s %s\n", f[0], oneLine(f[1], 400))
+			cli.Fprintf(a.Out, "%-8s %s\n", f[0], cli.OneLine(f[1], 400))
 		}
 	}
 	for _, s := range row.Scripts {
-		say(a.stdout, "%-8s %s\n", "script", oneLine(s, 400))
+		cli.Fprintf(a.Out, "%-8s %s\n", "script", cli.OneLine(s, 400))
 	}
 	switch {
 	case revoked:
-		sayln(a.stdout, "not allowed any more")
+		cli.Fprintln(a.Out, "not allowed any more")
 	case len(row.Scripts) == 0 && row.Approved:
-		sayln(a.stdout, "allowed, but it has no scripts")
+		cli.Fprintln(a.Out, "allowed, but it has no scripts")
 	case row.Approved:
-		sayln(a.stdout, "allowed to run on this computer until one of its files changes")
+		cli.Fprintln(a.Out, "allowed to run on this computer until one of its files changes")
 	default:
-		sayln(a.stdout, "not allowed to run on this computer")
+		cli.Fprintln(a.Out, "not allowed to run on this computer")
 	}
 }

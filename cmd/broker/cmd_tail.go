@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -51,10 +52,10 @@ func (a *app) tailCommand() *cobra.Command {
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
 			"policy decided. With --follow, keep printing what any process records, until interrupted. With --json, each line is\n" +
 			"{\"execution\"} or {\"call\"}.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if t.status != "" && !slices.Contains(tailStatuses, t.status) {
-				return usage("unknown status %q\nhint: %s", t.status, strings.Join(tailStatuses, ", "))
+				return cli.Usagef("unknown status %q\nhint: %s", t.status, strings.Join(tailStatuses, ", "))
 			}
 			return nil
 		},
@@ -141,7 +142,7 @@ func (t *tail) print(executions []state.Execution, calls []state.Call, limit int
 	for _, e := range executions {
 		t.printed[e.ID] = e.Status
 		if before[e.ID] != e.Status && t.server == "" {
-			add(e.Started, tailRow{clientOf(e), shortID(e.ID, nil) + " " + counted(e.Calls, "call"), "", e.Status, e.Error, e.Duration, time.Time{}, map[string]any{"execution": e}})
+			add(e.Started, tailRow{clientOf(e), shortID(e.ID, nil) + " " + cli.Count(e.Calls, "call"), "", e.Status, e.Error, e.Duration, time.Time{}, map[string]any{"execution": e}})
 		}
 	}
 	for _, c := range calls {
@@ -154,13 +155,13 @@ func (t *tail) print(executions []state.Execution, calls []state.Call, limit int
 	if limit >= 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	width := widthOf(t.app.stdout)
+	width := cli.Width(t.app.Out)
 	for _, r := range rows {
 		var err error
-		if t.app.json {
-			err = writeJSON(t.app.stdout, r.json, "")
+		if t.app.JSON {
+			err = cli.WriteJSON(t.app.Out, r.json, "")
 		} else {
-			_, err = sayln(t.app.stdout, r.line(width))
+			_, err = cli.Fprintln(t.app.Out, r.line(width))
 		}
 		if err != nil {
 			return err
@@ -176,7 +177,7 @@ func (r tailRow) line(width int) string {
 		tool = min(tool, max(16, width-62))
 	}
 	text := strings.TrimRight(fmt.Sprintf("%s  %-12s  %-*s  %-11s  %-11s  %8s  %s", r.ended.Local().Format(time.TimeOnly),
-		oneLine(r.client, 12), tool, oneLine(r.tool, tool), oneLine(r.class, 11), oneLine(r.status, 11), ms(r.took), oneLine(r.more, 200)), " ")
+		cli.OneLine(r.client, 12), tool, cli.OneLine(r.tool, tool), cli.OneLine(r.class, 11), cli.OneLine(r.status, 11), cli.Milliseconds(r.took), cli.OneLine(r.more, 200)), " ")
 	if width > 0 {
 		return gate.Cut(text, width)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/top"
 )
@@ -28,16 +29,16 @@ func (a *app) topCommand() *cobra.Command {
 			"  a, d              approve or deny the calls of the run that is chosen: a code is asked for\n" +
 			"  q, ctrl-C         end\n\n" +
 			"Below a program that uses the broker nothing can be approved or denied here. With NO_COLOR set there are no colours.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.top(cmd.Context()) },
 	}
 }
 
 func (a *app) top(ctx context.Context) error {
-	in, _ := a.stdin.(*os.File)
-	o := top.Options{In: in, Out: terminalOf(a.stdout), Colour: os.Getenv("NO_COLOR") == ""}
-	if a.json || in == nil || !onTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
-		return usage("broker top needs a terminal: broker tail --follow prints what happens as lines")
+	in, _ := a.In.(*os.File)
+	o := top.Options{In: in, Out: cli.TerminalOf(a.Out), Colour: os.Getenv("NO_COLOR") == ""}
+	if a.JSON || in == nil || !cli.IsTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
+		return cli.Usagef("broker top needs a terminal: broker tail --follow prints what happens as lines")
 	}
 	op := daemon.OpConsole
 	if name := clientAbove(ancestors()); name != "" {
@@ -67,10 +68,10 @@ func (a *app) top(ctx context.Context) error {
 // topOfRecord shows what is recorded and the servers as this process sees them: no
 // daemon runs.
 func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
-	printed := a.stderr
+	printed := a.Err
 	var said lastSaid
-	a.stderr, a.nowhere, o.Notes = &said, true, said.take
-	defer func() { a.stderr = printed }()
+	a.Err, a.nowhere, o.Notes = &said, true, said.take
+	defer func() { a.Err = printed }()
 	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
 		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 func (a *app) typesCommand() *cobra.Command {
@@ -14,10 +16,10 @@ func (a *app) typesCommand() *cobra.Command {
 		Long: "Write servers/SERVER/TOOL.ts for every tool, and what an editor needs beside them. A script in DIR that the\n" +
 			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, files of tools that no\n" +
 			"longer exist are removed, and files that the broker did not write are left alone.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return usage("types needs a directory to write to\nhint: broker types --out code")
+				return cli.Usagef("types needs a directory to write to\nhint: broker types --out code")
 			}
 			s, err := a.open(-1)
 			if err != nil {
@@ -36,8 +38,8 @@ func (a *app) typesCommand() *cobra.Command {
 				return err
 			}
 			if len(unlisted) > 0 {
-				return &codeError{exitServers, hinted("the tools of %s are not known: files written for them before are kept\nhint: broker index",
-					strings.Join(unlisted, ", "))}
+				return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: files written for them before are kept\nhint: broker index",
+					strings.Join(unlisted, ", ")))
 			}
 			return nil
 		},
@@ -49,12 +51,12 @@ func (a *app) typesCommand() *cobra.Command {
 }
 
 func (a *app) printTree(r treeReport) error {
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
 	for _, path := range r.Foreign {
-		say(a.stderr, "%s was not written by broker types: left alone\n", path)
+		cli.Fprintf(a.Err, "%s was not written by broker types: left alone\n", path)
 	}
-	_, err := say(a.stdout, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, counted(r.Tools, "tool"), counted(r.Written, "file"), r.Removed, r.Unchanged)
+	_, err := cli.Fprintf(a.Out, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, cli.Count(r.Tools, "tool"), cli.Count(r.Written, "file"), r.Removed, r.Unchanged)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -39,7 +40,7 @@ func (a *app) waitCommand() *cobra.Command {
 			return a.wait(cmd.Context(), args, limit)
 		},
 	}
-	timeVar(c.Flags(), &limit, "timeout", "how long to wait")
+	cli.TimeVar(c.Flags(), &limit, "timeout", "how long to wait")
 	return c
 }
 
@@ -54,7 +55,7 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 		case s == nil:
 			return unknownServer(cfg, n, "wait")
 		case s.Disabled:
-			return usage("server %q is disabled\nhint: broker servers enable %s", n, n)
+			return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
 		}
 	}
 	if len(names) == 0 {
@@ -69,11 +70,11 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	for _, r := range rows {
 		if !r.OK {
 			failed++
-			say(a.stderr, "%s: %s\n", r.Server, oneLine(why(r.Error), 300))
+			cli.Fprintf(a.Err, "%s: %s\n", r.Server, cli.OneLine(why(r.Error), 300))
 		}
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"servers": orEmpty(rows), "ok": failed == 0}); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(map[string]any{"servers": cli.OrEmpty(rows), "ok": failed == 0}); err != nil {
 			return err
 		}
 	}
@@ -81,9 +82,9 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	case ctx.Err() != nil:
 		return errors.New("wait: interrupted")
 	case failed > 0:
-		return &codeError{code: exitServers}
-	case len(rows) == 0 && !a.json:
-		sayln(a.stdout, "no server is configured")
+		return cli.Exit(cli.ExitServers, nil)
+	case len(rows) == 0 && !a.JSON:
+		cli.Fprintln(a.Out, "no server is configured")
 	}
 	return nil
 }
@@ -108,8 +109,8 @@ func (a *app) awaitServers(ctx context.Context, pool *upstream.Pool, names []str
 	for i, name := range names {
 		wg.Go(func() {
 			rows[i] = awaitServer(ctx, pool, name)
-			if r := rows[i]; r.OK && !a.json {
-				say(a.stdout, "%s: %s in %s\n", r.Server, counted(r.Tools, "tool"), time.Duration(r.MS)*time.Millisecond)
+			if r := rows[i]; r.OK && !a.JSON {
+				cli.Fprintf(a.Out, "%s: %s in %s\n", r.Server, cli.Count(r.Tools, "tool"), time.Duration(r.MS)*time.Millisecond)
 			}
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the pages of commands, and what console blocks of docs show")
@@ -130,7 +132,7 @@ func describeCommand(b *strings.Builder, c *cobra.Command, mark string) {
 // prose writes the text of a help; its indented lines are a block.
 func prose(b *strings.Builder, text string) {
 	block := false
-	for line := range strings.SplitSeq(strings.TrimSpace(joined(text)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(cli.JoinParagraphs(text)), "\n") {
 		indented := strings.HasPrefix(line, "  ")
 		if line != "" && indented != block {
 			if b.WriteString("```"); indented {

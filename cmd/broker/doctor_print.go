@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -84,7 +85,7 @@ func unfinished(checks []check, after time.Duration) {
 	for i, c := range checks {
 		if !c.OK {
 			checks[i] = check{Name: c.Name, OK: true, Unchecked: true,
-				Detail: "not checked: no answer after " + spell(after), Hint: "broker doctor --refresh, to wait for it"}
+				Detail: "not checked: no answer after " + cli.Duration(after), Hint: "broker doctor --refresh, to wait for it"}
 		}
 	}
 }
@@ -97,17 +98,17 @@ func (e *examination) watch(ctx context.Context, goOn func()) (done func()) {
 		defer e.mu.Unlock()
 		var doing []string
 		for _, name := range e.busy {
-			doing = append(doing, fmt.Sprintf("%s, %s", name, spell(time.Since(e.begun))))
+			doing = append(doing, fmt.Sprintf("%s, %s", name, cli.Duration(time.Since(e.begun))))
 		}
 		for _, st := range starting(e.session) {
-			doing = append(doing, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, spell(time.Since(st.Since))))
+			doing = append(doing, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, cli.Duration(time.Since(st.Since))))
 		}
 		if len(doing) == 0 {
 			return ""
 		}
-		return "checking " + oneLine(strings.Join(doing, "; "), 300)
+		return "checking " + cli.OneLine(strings.Join(doing, "; "), 300)
 	}
-	return e.a.meterUntilKey(ctx, progress, "what is still being checked", goOn)
+	return e.a.MeterUntilKey(ctx, progress, "what is still being checked", goOn)
 }
 
 // add adds checks that are not servers.
@@ -128,15 +129,12 @@ func (e *examination) print(c check) {
 	case c.Unchecked:
 		e.seen.Unchecked = append(e.seen.Unchecked, c.Name)
 	}
-	if e.a.json {
+	if e.a.JSON {
 		return
 	}
-	e.a.line.Lock()
-	defer e.a.line.Unlock()
-	w := e.a.stdout
-	if onTerminal(e.a.stderr) {
-		progress(e.a.stderr, "")
-	}
+	e.a.Lock()
+	defer e.a.Unlock()
+	w := e.a.Out
 	mark := "ok  "
 	switch {
 	case !c.OK:
@@ -144,17 +142,17 @@ func (e *examination) print(c check) {
 	case c.Unchecked && !c.recalled:
 		mark = "?   "
 	}
-	sayln(w, lines(folded(fmt.Sprintf("%s  %s: %s", mark, gate.Terminal(c.Name), indentedAfter("      ", gate.TerminalText(c.Detail))), widthOf(w), "      ")))
+	cli.Fprintln(w, cli.Lines(cli.Fold(fmt.Sprintf("%s  %s: %s", mark, gate.Terminal(c.Name), cli.IndentAfter("      ", gate.TerminalText(c.Detail))), cli.Width(w), "      ")))
 	for _, said := range []struct {
 		where string
 		lines []string
 	}{{"stderr", c.Log}, {"stdout", c.Output}} {
 		for _, line := range ends(said.lines) {
-			say(w, "      %s | %s\n", said.where, oneLine(line, 160))
+			cli.Fprintf(w, "      %s | %s\n", said.where, cli.OneLine(line, 160))
 		}
 	}
 	if c.Hint != "" && !c.recalled {
-		say(w, "      do: %s\n", c.Hint)
+		cli.Fprintf(w, "      do: %s\n", c.Hint)
 	}
 }
 
@@ -174,55 +172,55 @@ func ends(lines []string) []string {
 // command.
 func (e *examination) end(ctx context.Context) error {
 	d := &e.seen
-	d.Unchecked = orEmpty(d.Unchecked)
+	d.Unchecked = cli.OrEmpty(d.Unchecked)
 	d.OK = len(e.bad) == 0
-	code := exitOK
+	code := cli.ExitOK
 	for _, c := range d.Servers {
 		if !c.OK {
-			code = exitServers
+			code = cli.ExitServers
 		}
 	}
 	for _, c := range d.Checks {
 		if !c.OK {
-			code = exitFailed
+			code = cli.ExitFailed
 		}
 	}
-	if e.a.json {
-		if err := e.a.printJSON(d); err != nil {
+	if e.a.JSON {
+		if err := e.a.PrintJSON(d); err != nil {
 			return err
 		}
 	} else {
-		sayln(e.a.stdout, e.summary())
+		cli.Fprintln(e.a.Out, e.summary())
 		if len(e.seen.Unchecked) > 0 && !e.waits {
-			sayln(e.a.stdout, "broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one")
+			cli.Fprintln(e.a.Out, "broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one")
 		}
 		if len(e.bad) > 0 {
-			sayln(e.a.stdout, "broker help troubleshooting says what to do about common failures")
+			cli.Fprintln(e.a.Out, "broker help troubleshooting says what to do about common failures")
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("doctor: interrupted")
-	case code != exitOK:
-		return &codeError{code: code}
+	case code != cli.ExitOK:
+		return cli.Exit(code, nil)
 	}
 	return nil
 }
 
 // summary is the last line.
 func (e *examination) summary() string {
-	servers := counted(len(e.seen.Servers), "server")
+	servers := cli.Count(len(e.seen.Servers), "server")
 	if len(e.seen.Servers) == 0 {
 		servers = "no servers"
 	}
-	all := counted(len(e.seen.Checks), "check") + " and " + servers
+	all := cli.Count(len(e.seen.Checks), "check") + " and " + servers
 	left := ""
 	if n := len(e.seen.Unchecked); n > 0 {
 		left = fmt.Sprintf("; %d not checked now", n)
 	}
 	switch {
 	case len(e.bad) > 0:
-		return fmt.Sprintf("%s: %d failed: %s%s", all, len(e.bad), oneLine(strings.Join(e.bad, ", "), 200), left)
+		return fmt.Sprintf("%s: %d failed: %s%s", all, len(e.bad), cli.OneLine(strings.Join(e.bad, ", "), 200), left)
 	case left != "":
 		return all + ": nothing is known to be wrong" + left
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -90,7 +91,7 @@ func (e *examination) addServer(c check) {
 func (e *examination) tried(ctx context.Context, st upstream.Status) check {
 	switch {
 	case errors.Is(st.Err, upstream.ErrUnknownServer):
-		return check{Name: st.Name, OK: true, Detail: "disabled: it was not started", Hint: "broker servers enable " + shellWord(st.Name)}
+		return check{Name: st.Name, OK: true, Detail: "disabled: it was not started", Hint: "broker servers enable " + cli.ShellWord(st.Name)}
 	case context.Cause(ctx) == errNotWaited && (st.State == upstream.StateStarting || st.Took == 0 && st.FailedAt.Before(e.begun)):
 		return e.unfinished(st)
 	}
@@ -99,17 +100,17 @@ func (e *examination) tried(ctx context.Context, st upstream.Status) check {
 
 // unfinished returns the check of a server that is starting, or was never started.
 func (e *examination) unfinished(st upstream.Status) check {
-	c := check{Name: st.Name, OK: true, Unchecked: true, Hint: "broker servers test " + shellWord(st.Name) + ", to wait for it"}
+	c := check{Name: st.Name, OK: true, Unchecked: true, Hint: "broker servers test " + cli.ShellWord(st.Name) + ", to wait for it"}
 	switch {
 	case st.State == upstream.StateStarting:
-		c.Detail = fmt.Sprintf("still %s after %s", orStarting(string(st.Doing)), spell(time.Since(st.Since)))
+		c.Detail = fmt.Sprintf("still %s after %s", orStarting(string(st.Doing)), cli.Duration(time.Since(st.Since)))
 	case st.Err != nil:
-		c.Detail = "not checked: " + oneLine(st.Err.Error(), 200)
+		c.Detail = "not checked: " + cli.OneLine(st.Err.Error(), 200)
 	default:
 		c.Detail = "not checked: it was never started"
 	}
 	if n := e.listed(st.Name); n > 0 {
-		c.Detail += "; it has listed " + counted(n, "tool") + " before"
+		c.Detail += "; it has listed " + cli.Count(n, "tool") + " before"
 	}
 	return c
 }
@@ -125,7 +126,7 @@ func (e *examination) listed(server string) int {
 // known returns the check of a server that was not started for it, unless its tools were
 // unknown.
 func (e *examination) known(ctx context.Context, st upstream.Status) check {
-	again := "broker servers test " + shellWord(st.Name)
+	again := "broker servers test " + cli.ShellWord(st.Name)
 	retried := st.State == upstream.StateStarting && st.Err != nil && !st.FailedAt.IsZero()
 	failed := st.State == upstream.StateFailed || st.State == upstream.StateNeedsSignIn || retried
 	unlisted := slices.Contains(e.session.broker.Unlisted(), st.Name)
@@ -213,7 +214,7 @@ func checkFailed(ctx context.Context, s *session, st upstream.Status) check {
 // checkListed returns the check of a server whose tools are known; when follows their
 // number.
 func checkListed(s *session, st upstream.Status, when string) check {
-	c := check{Name: st.Name, OK: true, Detail: st.Transport + ", " + counted(st.Tools, "tool") + when}
+	c := check{Name: st.Name, OK: true, Detail: st.Transport + ", " + cli.Count(st.Tools, "tool") + when}
 	if st.Version != "" {
 		c.Detail += ", " + st.Version
 	}
@@ -234,7 +235,7 @@ func checkListed(s *session, st upstream.Status, when string) check {
 		}
 	}
 	if n := len(st.Dropped); n > 0 {
-		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", oneLine(st.Dropped[n-1], 60))
+		c.Detail += fmt.Sprintf("; it prints what is not MCP to stdout, such as %q", cli.OneLine(st.Dropped[n-1], 60))
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -31,7 +32,7 @@ func TestChecksThatDoctorDoesNotWaitFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
 				began := time.Now()
-				e := &examination{a: &app{stdout: &out, stderr: &out}, begun: began}
+				e := &examination{a: &app{IO: cli.IO{Out: &out, Err: &out}}, begun: began}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer time.AfterFunc(doctorTime, func() { cancel(errNotWaited) }).Stop()
 				e.lookAt(ctx, []look{

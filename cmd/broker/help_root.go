@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -74,14 +75,14 @@ func (a *app) setRootHelp(root *cobra.Command) {
 // config, the commands, on request the pages of the documentation, and the exit codes.
 func (a *app) rootHelp(root *cobra.Command, pages string) {
 	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
-		sayln(a.stdout, "Begin with: broker init")
-		sayln(a.stdout)
+		cli.Fprintln(a.Out, "Begin with: broker init")
+		cli.Fprintln(a.Out)
 	}
 	templateHelp(root, nil)
 	if pages != "" {
-		say(a.stdout, "%s", lines(pages))
+		cli.Fprintf(a.Out, "%s", cli.Lines(pages))
 	}
-	say(a.stdout, "\n%s\n", lines(exitCodesHelp))
+	cli.Fprintf(a.Out, "\n%s\n", cli.Lines(exitCodesHelp))
 }
 
 // printStarting says what the servers do that a daemon is starting.
@@ -97,12 +98,12 @@ func (a *app) printStarting() {
 	printed := false
 	for _, e := range askDaemonAt(state) {
 		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
-			say(a.stdout, "%s: %s, %s\n", e.Name, orStarting(string(e.Doing)), spell(time.Since(e.Since)))
+			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, orStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
 			printed = true
 		}
 	}
 	if printed {
-		sayln(a.stdout, "broker servers list shows all servers")
-		sayln(a.stdout)
+		cli.Fprintln(a.Out, "broker servers list shows all servers")
+		cli.Fprintln(a.Out)
 	}
 }

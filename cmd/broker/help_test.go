@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // helpOf runs the broker in this process.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	root := (&app{stdin: strings.NewReader(""), stdout: &out, stderr: io.Discard}).root()
+	root := (&app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}}).root()
 	root.SetOut(&out)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {

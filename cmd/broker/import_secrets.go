@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 )
@@ -24,7 +25,7 @@ func secretsFlag(c *cobra.Command, to *string) {
 
 func checkSecrets(choice string) error {
 	if !slices.Contains([]string{"", secretsKeyring, secretsKeep}, choice) {
-		return usage("--secrets is %q: use keyring or keep", choice)
+		return cli.Usagef("--secrets is %q: use keyring or keep", choice)
 	}
 	return nil
 }
@@ -32,7 +33,7 @@ func checkSecrets(choice string) error {
 // offersKeyring asks the person at the terminal whether the secrets of these
 // servers are to move into the keyring, unless that was said already.
 func (a *app) offersKeyring(ctx context.Context, choice string, dryRun bool, outcomes []clients.Outcome) bool {
-	person := a.person()
+	person := a.Person()
 	if choice != "" || dryRun || person == nil {
 		return false
 	}
@@ -48,7 +49,7 @@ func (a *app) offersKeyring(ctx context.Context, choice string, dryRun bool, out
 	if _, err := keyring().Get("broker"); errors.Is(err, oauth.ErrNoKeyring) {
 		return false // what is printed of the servers says where secrets stand
 	}
-	yes, err := person.agrees(ctx, "Secrets stand in the entries of "+strings.Join(names, ", ")+". Move those of env and headers into the keyring?", true)
+	yes, err := person.Confirm(ctx, "Secrets stand in the entries of "+strings.Join(names, ", ")+". Move those of env and headers into the keyring?", true)
 	return err == nil && yes
 }
 
@@ -56,16 +57,16 @@ func (a *app) offersKeyring(ctx context.Context, choice string, dryRun bool, out
 // name.
 func storeSecret(name, value string) error {
 	if err := oauth.CheckSecretName(name); err != nil {
-		return hinted("%q: %w\nhint: --secrets keep", name, err)
+		return cli.Errorf("%q: %w\nhint: --secrets keep", name, err)
 	}
 	old, err := keyring().Get(name)
 	switch {
 	case err == nil && old == value:
 		return nil
 	case err == nil:
-		return hinted("the keyring has another secret called %q: nothing was written\nhint: broker auth delete-secret %s, or --secrets keep", name, lines(oauth.Quote(name)))
+		return cli.Errorf("the keyring has another secret called %q: nothing was written\nhint: broker auth delete-secret %s, or --secrets keep", name, cli.Lines(oauth.Quote(name)))
 	case errors.Is(err, oauth.ErrNoKeyring):
-		return hinted("%w: nothing was written\nhint: --secrets keep", err)
+		return cli.Errorf("%w: nothing was written\nhint: --secrets keep", err)
 	}
 	if err := keyring().Set(name, value); err != nil {
 		return keyringFailure("store", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // noIndexFlag is the flag that thenIndex obeys.
@@ -29,21 +30,21 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 	if skip || added != nil && len(added)+len(known) == 0 {
 		return nil, print(nil)
 	}
-	if !a.json {
+	if !a.JSON {
 		if err := print(nil); err != nil {
 			return nil, err
 		}
 	}
 	report, err := a.indexAdded(ctx, added, known)
 	if err != nil { // the command has done what it was for
-		say(a.stderr, "not indexed: %v\n", err)
+		cli.Fprintf(a.Err, "not indexed: %v\n", err)
 	}
 	switch {
-	case a.json:
+	case a.JSON:
 		return report, print(report)
 	case report != nil:
-		sayln(a.stdout)
-		printIndex(a.stdout, *report)
+		cli.Fprintln(a.Out)
+		printIndex(a.Out, *report)
 	}
 	return report, nil
 }
@@ -68,7 +69,7 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 	if len(names) == 0 {
 		return nil, nil
 	}
-	say(a.stderr, "connecting to %s; --no-index skips this\n", oneLine(strings.Join(names, ", "), 100))
+	cli.Fprintf(a.Err, "connecting to %s; --no-index skips this\n", cli.OneLine(strings.Join(names, ", "), 100))
 	if a.background && a.startDaemon(ctx) {
 		a.awaitReload(ctx, s, names)
 	}
@@ -76,7 +77,7 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 	defer cancel()
 	status := a.refreshEach(waiting, s, names, cancel)
 	if ctx.Err() != nil {
-		return nil, hinted("interrupted before every server was listed\nhint: broker index")
+		return nil, cli.Errorf("interrupted before every server was listed\nhint: broker index")
 	}
 	report, err := makeIndexReport(s.broker, status)
 	return &report, err
@@ -128,11 +129,11 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn 
 				status[i] = s.broker.Refresh(ctx, name)[0]
 			}
 			switch st := status[i]; {
-			case !onTerminal(a.stderr):
+			case !cli.IsTerminal(a.Err):
 			case st.Err != nil:
-				progress(a.stderr, "  %s: %s\n", oneLine(name, 40), string(st.State))
+				cli.ReplaceLine(a.Err, "  %s: %s\n", cli.OneLine(name, 40), string(st.State))
 			default:
-				progress(a.stderr, "  %s: %s, %s, %s\n", oneLine(name, 40), string(st.State), counted(st.Tools, "tool"), st.Took.Round(time.Millisecond))
+				cli.ReplaceLine(a.Err, "  %s: %s, %s, %s\n", cli.OneLine(name, 40), string(st.State), cli.Count(st.Tools, "tool"), st.Took.Round(time.Millisecond))
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 )
 
@@ -22,7 +23,7 @@ func (i *initRun) findProjects() {
 	if len(i.seen.Projects) == 0 || i.leave {
 		return
 	}
-	say(i.out, "\nClaude Code has servers for single projects:\n")
+	cli.Fprintf(i.out, "\nClaude Code has servers for single projects:\n")
 	for _, p := range i.seen.Projects {
 		shared := sharedBy(p)
 		refused := slices.DeleteFunc(slices.Clone(p.Shared), func(name string) bool { return slices.Contains(shared, name) })
@@ -35,7 +36,7 @@ func (i *initRun) findProjects() {
 				parts = append(parts, part.what+strings.Join(part.names, ", "))
 			}
 		}
-		say(i.out, "  %s: %s\n", homely(p.Dir), oneLine(strings.Join(parts, "; "), 200))
+		cli.Fprintf(i.out, "  %s: %s\n", cli.ShortPath(p.Dir), cli.OneLine(strings.Join(parts, "; "), 200))
 	}
 }
 
@@ -58,11 +59,11 @@ func (i *initRun) askProjects(ctx context.Context) (err error) {
 	for _, p := range i.seen.Projects {
 		n += len(p.Servers) + len(sharedBy(p))
 	}
-	person := i.a.person()
+	person := i.a.Person()
 	if n == 0 || i.projects || i.noProjects || person == nil {
 		return nil
 	}
-	i.projects, err = person.agrees(ctx, "Take over "+counted(n, "server")+" of projects, too? The broker has them in every folder", true)
+	i.projects, err = person.Confirm(ctx, "Take over "+cli.Count(n, "server")+" of projects, too? The broker has them in every folder", true)
 	return err
 }
 
@@ -104,15 +105,15 @@ func (i *initRun) projectTasks() (list []task) {
 			}
 		}
 		if len(names) > 0 {
-			list = append(list, task{Server: oneLine(strings.Join(names, ", "), 100), Why: "Claude Code starts it in " + homely(p.Dir) + ", too, whose .mcp.json others may use",
-				Do: []string{"cd " + shellWord(p.Dir) + " && broker install " + claudeCode + " --project --move"}})
+			list = append(list, task{Server: cli.OneLine(strings.Join(names, ", "), 100), Why: "Claude Code starts it in " + cli.ShortPath(p.Dir) + ", too, whose .mcp.json others may use",
+				Do: []string{"cd " + cli.ShellWord(p.Dir) + " && broker install " + claudeCode + " --project --move"}})
 		}
 		if !i.projects {
 			left += len(p.Servers) + len(sharedBy(p))
 		}
 	}
 	if left > 0 {
-		list = append(list, task{Server: counted(left, "server") + " of projects", Why: "Claude Code still starts them itself", Do: []string{"broker init --projects"}})
+		list = append(list, task{Server: cli.Count(left, "server") + " of projects", Why: "Claude Code still starts them itself", Do: []string{"broker init --projects"}})
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -35,10 +36,10 @@ func (i *initRun) settle(ctx context.Context) error {
 		}
 	}
 	stay := !i.moveFailed
-	if person := i.a.person(); len(names) > 0 && stay && !i.yes && person != nil && (i.clients == nil || len(i.clients) > 0) {
+	if person := i.a.Person(); len(names) > 0 && stay && !i.yes && person != nil && (i.clients == nil || len(i.clients) > 0) {
 		var err error
 		them := map[bool]string{true: "it with its client until it does", false: "them with their clients until they do"}[len(names) == 1]
-		if stay, err = person.agrees(ctx, oneLine(strings.Join(names, ", "), 200)+map[bool]string{true: " does", false: " do"}[len(names) == 1]+" not work yet. Leave "+them+"?", true); err != nil {
+		if stay, err = person.Confirm(ctx, cli.OneLine(strings.Join(names, ", "), 200)+map[bool]string{true: " does", false: " do"}[len(names) == 1]+" not work yet. Leave "+them+"?", true); err != nil {
 			return err
 		}
 	}
@@ -100,27 +101,27 @@ func (i *initRun) tasks() []task {
 // nothing.
 func (i *initRun) taskFor(o clients.Outcome) task {
 	t := task{Server: o.Server()}
-	name := shellWord(t.Server)
+	name := cli.ShellWord(t.Server)
 	row, stuck := i.stuck[t.Server]
 	missing := unset([]clients.Outcome{o})
 	switch {
 	case o.Disabled:
-		t.Why, t.Do = "it is disabled in "+homely(i.plan.path), []string{"broker servers test " + name}
+		t.Why, t.Do = "it is disabled in "+cli.ShortPath(i.plan.path), []string{"broker servers test " + name}
 	case len(missing) > 0 && (stuck || i.index == nil):
 		t.Why = strings.Join(missing, ", ") + map[bool]string{true: " is not set here; set it", false: " are not set here; set them"}[len(missing) == 1] + " where the broker starts"
 		t.Do = []string{"broker servers test " + name}
 	case !stuck:
 		if n := i.heldOf(t.Server); n > 0 {
-			t.Why, t.Do = counted(n, "tool")+" held back until you have seen what changed", []string{"broker pins diff " + name}
+			t.Why, t.Do = cli.Count(n, "tool")+" held back until you have seen what changed", []string{"broker pins diff " + name}
 		}
 	case row.Status == string(upstream.StateNeedsSignIn):
 		t.Why, t.Do = "it needs a sign-in", []string{"broker auth login " + name}
 	case row.Status == string(upstream.StateStarting) && i.ahead:
-		t.Why, t.Do = fmt.Sprintf("still %s after %s; this goes on in the background", orStarting(row.Doing), spell(i.waited)), []string{"broker servers list"}
+		t.Why, t.Do = fmt.Sprintf("still %s after %s; this goes on in the background", orStarting(row.Doing), cli.Duration(i.waited)), []string{"broker servers list"}
 	case row.Status == string(upstream.StateStarting):
-		t.Why, t.Do = fmt.Sprintf("still %s after %s, when this command ended it: no daemon runs here", orStarting(row.Doing), spell(i.waited)), []string{"broker index"}
+		t.Why, t.Do = fmt.Sprintf("still %s after %s, when this command ended it: no daemon runs here", orStarting(row.Doing), cli.Duration(i.waited)), []string{"broker index"}
 	default:
-		t.Why, t.Do = oneLine(why(row.Error), 160), []string{"broker servers test " + name}
+		t.Why, t.Do = cli.OneLine(why(row.Error), 160), []string{"broker servers test " + name}
 	}
 	return t
 }
@@ -152,9 +153,9 @@ func (i *initRun) addKeepers(t *task, name string) {
 		if c == nil || o.Server() != name {
 			continue
 		}
-		move := "broker install " + c.ID + " --move --server " + shellWord(o.Name)
+		move := "broker install " + c.ID + " --move --server " + cli.ShellWord(o.Name)
 		if o.Dir != "" {
-			move = "broker install " + c.ID + " --move --projects --server " + shellWord(o.Name)
+			move = "broker install " + c.ID + " --move --projects --server " + cli.ShellWord(o.Name)
 		}
 		if !slices.Contains(t.Kept, c.Title) {
 			t.Kept = append(t.Kept, c.Title)
@@ -164,23 +165,23 @@ func (i *initRun) addKeepers(t *task, name string) {
 		}
 	}
 	if len(t.Kept) == 0 && slices.Contains(i.disabled, name) {
-		t.Do = append(t.Do, "broker servers enable "+shellWord(name))
+		t.Do = append(t.Do, "broker servers enable "+cli.ShellWord(name))
 	}
 }
 
 // printTasks prints what is left to do.
 func printTasks(w io.Writer, tasks []task) {
 	if len(tasks) > 0 {
-		say(w, "\nwhat is left to do:\n")
+		cli.Fprintf(w, "\nwhat is left to do:\n")
 	}
 	for _, t := range tasks {
-		say(w, "  %s: %s", t.Server, t.Why)
+		cli.Fprintf(w, "  %s: %s", t.Server, t.Why)
 		if len(t.Kept) > 0 {
-			say(w, "; until it is moved, %s %s it", strings.Join(t.Kept, " and "), map[bool]string{true: "starts", false: "start"}[len(t.Kept) == 1])
+			cli.Fprintf(w, "; until it is moved, %s %s it", strings.Join(t.Kept, " and "), map[bool]string{true: "starts", false: "start"}[len(t.Kept) == 1])
 		}
-		sayln(w)
+		cli.Fprintln(w)
 		for _, command := range t.Do {
-			sayln(w, "      "+command)
+			cli.Fprintln(w, "      "+command)
 		}
 	}
 }
@@ -190,5 +191,5 @@ func named(o clients.Outcome) string {
 	if o.Dir == "" {
 		return o.Name
 	}
-	return o.Name + " of " + homely(o.Dir)
+	return o.Name + " of " + cli.ShortPath(o.Dir)
 }

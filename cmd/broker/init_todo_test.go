@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -25,7 +26,7 @@ func TestTodo(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i := initRun{a: &app{stdin: strings.NewReader(""), stderr: io.Discard, configPath: path}, out: io.Discard, stuck: map[string]indexRow{}, waited: 45 * time.Second,
+	i := initRun{a: &app{IO: cli.IO{In: strings.NewReader(""), Err: io.Discard}, configPath: path}, out: io.Discard, stuck: map[string]indexRow{}, waited: 45 * time.Second,
 		connected: map[string]*clients.Client{"/cursor": clients.Lookup("cursor"), "/codex": clients.Lookup("codex")},
 		index: &indexReport{Servers: []indexRow{
 			{Name: "works", Status: "ready", Tools: 2}, {Name: "fails", Status: string(upstream.StateFailed), Error: "no\nlicense"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -23,7 +24,7 @@ func (s *session) requireLayers(ctx context.Context, places ...sandbox.Place) er
 			err = sandbox.RequireLayers(layers, required)
 		}
 		if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
-			return usage("%s: \"require\" of \"sandbox\": %w\nhint: %s", s.config.Path, missing, layerHint)
+			return cli.Usagef("%s: \"require\" of \"sandbox\": %w\nhint: %s", s.config.Path, missing, layerHint)
 		}
 		if err != nil {
 			return err
@@ -74,13 +75,13 @@ func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
 			if len(places) > 1 {
 				whose = fmt.Sprintf(" of %s (%s)", strings.Join(names[i], ", "), at.Isolation)
 			}
-			say(a.stderr, "broker: sandbox%s: %s\n", whose, describeLayers(layers))
+			cli.Fprintf(a.Err, "broker: sandbox%s: %s\n", whose, describeLayers(layers))
 		}
 		for _, language := range languages {
 			if err := s.where.why(language); err != nil {
-				say(a.stderr, "broker: %s does not run here: %v\n", language, err)
+				cli.Fprintf(a.Err, "broker: %s does not run here: %v\n", language, err)
 			} else if language == sandbox.Python {
-				sayln(a.stderr, "broker: sandbox of python (container): started for the first script")
+				cli.Fprintln(a.Err, "broker: sandbox of python (container): started for the first script")
 			}
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -87,7 +88,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
 	defer cancel()
 	defer func() {
 		for _, st := range s.missing(only) {
-			say(a.stderr, "left out until broker index has listed it: %s: %s\n", st.Name, standing(st, time.Now()))
+			cli.Fprintf(a.Err, "left out until broker index has listed it: %s: %s\n", st.Name, standing(st, time.Now()))
 		}
 	}()
 	a.beginLearning(ctx, s, only)
@@ -126,43 +127,25 @@ func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only strin
 	}
 }
 
-// keyAfter is the time after which a waiting command offers to go on.
-const keyAfter = 500 * time.Millisecond
-
 // goOnByKey shows the progress of starting servers and calls goOn when a key is
 // pressed, until done is called or ctx is done.
 func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (done func()) {
-	return a.meterUntilKey(ctx, progressOf(s, all), "the servers that are starting", goOn)
+	return a.MeterUntilKey(ctx, progressOf(s, all), "the servers that are starting", goOn)
 }
 
-// meterUntilKey shows on a terminal how far something is, and calls goOn when a key is
-// pressed, until done is called or ctx is done. without names what goOn ends.
-func (a *app) meterUntilKey(ctx context.Context, how func() string, without string, goOn func()) (done func()) {
-	stop := a.meter(how)
-	pressed, release := a.anyKey(ctx)
-	over := make(chan struct{})
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		hint := time.NewTimer(keyAfter)
-		defer hint.Stop()
-		for {
-			select {
-			case <-pressed:
-				goOn()
-				return
-			case <-hint.C:
-				if pressed != nil && how() != "" {
-					a.line.Lock()
-					progress(a.stderr, "broker: press a key to go on without %s\n", without)
-					a.line.Unlock()
-				}
-			case <-over:
-				return
-			}
+// progressOf returns a function that describes the servers that have not answered yet.
+func progressOf(s *session, all int) func() string {
+	return func() string {
+		var waiting []string
+		for _, st := range starting(s) {
+			waiting = append(waiting, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, cli.Duration(time.Since(st.Since))))
 		}
-	}()
-	return func() { close(over); <-gone; release(); stop() }
+		if len(waiting) == 0 {
+			return ""
+		}
+		all = max(all, len(waiting))
+		return fmt.Sprintf("%d of %d servers answered; %s", all-len(waiting), all, cli.OneLine(strings.Join(waiting, "; "), 300))
+	}
 }
 
 // starting returns the servers of a session that are starting.
@@ -174,13 +157,13 @@ func starting(s *session) []upstream.Status {
 func standing(st upstream.Status, now time.Time) string {
 	switch {
 	case st.State == upstream.StateStarting && st.Err == nil:
-		return fmt.Sprintf("still %s after %s", st.Doing, spell(now.Sub(st.Since)))
+		return fmt.Sprintf("still %s after %s", st.Doing, cli.Duration(now.Sub(st.Since)))
 	case st.Err != nil && !st.FailedAt.IsZero():
-		return failedAgo(string(st.State), st.FailedAt, now) + why(oneLine(st.Err.Error(), 200))
+		return failedAgo(string(st.State), st.FailedAt, now) + why(cli.OneLine(st.Err.Error(), 200))
 	case st.Err != nil && st.State == upstream.StateIdle:
-		return "not listed yet: " + oneLine(st.Err.Error(), 200)
+		return "not listed yet: " + cli.OneLine(st.Err.Error(), 200)
 	case st.Err != nil:
-		return string(st.State) + ": " + why(oneLine(st.Err.Error(), 200))
+		return string(st.State) + ": " + why(cli.OneLine(st.Err.Error(), 200))
 	}
 	return "not listed yet"
 }
@@ -190,7 +173,7 @@ func failedAgo(state string, at, now time.Time) string {
 	if state != string(upstream.StateNeedsSignIn) {
 		state = "failed"
 	}
-	return fmt.Sprintf("%s %s ago: ", state, spell(now.Sub(at)))
+	return fmt.Sprintf("%s %s ago: ", state, cli.Duration(now.Sub(at)))
 }
 
 // inTime returns the time until an attempt, which may be due.
@@ -198,20 +181,7 @@ func inTime(at, now time.Time) string {
 	if !at.After(now) {
 		return "by the next command that needs it"
 	}
-	return "in " + spell(at.Sub(now))
-}
-
-// spell formats a duration in its largest unit.
-func spell(d time.Duration) string {
-	switch {
-	case d < 90*time.Second:
-		return fmt.Sprintf("%d s", max(int(d.Seconds()), 0))
-	case d < 90*time.Minute:
-		return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Round(time.Hour).Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return "in " + cli.Duration(at.Sub(now))
 }
 
 // notListed returns the error for a server with unknown tools. again is the command
@@ -223,10 +193,10 @@ func (s *session) notListed(server, again string, refreshed bool) error {
 	}
 	for _, st := range s.broker.Status() {
 		if st.Name == server {
-			return &codeError{exitServers, hinted("the tools of %s are not known: %s\nhint: broker %s", server, standing(st, time.Now()), hint)}
+			return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: %s\nhint: broker %s", server, standing(st, time.Now()), hint))
 		}
 	}
-	return usage("no server is called %q", server)
+	return cli.Usagef("no server is called %q", server)
 }
 
 // forgetFailure lets commands and a daemon try a failed server again at once, since the
@@ -249,14 +219,14 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 func printMissing(w io.Writer, s *session, only, prefix string) int {
 	missing := s.missing(only)
 	for _, st := range missing {
-		say(w, "%s%s: %s\n", prefix, st.Name, standing(st, time.Now()))
+		cli.Fprintf(w, "%s%s: %s\n", prefix, st.Name, standing(st, time.Now()))
 	}
 	switch len(missing) {
 	case 0:
 	case 1:
-		say(w, "try it now: broker servers test %s\n", missing[0].Name)
+		cli.Fprintf(w, "try it now: broker servers test %s\n", missing[0].Name)
 	default:
-		sayln(w, "try them now, and wait for them: broker index")
+		cli.Fprintln(w, "try them now, and wait for them: broker index")
 	}
 	return len(missing)
 }
@@ -283,15 +253,15 @@ func printUnsearched(w io.Writer, s *session, req broker.SearchRequest) {
 	var others []string
 	for _, st := range missing {
 		if mentions(req.Query, st.Name) {
-			say(w, "not searched: %s: %s\n", st.Name, standing(st, time.Now()))
+			cli.Fprintf(w, "not searched: %s: %s\n", st.Name, standing(st, time.Now()))
 		} else {
 			others = append(others, gate.Name(st.Name)+" ("+string(st.State)+")")
 		}
 	}
 	if len(others) > 0 {
-		say(w, "not searched: %s\n", strings.Join(others, ", "))
+		cli.Fprintf(w, "not searched: %s\n", strings.Join(others, ", "))
 	}
-	sayln(w, "broker servers list shows the causes; to try them now, and wait for them: broker index")
+	cli.Fprintln(w, "broker servers list shows the causes; to try them now, and wait for them: broker index")
 }
 
 // mentions reports whether a query has a word of a server's name.
@@ -300,4 +270,13 @@ func mentions(query, name string) bool {
 		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	}
 	return slices.ContainsFunc(words(name), func(word string) bool { return len(word) > 1 && slices.Contains(words(query), word) })
+}
+
+// why is an error of a server for people, without what the SDK says of its own
+// way to it.
+func why(text string) string {
+	for _, steps := range []string{`calling "initialize": `, `sending "initialize": `, "rejected by transport: "} {
+		text = strings.Replace(text, steps, "", 1)
+	}
+	return text
 }

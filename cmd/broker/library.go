@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -101,13 +102,13 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 	admin, err := expand(s.config.Broker.HTTP.AdminToken)
 	switch {
 	case err != nil:
-		return nil, usage("http.adminToken: %w", err)
+		return nil, cli.Usagef("http.adminToken: %w", err)
 	case admin == "" && s.config.Broker.HTTP.AdminToken != "":
-		return nil, usage("http.adminToken is empty: an empty token would let anybody change things")
+		return nil, cli.Usagef("http.adminToken is empty: an empty token would let anybody change things")
 	}
 	for name, t := range tokens {
 		if t == admin && admin != "" {
-			return nil, usage("http.adminToken is also the token of %q, who could change things then: give it one of its own", name)
+			return nil, cli.Usagef("http.adminToken is also the token of %q, who could change things then: give it one of its own", name)
 		}
 	}
 	o := a.apiOptions(s, w)
@@ -229,7 +230,7 @@ func changeEvent(c library.Change, client string) state.Event {
 		e.Detail += " " + c.Detail
 	}
 	if c.Err != nil {
-		e.Detail += ": " + oneLine(c.Err.Error(), 300)
+		e.Detail += ": " + cli.OneLine(c.Err.Error(), 300)
 	}
 	return e
 }
@@ -238,7 +239,7 @@ func changeEvent(c library.Change, client string) state.Event {
 func skillEvent(kind string, k *skills.Skill, detail string, err error) state.Event {
 	e := state.Event{Kind: kind, Name: k.Ref, Client: clientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
 	if err != nil {
-		e.Detail += " failed: " + oneLine(err.Error(), 300)
+		e.Detail += " failed: " + cli.OneLine(err.Error(), 300)
 	}
 	return e
 }
@@ -253,7 +254,7 @@ func (a *app) checkSkillsPath(install bool) error {
 	if err == nil && info.IsDir() || install && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return usage("--skills: %s is not a directory", a.skillsPath)
+	return cli.Usagef("--skills: %s is not a directory", a.skillsPath)
 }
 
 // overrule puts the folder of --skills in the place of the config's.
@@ -272,20 +273,20 @@ func (a *app) sourceError(err error) error {
 	if e == nil {
 		return err
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
 			return err
 		}
-		return &codeError{code: exitOf(e)}
+		return cli.Exit(exitOf(e), nil)
 	}
-	return &codeError{exitOf(e), &pack.Error{Code: e.Code, Message: e.Message + " [" + e.Code + "]"}}
+	return cli.Exit(exitOf(e), &pack.Error{Code: e.Code, Message: e.Message + " [" + e.Code + "]"})
 }
 
 // exitOf is the exit code of an error about a source; a name that is not known
 // is wrong usage.
 func exitOf(e *pack.Error) int {
 	if strings.HasSuffix(e.Code, "_not_found") || e.Code == "not_installed" || e.Code == "bad_repository" {
-		return exitUsage
+		return cli.ExitUsage
 	}
-	return exitFailed
+	return cli.ExitFailed
 }

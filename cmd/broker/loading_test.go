@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
@@ -71,7 +72,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: io.Discard}
+		a := &app{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: t.TempDir()}
 		for _, load := range []func() (*config.Config, error){a.load, a.loadServers} {
 			if _, err := load(); err != nil || came.Load() != 0 {
 				t.Errorf("%s: %d connections, %v", name, came.Load(), err)
@@ -86,7 +87,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	away := &app{configPath: unknown, stateDir: t.TempDir(), stdout: io.Discard, stderr: &said}
+	away := &app{IO: cli.IO{Out: io.Discard, Err: &said}, configPath: unknown, stateDir: t.TempDir()}
 	if _, err := away.load(); err != nil || came.Load() != 0 {
 		t.Errorf("with a plugin: %d connections, %v", came.Load(), err)
 	}
@@ -113,7 +114,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var notes strings.Builder
-	a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: &notes}
+	a := &app{IO: cli.IO{Out: io.Discard, Err: &notes}, configPath: file, stateDir: t.TempDir()}
 	if _, err := a.loadServers(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
 		t.Errorf("%v; it says %s", err, &notes)
 	}

@@ -9,12 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // Each command has a page with all its flags, in which no text is a request.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	root := (&app{stdout: &strings.Builder{}, stderr: &strings.Builder{}}).root()
+	root := (&app{IO: cli.IO{Out: &strings.Builder{}, Err: &strings.Builder{}}}).root()
 	if err := writePages(root, dir, "2026-01-31"); err != nil {
 		t.Fatal(err)
 	}

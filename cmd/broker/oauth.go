@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/secret"
@@ -34,7 +35,7 @@ func settingError(err error) error {
 	case !ok:
 		return err
 	case wrong.Hint == "":
-		return usage("%w", wrong)
+		return cli.Usagef("%w", wrong)
 	}
-	return usage("%w\nhint: %s", wrong, wrong.Hint)
+	return cli.Usagef("%w\nhint: %s", wrong, wrong.Hint)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/mcpbroker/mcpbroker/internal/app/observe"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 )
@@ -25,7 +26,7 @@ func (a *app) observed(cfg *config.Config, s *session) (*telemetry.Telemetry, er
 		},
 	})
 	if wrong, ok := errors.AsType[*observe.EndpointError](err); ok {
-		return nil, usage("%w\nhint: such as http://localhost:4318, where it speaks OTLP over HTTP", wrong)
+		return nil, cli.Usagef("%w\nhint: such as http://localhost:4318, where it speaks OTLP over HTTP", wrong)
 	}
 	return seen, err
 }
@@ -38,9 +39,9 @@ func (a *app) serveMetrics(s *session) (stop func()) {
 	}
 	at, stop, err := observe.Serve(a.metrics, s.telemetry)
 	if err != nil {
-		say(a.stderr, "broker: no metrics: %v\n", err)
+		cli.Fprintf(a.Err, "broker: no metrics: %v\n", err)
 		return func() {}
 	}
-	say(a.stderr, "broker: metrics at http://%s/metrics\n", at)
+	cli.Fprintf(a.Err, "broker: metrics at http://%s/metrics\n", at)
 	return stop
 }

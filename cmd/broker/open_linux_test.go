@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // A broker that fails to open leaves nothing open, whichever step fails.
@@ -26,7 +28,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 		writeConfig(t, file, map[string]any{"broker": c.broker, "mcpServers": map[string]any{}})
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.env)
 		before := children(t)
-		a := &app{configPath: file, stateDir: state, httpAddr: c.http, stdout: io.Discard, stderr: io.Discard}
+		a := &app{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: state, httpAddr: c.http}
 		s, err := a.open(1)
 		if err == nil {
 			_ = s.close()

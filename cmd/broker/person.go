@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 )
 
@@ -56,43 +57,43 @@ func (a *app) askPerson(ctx context.Context, q question, show func() error) erro
 		return nil
 	}
 	if name := clientAbove(ancestors()); name != "" {
-		return hinted("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", q.verb, name)
+		return cli.Errorf("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", q.verb, name)
 	}
-	person := a.person()
+	person := a.Person()
 	if person == nil {
-		return q.nobody(a.json, a.stdin, a.stderr)
+		return q.nobody(a.JSON, a.In, a.Err)
 	}
 	if err := show(); err != nil {
 		return err
 	}
-	return person.types(ctx, q)
+	return typeCode(ctx, person, q)
 }
 
 // nobody returns the error for a command that has no terminal to ask at, and what
 // works instead.
 func (q question) nobody(json bool, stdin io.Reader, stderr io.Writer) error {
 	in, ok := stdin.(*os.File)
-	switch ok = ok && onTerminal(in); {
+	switch ok = ok && cli.IsTerminal(in); {
 	case ok && json:
-		return hinted("to %s needs a terminal, and --json asks nobody: %s\nhint: leave --json out", q.verb, q.undone)
-	case ok && !onTerminal(stderr):
-		return hinted("to %s needs a terminal, and stderr is not one: %s\nhint: do not redirect stderr, the question is printed there", q.verb, q.undone)
+		return cli.Errorf("to %s needs a terminal, and --json asks nobody: %s\nhint: leave --json out", q.verb, q.undone)
+	case ok && !cli.IsTerminal(stderr):
+		return cli.Errorf("to %s needs a terminal, and stderr is not one: %s\nhint: do not redirect stderr, the question is printed there", q.verb, q.undone)
 	}
-	return hinted("to %s needs a terminal, and stdin is not one: %s\nhint: without a terminal: %s\nor: %s", q.verb, q.undone, q.elsewhere, byToken)
+	return cli.Errorf("to %s needs a terminal, and stdin is not one: %s\nhint: without a terminal: %s\nor: %s", q.verb, q.undone, q.elsewhere, byToken)
 }
 
 // codeTries is how many codes a person may type wrong.
 const codeTries = 3
 
-// types returns nil if the person types a code that is shown, a new one for each try.
-func (t *terminal) types(ctx context.Context, q question) error {
+// typeCode returns nil if the person types a code that is shown, a new one for each try.
+func typeCode(ctx context.Context, t *cli.Person, q question) error {
 	for try := 1; ; try++ {
 		code := strings.ToLower(rand.Text()[:4])
-		say(t.out, "Type %s to %s: ", code, q.verb)
-		answer, err := t.line(ctx)
+		cli.Fprintf(t.Out, "Type %s to %s: ", code, q.verb)
+		answer, err := t.Line(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			sayln(t.out)
+			cli.Fprintln(t.Out)
 			return fmt.Errorf("no code was typed: %s", q.undone)
 		case err != nil:
 			return err
@@ -101,13 +102,13 @@ func (t *terminal) types(ctx context.Context, q question) error {
 		case answer == "":
 			return fmt.Errorf("no code was typed: %s", q.undone)
 		case try == codeTries:
-			return hinted("the code was wrong %d times: %s\nhint: the code is the four characters between \"Type\" and \"to %s\", a new one each time", codeTries, q.undone, q.verb)
+			return cli.Errorf("the code was wrong %d times: %s\nhint: the code is the four characters between \"Type\" and \"to %s\", a new one each time", codeTries, q.undone, q.verb)
 		}
 		left := "one try is left"
 		if n := codeTries - try; n > 1 {
 			left = fmt.Sprintf("%d tries are left", n)
 		}
-		say(t.out, "that is not the code, %s; Enter alone leaves it\n", left)
+		cli.Fprintf(t.Out, "that is not the code, %s; Enter alone leaves it\n", left)
 	}
 }
 

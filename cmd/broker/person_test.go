@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // personal is all that only a person may decide, with the commands that ask.
@@ -47,7 +49,7 @@ func TestCodesOfAPerson(t *testing.T) {
 			{"three wrong codes", "y\nyes\nnope\n", "the code was wrong 3 times: " + q.undone, []string{"2 tries are left", "one try is left"}},
 		} {
 			var out bytes.Buffer
-			err := newTerminal(strings.NewReader(tt.typed), &out).types(t.Context(), q)
+			err := typeCode(t.Context(), cli.NewPerson(strings.NewReader(tt.typed), &out), q)
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("%s, %s: %v, want %q", command, tt.name, err, tt.want)
 			}
@@ -80,13 +82,13 @@ func TestCodeAtLast(t *testing.T) {
 			_, err := write.WriteString(line + "\n")
 			return len(p), err
 		})
-		if err := newTerminal(read, screen).types(t.Context(), approveQuestion("r_abc")); err != nil {
+		if err := typeCode(t.Context(), cli.NewPerson(read, screen), approveQuestion("r_abc")); err != nil {
 			t.Error(err)
 		}
 		write.Close()
 	}
-	broken := newTerminal(iotest.ErrReader(os.ErrClosed), &bytes.Buffer{})
-	if err := broken.types(t.Context(), approveQuestion("r_abc")); err == nil {
+	broken := cli.NewPerson(iotest.ErrReader(os.ErrClosed), &bytes.Buffer{})
+	if err := typeCode(t.Context(), broken, approveQuestion("r_abc")); err == nil {
 		t.Error("approved by a terminal that cannot be read")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
@@ -103,28 +104,28 @@ type placeReport struct {
 
 func printPlace(w io.Writer, rep *placeReport) error {
 	if rep.Untested != "" {
-		_, err := say(w, "%s: not tested: %s\n\n", rep.Name, rep.Untested)
+		_, err := cli.Fprintf(w, "%s: not tested: %s\n\n", rep.Name, rep.Untested)
 		return err
 	}
-	say(w, "%s\n\n", rep.Name)
+	cli.Fprintf(w, "%s\n\n", rep.Name)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range rep.Layers {
 		mark := "active"
 		if !l.Active {
 			mark = "MISSING"
 		}
-		say(t, "layer\t%s\t%s\t\t%s\n", l.Name, mark, l.Detail)
+		cli.Fprintf(t, "layer\t%s\t%s\t\t%s\n", l.Name, mark, l.Detail)
 	}
-	sayln(t)
+	cli.Fprintln(t)
 	for _, o := range rep.Attacks {
 		mark := "contained"
 		if !o.Contained {
 			mark = gotOut
 		}
-		say(t, "%s\t%s\t%s\t%s\t%s\n", o.Group, o.Name, mark, fmt.Sprintf("%.1f s", o.Took.Seconds()), o.How+problem(o))
+		cli.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Group, o.Name, mark, fmt.Sprintf("%.1f s", o.Took.Seconds()), o.How+problem(o))
 	}
 	if len(rep.Probes) > 0 {
-		sayln(t)
+		cli.Fprintln(t)
 	}
 	held := 0
 	for _, p := range rep.Probes {
@@ -133,17 +134,17 @@ func printPlace(w io.Writer, rep *placeReport) error {
 			mark = "held"
 			held++
 		}
-		say(t, "taken over\t%s\t%s\t\t%s\n", p.Name, mark, p.How)
+		cli.Fprintf(t, "taken over\t%s\t%s\t\t%s\n", p.Name, mark, p.How)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := say(w, "\n%s: %d of %d contained in %.0f s; a small script ran after each; the broker held at most %d MB, and %d MB at the end\n",
+	_, err := cli.Fprintf(w, "\n%s: %d of %d contained in %.0f s; a small script ran after each; the broker held at most %d MB, and %d MB at the end\n",
 		rep.Name, rep.Contained, len(rep.Attacks), rep.Took.Seconds(), rep.HostBytes>>20, rep.HostAfter>>20)
 	if err == nil && len(rep.Probes) > 0 {
-		_, err = say(w, "%s: %d of %d held of what a process tried that was taken over\n", rep.Name, held, len(rep.Probes))
+		_, err = cli.Fprintf(w, "%s: %d of %d held of what a process tried that was taken over\n", rep.Name, held, len(rep.Probes))
 	}
-	sayln(w)
+	cli.Fprintln(w)
 	return err
 }
 
@@ -154,5 +155,5 @@ func problem(o attack.Outcome) string {
 	if o.Contained {
 		return ""
 	}
-	return ": " + oneLine(o.Problem, 200)
+	return ": " + cli.OneLine(o.Problem, 200)
 }

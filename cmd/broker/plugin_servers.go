@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -47,7 +47,7 @@ func withPlugins(h *skillHome) (*config.Config, error) {
 			return nil, err
 		}
 		if yes == nil {
-			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", counted(len(servers), "server"), p.Name, why, p.Name))
+			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", cli.Count(len(servers), "server"), p.Name, why, p.Name))
 			continue
 		}
 		for _, s := range servers {
@@ -66,7 +66,7 @@ func withPluginsOrNote(h *skillHome) *config.Config {
 		return merged
 	}
 	noted := *cfg
-	noted.Notes = append(slices.Clone(cfg.Notes), "warning: the servers of plugins are left out: "+oneLine(err.Error(), 300))
+	noted.Notes = append(slices.Clone(cfg.Notes), "warning: the servers of plugins are left out: "+cli.OneLine(err.Error(), 300))
 	return &noted
 }
 
@@ -74,7 +74,7 @@ func withPluginsOrNote(h *skillHome) *config.Config {
 func (a *app) joinPlugins(cfg *config.Config, switches skills.Switchboard) *config.Config {
 	merged := withPluginsOrNote(homeOf(cfg, switches))
 	for _, n := range merged.Notes[len(cfg.Notes):] {
-		sayln(a.stderr, n)
+		cli.Fprintln(a.Err, n)
 	}
 	return merged
 }
@@ -86,12 +86,12 @@ const noBytecode = "PYTHONDONTWRITEBYTECODE"
 // addPluginServer adds a server of a plugin as the user has approved it.
 func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approval, permit plugin.Permit) {
 	note := func(format string, args ...any) {
-		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{oneLine(s.Name, 100)}, args...)...))
+		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{cli.OneLine(s.Name, 100)}, args...)...))
 	}
 	entry, err := pluginServer(s)
 	switch {
 	case err != nil:
-		note("is left out: %s", oneLine(err.Error(), 300))
+		note("is left out: %s", cli.OneLine(err.Error(), 300))
 		return
 	case !slices.Contains(yes.Servers, s.Name):
 		note("is left out: it was not shown when the plugin was approved")
@@ -100,7 +100,7 @@ func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approv
 	entry, withheld := entry.Restricted(yes.Env)
 	for _, name := range withheld {
 		if secret, ok := strings.CutPrefix(name, "keyring:"); ok {
-			note("gets nothing from the keyring: ${keyring:%s} is empty", oneLine(secret, 80))
+			note("gets nothing from the keyring: ${keyring:%s} is empty", cli.OneLine(secret, 80))
 			continue
 		}
 		note("does not get the variable %s: broker plugins approve %s --env %s", name, strings.SplitN(s.Name, ":", 2)[0], name)
@@ -134,31 +134,21 @@ func runsText(s config.Server) string {
 	if s.Remote() {
 		words = append(words, s.URL)
 		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
-			words = append(words, "-H", shellWord(k+": "+s.Headers[k]))
+			words = append(words, "-H", cli.ShellWord(k+": "+s.Headers[k]))
 		}
 		return strings.Join(words, " ")
 	}
 	if s.Dir != "" {
-		words = append(words, "cd", shellWord(s.Dir), "&&")
+		words = append(words, "cd", cli.ShellWord(s.Dir), "&&")
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		words = append(words, k+"="+shellWord(s.Env[k]))
+		words = append(words, k+"="+cli.ShellWord(s.Env[k]))
 	}
-	words = append(words, shellWord(s.Command))
+	words = append(words, cli.ShellWord(s.Command))
 	for _, a := range s.Args {
-		words = append(words, shellWord(a))
+		words = append(words, cli.ShellWord(a))
 	}
 	return strings.Join(words, " ")
-}
-
-var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
-
-// shellWord is a word as a shell takes it.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // hasServer returns a function that reports whether a config has a server of its

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
@@ -24,7 +25,7 @@ func (a *app) checkProfile(cfg *config.Config) error {
 	if _, ok := cfg.Broker.Profiles[name]; ok || name == "" {
 		return nil
 	}
-	return usage("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, lines(cfg.Broker.NearProfile(name)))
+	return cli.Usagef("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, cli.Lines(cfg.Broker.NearProfile(name)))
 }
 
 // hasProfile reports whether the file of a config has a profile, without reading

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -116,9 +117,9 @@ func (p *project) notes(cfg *config.Config) []string {
 		switch {
 		case !p.trusted:
 		case own != nil && own.File == "":
-			notes = append(notes, fmt.Sprintf("%s: server %s is left out: your config has one of that name", s.File, oneLine(s.Name, 100)))
+			notes = append(notes, fmt.Sprintf("%s: server %s is left out: your config has one of that name", s.File, cli.OneLine(s.Name, 100)))
 		case p.Profile != "" && !profile.HasServer(s.Name):
-			notes = append(notes, fmt.Sprintf("%s: server %s is left out: the profile %q does not have it", s.File, oneLine(s.Name, 100), p.Profile))
+			notes = append(notes, fmt.Sprintf("%s: server %s is left out: the profile %q does not have it", s.File, cli.OneLine(s.Name, 100), p.Profile))
 		}
 	}
 	if n := p.notice(cfg); n != "" {
@@ -151,7 +152,7 @@ func (p *project) notice(cfg *config.Config) string {
 		if len(waiting) == 1 {
 			are = "is"
 		}
-		less = append(less, fmt.Sprintf("%s of this project %s left out", counted(len(waiting), "server"), are))
+		less = append(less, fmt.Sprintf("%s of this project %s left out", cli.Count(len(waiting), "server"), are))
 	}
 	if len(less) == 0 {
 		return ""
@@ -160,7 +161,7 @@ func (p *project) notice(cfg *config.Config) string {
 	if p.was {
 		why = "changed since you trusted it"
 	}
-	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, shellWord(p.Path))
+	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, cli.ShellWord(p.Path))
 }
 
 // see narrows what this session sees: to the chosen profile, or that of the

@@ -7,6 +7,7 @@ import (
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/replicas"
 )
@@ -23,7 +24,7 @@ func (s member) join(ctx context.Context, st *application.State, requests *host.
 	all := st.Replicas()
 	if all == nil {
 		if s.name != "" || s.address != "" {
-			return nil, usage("--advertise and --replica are for brokers that share a database\nhint: \"state\" of the config names it")
+			return nil, cli.Usagef("--advertise and --replica are for brokers that share a database\nhint: \"state\" of the config names it")
 		}
 		return nil, nil
 	}
@@ -31,17 +32,17 @@ func (s member) join(ctx context.Context, st *application.State, requests *host.
 		s.name = strings.ToLower(rand.Text()[:8])
 	}
 	if !replicaName.MatchString(s.name) || s.name == "any" {
-		return nil, usage("--replica %q: use up to 40 of a-z, 0-9 and -, and not any", s.name)
+		return nil, cli.Usagef("--replica %q: use up to 40 of a-z, 0-9 and -, and not any", s.name)
 	}
 	if s.address != "" {
 		var err error
 		if s.address, err = replicas.NormalizeAddress(s.address); err != nil {
-			return nil, usage("--advertise: %w", err)
+			return nil, cli.Usagef("--advertise: %w", err)
 		}
 	}
 	fleet, err := replicas.Join(ctx, replicas.Options{Name: s.name, Address: s.address, State: all, Around: requests.Wrap, Logger: st.Logger})
 	if err != nil {
-		return nil, hinted("--advertise: %w\nhint: the address must be one of this machine that the other replicas can connect to", err)
+		return nil, cli.Errorf("--advertise: %w\nhint: the address must be one of this machine that the other replicas can connect to", err)
 	}
 	return fleet, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -228,7 +229,7 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 		view, notice = at.project.view(view, at.config, at.profile), at.project.notice(at.config)
 	}
 	if notice != "" {
-		root.SetNotice(oneLine(notice, 500))
+		root.SetNotice(cli.OneLine(notice, 500))
 	}
 	view.StartSoon(context.Background()) // which ends with it
 	return &room{config: h.current(), root: root, server: view.Server("stdio")}, nil

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
@@ -72,7 +73,7 @@ func (s *session) close() error {
 func (s *session) notice() {
 	var notices []string
 	if n := s.project.notice(s.config); n != "" {
-		notices = append(notices, oneLine(n, 500))
+		notices = append(notices, cli.OneLine(n, 500))
 	}
 	if len(notices) > 0 {
 		s.root.SetNotice(strings.Join(notices, "; "))
@@ -95,7 +96,7 @@ func (a *app) load() (*config.Config, error) {
 	}
 	a.overrule(cfg)
 	for _, n := range cfg.Notes {
-		sayln(a.stderr, n)
+		cli.Fprintln(a.Err, n)
 	}
 	return cfg, nil
 }
@@ -162,7 +163,7 @@ func (a *app) open(spares int) (_ *session, err error) {
 	}
 	cfg = project.join(cfg)
 	for _, n := range project.notes(cfg) {
-		sayln(a.stderr, n)
+		cli.Fprintln(a.Err, n)
 	}
 	where := placementOf(cfg.SandboxSettings(), "")
 	if err := runnable(cfg, where); err != nil {
@@ -252,7 +253,7 @@ func configEvent(cfg *config.Config) state.Event {
 		sum := sha256.Sum256(text)
 		h.Write(sum[:])
 	}
-	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: counted(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
+	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: cli.Count(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
 }
 
 // catalogueDir returns the folder of a state directory with the listings and failures
@@ -266,7 +267,7 @@ func indexDir(state string) string { return filepath.Join(state, "index") }
 // that never runs would only show at the first script.
 func runnable(cfg *config.Config, where *placement) error {
 	if err := where.why(sandbox.Python); err != nil && cfg.Broker.Language == string(sandbox.Python) {
-		return usage(`%s: "language" is "python", which does not run here: %w`, cfg.Path, err)
+		return cli.Usagef(`%s: "language" is "python", which does not run here: %w`, cfg.Path, err)
 	}
 	return nil
 }
@@ -275,7 +276,7 @@ func runnable(cfg *config.Config, where *placement) error {
 func (s *session) requireLanguage() error {
 	language := s.config.Broker.WithDefaults().Language
 	if err := s.where.why(sandbox.Language(language)); err != nil {
-		return usage("%s: %s does not run here: %w", s.config.Path, language, err)
+		return cli.Usagef("%s: %s does not run here: %w", s.config.Path, language, err)
 	}
 	return nil
 }
@@ -354,7 +355,7 @@ func openAudit(in *application.State, cfg *config.Config) (state.AuditStore, err
 	store, err := in.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: *set.Audit.Code, Payloads: set.Audit.Payloads},
 		Days: set.Audit.Days, MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor)})
 	if err != nil {
-		return nil, hinted("%w\nhint: --state-dir names another directory", err)
+		return nil, cli.Errorf("%w\nhint: --state-dir names another directory", err)
 	}
 	return store, nil
 }
@@ -433,5 +434,5 @@ func (a *app) logger() *slog.Logger {
 	if a.verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -82,7 +83,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 	}
 	for _, st := range v.pool.Status() {
 		if unlisted(st) {
-			say(v.app.stderr, "the skills of server %s are not known: %s\n", st.Name, standing(st, time.Now()))
+			cli.Fprintf(v.app.Err, "the skills of server %s are not known: %s\n", st.Name, standing(st, time.Now()))
 		}
 	}
 	v.take()
@@ -125,7 +126,7 @@ func (a *app) withSkill(ctx context.Context, name string, f func(*skillHome, *sk
 			k, err = v.registry.Refresh().Find(name)
 		}
 		if err != nil {
-			return usage("%w", err)
+			return cli.Usagef("%w", err)
 		}
 		return f(h, k.With(ctx))
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -19,7 +20,7 @@ import (
 func (a *app) stateOf(configPath string) (string, error) {
 	dir, note, err := config.OpenState(a.stateDir, configPath, a.daemonRuns)
 	if note != "" {
-		say(a.stderr, "broker: %s\n", lines(note))
+		cli.Fprintf(a.Err, "broker: %s\n", cli.Lines(note))
 	}
 	return dir, err
 }
@@ -40,7 +41,7 @@ func (a *app) openState(cfg *config.Config, dir string) (*application.State, err
 		Dir: dir, Config: cfg.Broker, Expand: expand, Lookup: os.LookupEnv, Keyring: keyring(), Serve: a.serving, Logger: a.logger(),
 	})
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	return st, nil
 }
@@ -52,7 +53,7 @@ func (a *app) openPrepared(cfg *config.Config, dir string) (*application.State, 
 		return nil, err
 	}
 	if err := st.Prepare(context.Background()); err != nil {
-		return nil, hinted("%w\nhint: \"state\" of the config names the database", errors.Join(err, st.Close()))
+		return nil, cli.Errorf("%w\nhint: \"state\" of the config names the database", errors.Join(err, st.Close()))
 	}
 	return st, nil
 }

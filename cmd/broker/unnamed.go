@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -39,7 +40,7 @@ func (a *app) unnamedTasks() (list []task) {
 // sayUnnamed prints what unnamedTasks returns.
 func (a *app) sayUnnamed() {
 	for _, t := range a.unnamedTasks() {
-		say(a.stderr, "%s: %s\n", t.Why, strings.Join(t.Do, ", "))
+		cli.Fprintf(a.Err, "%s: %s\n", t.Why, strings.Join(t.Do, ", "))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
@@ -121,7 +122,7 @@ func (w *watcher) look(all bool) {
 	if unread, ok := errors.AsType[*unreadError](err); ok {
 		if w.unread != unread.Error() {
 			w.unread = unread.Error()
-			say(w.a.stderr, "broker: the config or a plugin has changed, but %s; the previous settings stay in force until that can be read\n", unread)
+			cli.Fprintf(w.a.Err, "broker: the config or a plugin has changed, but %s; the previous settings stay in force until that can be read\n", unread)
 		}
 		return // check again later
 	}
@@ -155,12 +156,12 @@ func (a *app) reload(s *session) (*config.Config, error) {
 		err = runnable(cfg, s.where)
 	}
 	if err != nil {
-		say(a.stderr, "%s\nbroker: the config is wrong; the one before it stays in force\n", errorLines(err))
-		s.root.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + oneLine(err.Error(), 300))
+		cli.Fprintf(a.Err, "%s\nbroker: the config is wrong; the one before it stays in force\n", cli.ErrorLines(err))
+		s.root.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + cli.OneLine(err.Error(), 300))
 		return nil, err
 	}
 	for _, n := range cfg.Notes {
-		sayln(a.stderr, n)
+		cli.Fprintln(a.Err, n)
 	}
 	s.pins.SetMode(a.pinMode(cfg))
 	s.quotas.Set(quotas(cfg))
@@ -168,7 +169,7 @@ func (a *app) reload(s *session) (*config.Config, error) {
 	s.root.Apply(a.brokerSettings(s.home(cfg)))
 	s.notice()
 	s.audit.Note(configEvent(cfg))
-	sayln(a.stderr, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, written))
+	cli.Fprintln(a.Err, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, written))
 	return cfg, nil
 }
 

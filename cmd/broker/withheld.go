@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -26,7 +27,7 @@ func withheld(servers []config.Server) []string {
 		}
 		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(of, n) })
 	}
-	return orEmpty(names)
+	return cli.OrEmpty(names)
 }
 
 // withheldLine returns the line to add for a server that needs one of these variables,

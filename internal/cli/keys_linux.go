@@ -1,6 +1,8 @@
-package main
+package cli
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // Requests that get and set the state of a terminal.
 const (

@@ -1,10 +1,9 @@
 //go:build linux || darwin
 
-package main
+package cli
 
 import (
 	"context"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -13,9 +12,9 @@ import (
 // anyKey returns a channel that is closed when a key is pressed at the terminal, and a
 // function that restores the terminal. The caller must call it; that also happens when
 // ctx is done. Without a terminal, or in its background, the channel is nil.
-func (a *app) anyKey(ctx context.Context) (pressed <-chan struct{}, release func()) {
-	in, ok := a.stdin.(*os.File)
-	if !ok || !onTerminal(in) || !onTerminal(a.stderr) {
+func (t *IO) anyKey(ctx context.Context) (pressed <-chan struct{}, release func()) {
+	in := t.Interactive()
+	if in == nil {
 		return nil, func() {}
 	}
 	fd := int(in.Fd())

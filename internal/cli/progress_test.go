@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -12,15 +12,15 @@ import (
 func TestProgressWithoutATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder
-		a := app{stderr: &said}
-		stop := a.busy("installing\x1b[2J x")
+		a := IO{Err: &said}
+		stop := a.Busy("installing\x1b[2J x")
 		time.Sleep(lineEvery - time.Second)
 		stop()
 		stop()
 		if said.String() != "" {
 			t.Errorf("%q", &said)
 		}
-		stop = a.busy("installing\x1b[2J x")
+		stop = a.Busy("installing\x1b[2J x")
 		time.Sleep(2*lineEvery + time.Second)
 		stop()
 		if want := "broker: installing·[2J x … 10 s\nbroker: installing·[2J x … 20 s\n"; said.String() != want {
@@ -34,7 +34,7 @@ func TestBar(t *testing.T) {
 		done, all int
 		want      string
 	}{{0, 4, "...................."}, {1, 4, "#####..............."}, {4, 4, "####################"}, {9, 4, "####################"}, {0, 0, "...................."}} {
-		if got := bar(tt.done, tt.all); got != "["+tt.want+"]" {
+		if got := Bar(tt.done, tt.all); got != "["+tt.want+"]" {
 			t.Errorf("bar(%d, %d) = %s", tt.done, tt.all, got)
 		}
 	}

@@ -1,6 +1,4 @@
-package main
-
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
+package cli
 
 import (
 	"bytes"
@@ -36,7 +34,7 @@ func TestFormsAtTheTerminal(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var shown bytes.Buffer
 			q := &mcp.ElicitParams{Message: "[s] Who\x1b[2J?", RequestedSchema: json.RawMessage(tt.schema)}
-			answer, err := newTerminal(strings.NewReader(tt.typed), &shown).Answer(t.Context(), q)
+			answer, err := NewPerson(strings.NewReader(tt.typed), &shown).Answer(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +62,9 @@ func TestPeriodAtTheTerminalHasTheWordsOfTheForm(t *testing.T) {
 		wholeForm: "(a single . declines)",
 	} {
 		var shown bytes.Buffer
-		answer, err := newTerminal(strings.NewReader(".\n"), &shown).Answer(t.Context(), &mcp.ElicitParams{Message: "m", RequestedSchema: json.RawMessage(schema)})
+		person := NewPerson(strings.NewReader(".\n"), &shown)
+		person.Deny = "deny"
+		answer, err := person.Answer(t.Context(), &mcp.ElicitParams{Message: "m", RequestedSchema: json.RawMessage(schema)})
 		if result, ok := answer.(*mcp.ElicitResult); err != nil || !ok || result.Action != "decline" || !strings.Contains(shown.String(), want) {
 			t.Errorf("%s: %v, %v; shown %q, want %q", schema, answer, err, &shown, want)
 		}
@@ -75,12 +75,12 @@ func TestFormsTooHardForATerminal(t *testing.T) {
 	for _, schema := range []string{
 		`{"properties":{"a":{"type":"array","items":{"type":"string"}}}}`, `{"properties":{"a":{}}}`, `{"properties":5}`, `[]`,
 	} {
-		_, err := newTerminal(strings.NewReader("x\n"), io.Discard).Answer(t.Context(), &mcp.ElicitParams{RequestedSchema: json.RawMessage(schema)})
+		_, err := NewPerson(strings.NewReader("x\n"), io.Discard).Answer(t.Context(), &mcp.ElicitParams{RequestedSchema: json.RawMessage(schema)})
 		if !errors.Is(err, errForm) {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
-	if _, err := newTerminal(nil, io.Discard).Answer(t.Context(), &mcp.ListRootsParams{}); err == nil {
+	if _, err := NewPerson(nil, io.Discard).Answer(t.Context(), &mcp.ListRootsParams{}); err == nil {
 		t.Error("roots are asked for at a terminal")
 	}
 }
@@ -90,7 +90,7 @@ func TestQuestionAtTheTerminalEndsWithItsCall(t *testing.T) {
 	defer typed.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := newTerminal(in, io.Discard).Answer(ctx, &mcp.ElicitParams{RequestedSchema: json.RawMessage(wholeForm)})
+	_, err := NewPerson(in, io.Discard).Answer(ctx, &mcp.ElicitParams{RequestedSchema: json.RawMessage(wholeForm)})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
@@ -106,7 +106,7 @@ func FuzzFormFields(f *testing.F) {
 		}
 		for _, field := range fields {
 			var shown strings.Builder
-			if say(&shown, "  %s: ", field.prompt()); steers.MatchString(shown.String()) || strings.Contains(shown.String(), "\n") {
+			if Fprintf(&shown, "  %s: ", field.prompt()); steers.MatchString(shown.String()) || strings.Contains(shown.String(), "\n") {
 				t.Errorf("prompt %q", shown.String())
 			}
 			if _, err := field.read("x"); err != nil && err.Error() == "" {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	schemas "github.com/mcpbroker/mcpbroker/internal/schema"
 )
@@ -24,11 +22,13 @@ import (
 // askTime is how long a person at the terminal may take for a form.
 const askTime = 10 * time.Minute
 
-// A terminal lets the person who runs a script fill in simple forms that
-// servers ask for. It is the upstream.Talker of broker exec.
-type terminal struct {
+// A Person asks the user who runs a command. It is an upstream.Talker, too: the user
+// fills in simple forms that servers ask for.
+type Person struct {
 	in  io.Reader
-	out io.Writer
+	Out io.Writer
+	// Deny is the option of a form that a single period chooses; empty declines forms.
+	Deny string
 
 	asking  sync.Mutex // one question at a time
 	start   sync.Once
@@ -37,26 +37,14 @@ type terminal struct {
 	lines   chan string   // what is typed; closed at its end
 }
 
-func newTerminal(in io.Reader, out io.Writer) *terminal {
-	return &terminal{in: in, out: out, wanted: make(chan struct{}, 1), lines: make(chan string)}
+func NewPerson(in io.Reader, out io.Writer) *Person {
+	return &Person{in: in, Out: out, wanted: make(chan struct{}, 1), lines: make(chan string)}
 }
 
-// person returns the terminal of the person who runs the command, or nil.
-func (a *app) person() *terminal {
-	in, ok := a.stdin.(*os.File)
-	if a.json || !ok || !onTerminal(in) || !onTerminal(a.stderr) {
-		return nil
-	}
-	if a.asked == nil { // one for all questions: it reads ahead
-		a.asked = newTerminal(in, a.stderr)
-	}
-	return a.asked
-}
-
-// agrees asks a question; preset is the answer if nothing is typed.
-func (t *terminal) agrees(ctx context.Context, question string, preset bool) (bool, error) {
-	say(t.out, "%s %s: ", question, map[bool]string{true: "[Y/n]", false: "[y/N]"}[preset])
-	line, err := t.line(ctx)
+// Confirm asks a question; preset is the answer if nothing is typed.
+func (t *Person) Confirm(ctx context.Context, question string, preset bool) (bool, error) {
+	Fprintf(t.Out, "%s %s: ", question, map[bool]string{true: "[Y/n]", false: "[y/N]"}[preset])
+	line, err := t.Line(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -67,13 +55,13 @@ func (t *terminal) agrees(ctx context.Context, question string, preset bool) (bo
 }
 
 // Capabilities implements upstream.Talker.
-func (t *terminal) Capabilities() questions.Capabilities { return questions.Capabilities{Form: true} }
+func (t *Person) Capabilities() questions.Capabilities { return questions.Capabilities{Form: true} }
 
 // PageDone implements upstream.Talker.
-func (t *terminal) PageDone(string) {}
+func (t *Person) PageDone(string) {}
 
 // Answer implements upstream.Talker.
-func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+func (t *Person) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	e, ok := q.(*mcp.ElicitParams)
 	if !ok {
 		return nil, fmt.Errorf("%T cannot be asked at a terminal", q)
@@ -90,7 +78,7 @@ func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputRes
 	defer t.asking.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("nobody answered for %g s", askTime.Seconds()))
 	defer cancel()
-	say(t.out, "%s\n(a single . %s)\n", lines(e.Message), declining(fields))
+	Fprintf(t.Out, "%s\n(a single . %s)\n", Lines(e.Message), t.declining(fields))
 	content := make(map[string]any)
 	for _, f := range fields {
 		value, err := t.field(ctx, f)
@@ -111,9 +99,9 @@ func (t *terminal) Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputRes
 
 // declining says what a single period does: it denies the calls that a form asks about,
 // and declines another form.
-func declining(fields []formField) string {
-	if slices.ContainsFunc(fields, func(f formField) bool { return slices.Contains(f.options, broker.AnswerDeny) }) {
-		return "means " + broker.AnswerDeny
+func (t *Person) declining(fields []formField) string {
+	if slices.ContainsFunc(fields, func(f formField) bool { return t.Deny != "" && slices.Contains(f.options, t.Deny) }) {
+		return "means " + t.Deny
 	}
 	return "declines"
 }
@@ -121,12 +109,12 @@ func declining(fields []formField) string {
 var errDeclined = errors.New("declined")
 
 // field asks for one value until it fits; nil is none.
-func (t *terminal) field(ctx context.Context, f formField) (any, error) {
+func (t *Person) field(ctx context.Context, f formField) (any, error) {
 	for {
-		say(t.out, "  %s: ", f.prompt())
-		line, err := t.line(ctx)
+		Fprintf(t.Out, "  %s: ", f.prompt())
+		line, err := t.Line(ctx)
 		if err != nil {
-			sayln(t.out)
+			Fprintln(t.Out)
 			return nil, err
 		}
 		if line == "." {
@@ -136,14 +124,14 @@ func (t *terminal) field(ctx context.Context, f formField) (any, error) {
 		if err == nil {
 			return value, nil
 		}
-		say(t.out, "  %v\n", err)
+		Fprintf(t.Out, "  %v\n", err)
 	}
 }
 
-// line returns the next line that is typed. What reads it cannot be
+// Line returns the next line that is typed. What reads it cannot be
 // interrupted; it ends with the process. Between questions nothing is read, so that keys
 // can be.
-func (t *terminal) line(ctx context.Context) (string, error) {
+func (t *Person) Line(ctx context.Context) (string, error) {
 	t.start.Do(func() {
 		go func() {
 			defer close(t.lines)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 // Some of them stay for as long as the browser does.
 const browserStart = 3 * time.Second
 
-// openBrowser shows url in the user's browser.
-func openBrowser(url string) error {
+// OpenBrowser shows url in the user's browser.
+func OpenBrowser(url string) error {
 	name, args := "xdg-open", []string{url}
 	switch runtime.GOOS {
 	case "darwin":

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -10,9 +10,32 @@ import (
 	schemas "github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
-// A schema is a JSON Schema that a server wrote, read as leniently as it takes
+// TypedArguments makes an object of words, which are KEY=VALUE. A key that is
+// given again, or with something that is not JSON, adds to an array.
+func TypedArguments(s Schema, words []string) (json.RawMessage, error) {
+	args := make(map[string]any)
+	for _, w := range words {
+		key, text, _ := strings.Cut(w, "=")
+		p := s.Property(key)
+		v := p.typed(text)
+		types := p.types()
+		old, again := args[key]
+		list, adds := old.([]any)
+		if _, whole := v.(json.RawMessage); !whole && slices.Contains(types, "array") && !slices.Contains(types, "string") && (adds || !again) {
+			args[key] = append(list, p.Resolved().Sub("items").typed(text))
+			continue
+		}
+		if again {
+			return nil, Usagef("%s is given twice", key)
+		}
+		args[key] = v
+	}
+	return json.Marshal(args)
+}
+
+// A Schema is a JSON Schema that a server wrote, read as leniently as it takes
 // to show it to people and to read what they type.
-type schema struct {
+type Schema struct {
 	node *schemas.Object // nil if not an object
 	doc  schemas.Document
 }
@@ -20,41 +43,41 @@ type schema struct {
 // maxSchemaSteps is how many alternatives are followed: they may lead back to themselves.
 const maxSchemaSteps = 200
 
-func readSchema(raw json.RawMessage) schema {
+func ReadSchema(raw json.RawMessage) Schema {
 	d := schemas.Read(raw)
-	return schema{d.Object(), d}
+	return Schema{d.Object(), d}
 }
 
-// resolved follows references within the schema.
-func (s schema) resolved() schema { return schema{s.doc.Resolve(s.node), s.doc} }
+// Resolved follows references within the schema.
+func (s Schema) Resolved() Schema { return Schema{s.doc.Resolve(s.node), s.doc} }
 
-// sub is the schema that stands in s under a key.
-func (s schema) sub(key string) schema { return schema{s.node.Object(key), s.doc} }
+// Sub returns the schema that stands in s under a key.
+func (s Schema) Sub(key string) Schema { return Schema{s.node.Object(key), s.doc} }
 
-// property is the schema of one property of s.
-func (s schema) property(name string) schema { return s.resolved().sub("properties").sub(name) }
+// Property returns the schema of one property of s.
+func (s Schema) Property(name string) Schema { return s.Resolved().Sub("properties").Sub(name) }
 
 // branches are the alternatives of s.
-func (s schema) branches() []schema {
-	var list []schema
+func (s Schema) branches() []Schema {
+	var list []Schema
 	for _, b := range s.node.Branches("anyOf", "oneOf", "allOf") {
 		node, _ := b.(*schemas.Object)
-		list = append(list, schema{node, s.doc})
+		list = append(list, Schema{node, s.doc})
 	}
 	return list
 }
 
 // types are the JSON types that s allows, as far as it says.
-func (s schema) types() []string {
+func (s Schema) types() []string {
 	steps := maxSchemaSteps
 	return s.typesWithin(&steps)
 }
 
-func (s schema) typesWithin(steps *int) []string {
+func (s Schema) typesWithin(steps *int) []string {
 	if *steps--; *steps < 0 {
 		return nil
 	}
-	s = s.resolved()
+	s = s.Resolved()
 	list := s.node.Types()
 	if !s.node.Has("type") {
 		for _, v := range s.values() {
@@ -72,7 +95,7 @@ func (s schema) typesWithin(steps *int) []string {
 }
 
 // values are the only ones that s allows, as JSON; none if others are too.
-func (s schema) values() []string {
+func (s Schema) values() []string {
 	list, _ := s.node.Values()
 	texts := make([]string, len(list))
 	for i, v := range list {
@@ -108,7 +131,7 @@ func kindOf(text string) string {
 
 // typed is what somebody means who types text as a value of s: JSON where the
 // schema allows a value of its type, else the text itself.
-func (s schema) typed(text string) any {
+func (s Schema) typed(text string) any {
 	trimmed := strings.TrimSpace(text)
 	if !json.Valid([]byte(trimmed)) {
 		return text
@@ -121,14 +144,14 @@ func (s schema) typed(text string) any {
 }
 
 // typeName is the type of s in a few words, such as string[] or "m" | "km".
-func (s schema) typeName() string {
-	s = s.resolved()
+func (s Schema) typeName() string {
+	s = s.Resolved()
 	list := s.values()
 	if len(list) == 0 {
 		list = s.types()
 	}
 	for i, t := range list {
-		if items := s.sub("items").resolved(); t == "array" && items.node != nil {
+		if items := s.Sub("items").Resolved(); t == "array" && items.node != nil {
 			if list[i] = strings.Join(items.types(), " | "); len(items.types()) != 1 {
 				list[i] = "(" + cmp.Or(list[i], "any") + ")"
 			}
@@ -138,10 +161,10 @@ func (s schema) typeName() string {
 	return cmp.Or(strings.Join(list, " | "), "any")
 }
 
-// A parameter is one row of what a tool takes.
-type parameter struct {
-	name, kind, usual, description string
-	required                       bool
+// A Parameter is one row of what a tool takes.
+type Parameter struct {
+	Name, Kind, Default, Description string
+	Required                         bool
 }
 
 // maxParameters is how many rows of parameters are shown, and maxNested how deep
@@ -151,20 +174,20 @@ const (
 	maxNested     = 3
 )
 
-// parameters are the properties of s, and below each those of the objects in it:
+// Parameters returns the properties of s, and below each those of the objects in it:
 // required ones first, in the order of the schema, then the others by name.
-func (s schema) parameters() []parameter {
-	var rows []parameter
+func (s Schema) Parameters() []Parameter {
+	var rows []Parameter
 	s.addParameters(&rows, "", maxNested)
 	return rows
 }
 
-func (s schema) addParameters(rows *[]parameter, prefix string, depth int) {
-	s = s.resolved()
-	properties := s.sub("properties")
+func (s Schema) addParameters(rows *[]Parameter, prefix string, depth int) {
+	s = s.Resolved()
+	properties := s.Sub("properties")
 	names := slices.DeleteFunc(s.node.Required(), func(name string) bool { return properties.node.Get(name) == nil })
 	first := len(names)
-	for _, name := range properties.names() {
+	for _, name := range properties.Names() {
 		if !slices.Contains(names[:first], name) {
 			names = append(names, name)
 		}
@@ -173,34 +196,34 @@ func (s schema) addParameters(rows *[]parameter, prefix string, depth int) {
 		if len(*rows) >= maxParameters || depth == 0 {
 			return
 		}
-		p := properties.sub(name)
-		full := p.resolved()
-		row := parameter{name: oneLine(prefix+name, 40), kind: oneLine(p.typeName(), 30), required: i < first}
-		row.description = cmp.Or(p.text("description"), full.text("description"))
-		for _, at := range []schema{full, p} {
+		p := properties.Sub(name)
+		full := p.Resolved()
+		row := Parameter{Name: OneLine(prefix+name, 40), Kind: OneLine(p.typeName(), 30), Required: i < first}
+		row.Description = cmp.Or(p.Text("description"), full.Text("description"))
+		for _, at := range []Schema{full, p} {
 			if at.node.Has("default") {
-				row.usual = oneLine(jsonText(at.node.Get("default")), 20)
+				row.Default = OneLine(jsonText(at.node.Get("default")), 20)
 			}
 		}
 		*rows = append(*rows, row)
 		full.addParameters(rows, prefix+name+".", depth-1)
-		full.sub("items").addParameters(rows, prefix+name+"[].", depth-1)
+		full.Sub("items").addParameters(rows, prefix+name+"[].", depth-1)
 	}
 }
 
-func (s schema) text(key string) string { return s.node.Text(key) }
+func (s Schema) Text(key string) string { return s.node.Text(key) }
 
-// names are the keys of s, sorted.
-func (s schema) names() []string {
+// Names returns the keys of s, sorted.
+func (s Schema) Names() []string {
 	if s.node == nil {
 		return nil
 	}
 	return slices.Sorted(slices.Values(s.node.Keys))
 }
 
-// choices are what may be typed as a value of s, if there is a choice.
-func (s schema) choices() []string {
-	s = s.resolved()
+// Choices returns what may be typed as a value of s, if there is a choice.
+func (s Schema) Choices() []string {
+	s = s.Resolved()
 	list := s.values()
 	if len(list) == 0 && slices.Equal(s.types(), []string{"boolean"}) {
 		list = []string{"false", "true"}

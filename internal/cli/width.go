@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -13,10 +13,10 @@ import (
 // minWidth is the narrowest terminal that text is fitted to.
 const minWidth = 40
 
-// widthOf returns the number of characters in a line of the terminal w, or 0 if w is
+// Width returns the number of characters in a line of the terminal w, or 0 if w is
 // not a terminal, where nothing is cut or folded.
-func widthOf(w io.Writer) int {
-	f := terminalOf(w)
+func Width(w io.Writer) int {
+	f := TerminalOf(w)
 	if f == nil {
 		return 0
 	}
@@ -27,9 +27,9 @@ func widthOf(w io.Writer) int {
 	return width
 }
 
-// folded is text with line breaks before words that would stand beyond width,
+// Fold returns text with line breaks before words that would stand beyond width,
 // and each line that it begins so after margin. Lines that are there stay.
-func folded(text string, width int, margin string) string {
+func Fold(text string, width int, margin string) string {
 	if width <= 0 {
 		return text
 	}
@@ -59,9 +59,9 @@ func folded(text string, width int, margin string) string {
 // filled is the smallest length of a line whose paragraph continues in the next one.
 const filled = 70
 
-// joined is text with the lines of each paragraph made one. What is indented, and
+// JoinParagraphs returns text with the lines of each paragraph made one. What is indented, and
 // what follows a short line, stays a line.
-func joined(text string) string {
+func JoinParagraphs(text string) string {
 	var b strings.Builder
 	before := ""
 	for i, line := range strings.Split(text, "\n") {
@@ -78,13 +78,13 @@ func joined(text string) string {
 	return b.String()
 }
 
-// fitHelp folds help texts at the width of the terminal.
-func (a *app) fitHelp(root *cobra.Command) {
-	width := widthOf(a.stdout)
+// FitHelp folds help texts at the width of the terminal that the command prints to.
+func FitHelp(root *cobra.Command, out io.Writer) {
+	width := Width(out)
 	if width == 0 {
 		return
 	}
-	cobra.AddTemplateFunc("folded", func(text string) string { return folded(joined(text), width, "") })
+	cobra.AddTemplateFunc("folded", func(text string) string { return Fold(JoinParagraphs(text), width, "") })
 	cobra.AddTemplateFunc("flagsFolded", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(width) })
 	root.SetUsageTemplate(strings.NewReplacer(
 		".LocalFlags.FlagUsages", "flagsFolded .LocalFlags", ".InheritedFlags.FlagUsages", "flagsFolded .InheritedFlags").Replace(root.UsageTemplate()))

@@ -1,10 +1,10 @@
 //go:build !linux && !darwin
 
-package main
+package cli
 
 import "context"
 
 // anyKey returns a nil channel: this platform reads no keys.
-func (a *app) anyKey(context.Context) (pressed <-chan struct{}, release func()) {
+func (t *IO) anyKey(context.Context) (pressed <-chan struct{}, release func()) {
 	return nil, func() {}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func TestJoined(t *testing.T) {
 		"short\nmore":              "short\nmore",
 		"  " + long + "\nnot more": "  " + long + "\nnot more",
 	} {
-		if got := joined(text); got != want {
+		if got := JoinParagraphs(text); got != want {
 			t.Errorf("joined(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestFolded(t *testing.T) {
 		{"a\n  one two three\nb", 9, "", "a\n  one two\n  three\nb"},
 		{"a-word-that-is-longer than that", 10, "", "a-word-that-is-longer\nthan that"},
 	} {
-		if got := folded(tt.text, tt.width, tt.margin); got != tt.want {
+		if got := Fold(tt.text, tt.width, tt.margin); got != tt.want {
 			t.Errorf("folded(%q, %d) = %q, want %q", tt.text, tt.width, got, tt.want)
 		}
 	}

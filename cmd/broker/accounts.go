@@ -23,7 +23,7 @@ func isForPeople(path string) bool {
 
 // openAccounts opens the service with which people connect their accounts, or returns nil
 // for a broker without people.
-func (a *app) openAccounts(cfg *config.Config, s *session, kept *application.State, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*accounts.Service, error) {
+func (a *app) openAccounts(cfg *config.Config, s *App, kept *application.State, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*accounts.Service, error) {
 	if a.httpAddr == "" {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func (a *app) openAccounts(cfg *config.Config, s *session, kept *application.Sta
 			return from.Expand
 		},
 		Changed: func(server string, p *upstream.Person, connected bool) {
-			s.root.Forget(server, p)
+			s.Root.Forget(server, p)
 			if connected {
 				go s.listFor(server) // it ends with the broker
 			}
@@ -57,20 +57,20 @@ func (a *app) openAccounts(cfg *config.Config, s *session, kept *application.Sta
 }
 
 // listFor lists the tools of a server that could not be listed before.
-func (s *session) listFor(server string) {
+func (s *App) listFor(server string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, st := range s.root.Status() {
+	for _, st := range s.Root.Status() {
 		if st.Name == server && st.Tools == 0 && st.State != upstream.StateReady {
-			s.root.Refresh(ctx, server)
+			s.Root.Refresh(ctx, server)
 		}
 	}
 }
 
-// meetPeople says where people reach a broker that listens on this machine alone.
-func (s *session) meetPeople(addr string) error {
-	if s.accounts == nil || identity.PublicURL(s.config.Broker.HTTP) != "" {
+// SetAddress says where people reach a broker that listens on this machine alone.
+func (s *App) SetAddress(addr string) error {
+	if s.Accounts == nil || identity.PublicURL(s.Config.Broker.HTTP) != "" {
 		return nil
 	}
-	return s.accounts.SetBase("http://" + addr)
+	return s.Accounts.SetBase("http://" + addr)
 }

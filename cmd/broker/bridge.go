@@ -117,10 +117,10 @@ func (r *resting) Write(p []byte) (int, error) {
 // the config is invalid, it serves a broker that reports that.
 func (a *app) serveBridge(ctx context.Context) error {
 	here := func(ctx context.Context, in io.Reader, out io.Writer) error {
-		return a.serveHere(ctx, func(ctx context.Context, s *session, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
+		return a.serveHere(ctx, func(ctx context.Context, s *App, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
 	}
 	settings, err := a.daemonSettings()
-	if err != nil || !hasProfile(settings.flags["config"], a.chosenProfile()) || isForPeople(settings.flags["config"]) {
+	if err != nil || !HasProfile(settings.flags["config"], a.chosenProfile()) || isForPeople(settings.flags["config"]) {
 		return here(ctx, a.In, a.protocol)
 	}
 	build, err := a.build()

@@ -163,7 +163,7 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	if always {
 		path, _, err := config.Target(a.configPath)
 		if err == nil {
-			err = allowAlways(path, broker.ToolsOf(meant))
+			err = AllowAlways(path, broker.ToolsOf(meant))
 		}
 		if err != nil {
 			return fmt.Errorf("the calls are approved, but not always: %w", err)
@@ -188,12 +188,12 @@ func (a *app) readPolicy(r *api.Reader) (closes func() error) {
 	if err != nil {
 		return func() error { return nil }
 	}
-	r.Broker = s.root
-	return s.close
+	r.Broker = s.Root
+	return s.Close
 }
 
-// allowAlways adds a rule that allows tools to the policy of a config.
-func allowAlways(path string, tools []string) error {
+// AllowAlways adds a rule that allows tools to the policy of a config.
+func AllowAlways(path string, tools []string) error {
 	return config.Edit(path, func(data []byte) ([]byte, error) { return config.AllowTools(data, tools) })
 }
 

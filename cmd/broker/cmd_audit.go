@@ -261,8 +261,8 @@ func (a *app) auditStats(ctx context.Context, since time.Time) (api.Ledger, erro
 		if err != nil {
 			return api.Ledger{}, err
 		}
-		defer s.close()
-		read.Broker = s.broker
+		defer s.Close()
+		read.Broker = s.Broker
 	}
 	return read.Ledger(ctx, since)
 }

@@ -30,9 +30,9 @@ func (a *app) callCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.broker.StartLazily(cmd.Context())
+			s.Broker.StartLazily(cmd.Context())
 			value, raw, err := a.call(cmd, s, args[0], args[1:])
-			closed := s.close()
+			closed := s.Close()
 			if a.JSON && raw != nil {
 				if e := a.PrintJSON(raw); e != nil {
 					return e
@@ -54,23 +54,23 @@ func (a *app) callCommand() *cobra.Command {
 }
 
 // call calls a tool with what was typed after its name.
-func (a *app) call(cmd *cobra.Command, s *session, tool string, words []string) (value, raw json.RawMessage, err error) {
+func (a *app) call(cmd *cobra.Command, s *App, tool string, words []string) (value, raw json.RawMessage, err error) {
 	input, err := a.callInput(cmd, s, tool, words)
 	if err != nil {
 		return nil, nil, callError(err)
 	}
-	req := broker.CallRequest{Tool: tool, Arguments: input, Client: clientCLI, Owner: state.Local}
+	req := broker.CallRequest{Tool: tool, Arguments: input, Client: ClientCLI, Owner: state.Local}
 	if in := a.Interactive(); in != nil && !slices.Contains(words, "-") {
 		req.Talker = a.talker(in)
 	}
-	value, raw, err = s.broker.Call(cmd.Context(), req)
+	value, raw, err = s.Broker.Call(cmd.Context(), req)
 	return value, raw, callError(err)
 }
 
 // callInput returns the arguments of a call as JSON, or nil.
-func (a *app) callInput(cmd *cobra.Command, s *session, tool string, words []string) (json.RawMessage, error) {
+func (a *app) callInput(cmd *cobra.Command, s *App, tool string, words []string) (json.RawMessage, error) {
 	return a.typedInput("call", tool, words, func() cli.Schema {
-		d, _ := s.broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
+		d, _ := s.Broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
 		return cli.ReadSchema(d.InputSchema)
 	})
 }

@@ -80,7 +80,7 @@ func (a *app) showConsole(url string, printOnly bool) error {
 // serveConsole serves the console in this process.
 func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
 	a.nowhere = true
-	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
+	return a.serveHere(ctx, func(ctx context.Context, s *App, w *watcher) error {
 		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
 		url, err := h.open(changes)
 		if err != nil {
@@ -100,7 +100,7 @@ func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
 type consoleHost struct {
 	a       *app
 	ctx     context.Context // that of the process, for what is started later
-	session *session
+	session *App
 	watcher *watcher
 
 	mu      sync.Mutex

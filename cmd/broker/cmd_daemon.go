@@ -84,7 +84,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 		return err
 	}
 	defer a.serveMetrics(s)()
-	s.broker.StartSoon(ctx)
+	s.Broker.StartSoon(ctx)
 	w, stop := a.watch(ctx, s)
 	done := a.logLayers(ctx, s)
 	if idle <= 0 {
@@ -92,7 +92,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	}
 	browsing, endBrowsing := context.WithCancel(ctx)
 	defer endBrowsing()
-	host := newDaemonHost(a, s, settings, func() { s.retryFailed(ctx) })
+	host := newDaemonHost(a, s, settings, func() { s.RetryFailed(ctx) })
 	host.current = w.current
 	host.console = consoleHost{a: a, ctx: browsing, session: s, watcher: w}
 	look := make(chan struct{})
@@ -108,7 +108,7 @@ func (a *app) runDaemon(ctx context.Context, idle time.Duration) error {
 	host.adopting.Wait()
 	done()
 	stop()
-	return errors.Join(err, s.close())
+	return errors.Join(err, s.Close())
 }
 
 // OpenConsole implements daemon.Opener.
@@ -119,19 +119,19 @@ func (h *daemonHost) Watched() bool { return api.Watched() }
 
 // Report implements daemon.Reporter.
 func (h *daemonHost) Report() json.RawMessage {
-	return gate.Compact(h.console.session.root.Upstream().Report())
+	return gate.Compact(h.console.session.Root.Upstream().Report())
 }
 
-// retryFailed connects anew to the servers that could not be connected.
-func (s *session) retryFailed(ctx context.Context) {
+// RetryFailed connects anew to the servers that could not be connected.
+func (s *App) RetryFailed(ctx context.Context) {
 	var names []string
-	for _, st := range s.root.Status() {
+	for _, st := range s.Root.Status() {
 		if st.State == upstream.StateFailed {
 			names = append(names, st.Name)
 		}
 	}
 	if len(names) > 0 {
-		s.root.Refresh(ctx, names...)
+		s.Root.Refresh(ctx, names...)
 	}
 }
 

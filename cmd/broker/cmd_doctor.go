@@ -81,10 +81,10 @@ func (a *app) doctor(ctx context.Context, names []string, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	for _, n := range names {
-		if s.config.Server(n) == nil {
-			return unknownServer(s.config, n, "doctor")
+		if s.Config.Server(n) == nil {
+			return unknownServer(s.Config, n, "doctor")
 		}
 	}
 	e := &examination{a: a, session: s, begun: begun, names: names, waits: f.refresh || len(names) > 0}
@@ -103,7 +103,7 @@ func (a *app) doctor(ctx context.Context, names []string, f doctorFlags) error {
 		{"typecheck", func(ctx context.Context) []check { return []check{checkTypes(ctx, s)} }},
 		{"project", now(some(checkProject(s))...)},
 		{"sandbox layers", func(ctx context.Context) []check { return checkLayers(ctx, s) }},
-		{"scripts of skills", func(ctx context.Context) []check { return some(checkSkillScripts(ctx, s.home(s.config))) }},
+		{"scripts of skills", func(ctx context.Context) []check { return some(checkSkillScripts(ctx, s.Home(s.Config))) }},
 		{"npx", func(ctx context.Context) []check { return checkNPX(ctx, s, f.fix) }},
 	})
 	done()
@@ -128,55 +128,55 @@ func some(c check, on bool) []check {
 	return []check{c}
 }
 
-func checkConfig(s *session) check {
-	off := disabled(s.config)
-	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.config.Path, cli.Count(len(s.config.Servers), "server"))}
+func checkConfig(s *App) check {
+	off := Disabled(s.Config)
+	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.Config.Path, cli.Count(len(s.Config.Servers), "server"))}
 	if len(off) > 0 {
 		c.Detail += fmt.Sprintf(", %d of them disabled: %s", len(off), gate.Line(strings.Join(off, ", ")))
 	}
-	if len(s.config.Servers) == 0 {
+	if len(s.Config.Servers) == 0 {
 		c.Hint = "add servers under \"mcpServers\""
 	}
 	return c
 }
 
 // checkNames looks for what the config says that has no effect.
-func checkNames(s *session) (check, bool) {
-	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.config.Broker.Profiles), "profile"), cli.Count(len(overrides(s.config)), "server"))}
-	if problems := s.problems(); len(problems) > 0 {
+func checkNames(s *App) (check, bool) {
+	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.Config.Broker.Profiles), "profile"), cli.Count(len(ToolOverrides(s.Config)), "server"))}
+	if problems := s.Problems(); len(problems) > 0 {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
 	}
-	return c, !c.OK || len(s.config.Broker.Profiles)+len(overrides(s.config)) > 0
+	return c, !c.OK || len(s.Config.Broker.Profiles)+len(ToolOverrides(s.Config)) > 0
 }
 
 // checkProject looks at the project of the working directory, if there is one.
-func checkProject(s *session) (check, bool) {
+func checkProject(s *App) (check, bool) {
 	dir, _ := os.Getwd()
-	path := projectPath(dir)
+	path := ProjectPath(dir)
 	if path == "" {
 		return check{}, false
 	}
-	p, err := openProject(path, s.state)
+	p, err := OpenProject(path, s.Dir)
 	if err != nil {
 		return check{Name: "project", Detail: err.Error(), Hint: "correct the file"}, true
 	}
 	c := check{Name: "project", OK: true, Detail: path + ": " + p.state()}
-	if notes := p.notes(p.join(s.config)); len(notes) > 0 {
+	if notes := p.Warnings(p.Join(s.Config)); len(notes) > 0 {
 		c.Detail = strings.Join(notes, "; ")
 	}
-	_, known := s.config.Broker.Profiles[p.Profile]
-	c.OK = p.ignored == nil && (known || p.Profile == "")
+	_, known := s.Config.Broker.Profiles[p.Profile]
+	c.OK = p.Ignored == nil && (known || p.Profile == "")
 	return c, true
 }
 
 // checkState writes a file where the broker keeps its state.
-func checkState(ctx context.Context, s *session) check {
-	where, err := s.store.Describe(ctx)
+func checkState(ctx context.Context, s *App) check {
+	where, err := s.State.Describe(ctx)
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "\"state\" of the config names the database"}
 	}
 	c := check{Name: "state", OK: true, Detail: where}
-	f, err := os.CreateTemp(s.state, "doctor-*")
+	f, err := os.CreateTemp(s.Dir, "doctor-*")
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "--state-dir names another directory"}
 	}
@@ -199,32 +199,32 @@ var trials = map[sandbox.Language]string{
 
 // checkSandbox runs a script in the default language, and in those that run elsewhere.
 // A missing Python is only an error if it is the default.
-func checkSandbox(ctx context.Context, s *session) []check {
-	first := sandbox.Language(s.config.Broker.WithDefaults().Language)
+func checkSandbox(ctx context.Context, s *App) []check {
+	first := sandbox.Language(s.Config.Broker.WithDefaults().Language)
 	checks := []check{tryLanguage(ctx, s, "sandbox", first)}
-	for _, language := range languages {
-		if language == first || s.places.Together(s.places.Usual(language), s.places.Usual(first)) {
+	for _, language := range AllLanguages {
+		if language == first || s.Places.Together(s.Places.Usual(language), s.Places.Usual(first)) {
 			continue
 		}
 		c := tryLanguage(ctx, s, "sandbox of "+string(language), language)
-		c.OK = c.OK || language == sandbox.Python && s.where.why(language) != nil
+		c.OK = c.OK || language == sandbox.Python && s.Placement.Unavailable(language) != nil
 		checks = append(checks, c)
 	}
 	return checks
 }
 
-func tryLanguage(ctx context.Context, s *session, name string, language sandbox.Language) check {
-	if err := s.where.why(language); err != nil {
+func tryLanguage(ctx context.Context, s *App, name string, language sandbox.Language) check {
+	if err := s.Placement.Unavailable(language); err != nil {
 		return check{Name: name, Detail: "does not run here: " + err.Error()}
 	}
 	start := time.Now()
-	ans := s.broker.Execute(ctx, broker.ExecuteRequest{Code: trials[language], Language: string(language), Client: "doctor"})
+	ans := s.Broker.Execute(ctx, broker.ExecuteRequest{Code: trials[language], Language: string(language), Client: "doctor"})
 	took := time.Since(start).Round(100 * time.Microsecond)
 	if ans.ExitCode != 0 || string(ans.Result) != "2" {
 		return check{Name: name, Detail: fmt.Sprintf("a small script ended with code %d: %s", ans.ExitCode, ans.Diagnostics),
 			Hint: "run doctor with --verbose"}
 	}
-	return check{Name: name, OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.where.describe(language), took)}
+	return check{Name: name, OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.Placement.Describe(language), took)}
 }
 
 // checkProgram says which program runs scripts in JavaScript and TypeScript.
@@ -239,9 +239,9 @@ func checkProgram() check {
 }
 
 // checkTypes looks for the compiler that scripts are checked with.
-func checkTypes(ctx context.Context, s *session) check {
+func checkTypes(ctx context.Context, s *App) check {
 	c := check{Name: "typecheck", OK: true}
-	checker := typechecker(s.config, slog.New(slog.DiscardHandler))
+	checker := Typechecker(s.Config, slog.New(slog.DiscardHandler))
 	if checker == nil {
 		c.Detail = "off; arguments are checked all the same"
 		return c
@@ -251,7 +251,7 @@ func checkTypes(ctx context.Context, s *session) check {
 		c.Detail = fmt.Sprintf("TypeScript %s, %s", compiler.Version, compiler.Path)
 		return c
 	}
-	c.OK = !checker.Named() && s.config.Broker.WithDefaults().Typecheck != "strict"
+	c.OK = !checker.Named() && s.Config.Broker.WithDefaults().Typecheck != "strict"
 	c.Detail, c.Hint = err.Error()+": names and arguments are checked, types are not", typecheck.Install
 	return c
 }

@@ -78,7 +78,7 @@ func (a *app) evaluated(cmd *cobra.Command, tools string) (*broker.Broker, func(
 			return nil, nil, err
 		}
 		a.learnMissing(cmd, s, "")
-		return s.broker, func() { _ = s.close() }, nil
+		return s.Broker, func() { _ = s.Close() }, nil
 	}
 	listings, err := readTools(tools)
 	if err != nil {

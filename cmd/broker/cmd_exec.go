@@ -78,22 +78,22 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 		return err
 	}
 	if err := s.requireExec(ctx, req.Language, req.Isolation); err != nil {
-		_ = s.close() // nothing has run
+		_ = s.Close() // nothing has run
 		return err
 	}
-	s.broker.StartLazily(ctx)
+	s.Broker.StartLazily(ctx)
 	if req.Shell = true; !a.JSON {
 		req.Stdout, req.Stderr, req.Whole = cli.Exact(a.Out), cli.Exact(a.Err), true
 	}
 	if !a.JSON && cli.IsTerminal(a.Err) {
 		req.Progress = progressTo(a.Err, time.Now)
 	}
-	b := s.broker
+	b := s.Broker
 	if req.Resume != "" { // the profiles of the run apply, and not those of this folder
-		b = s.bound
+		b = s.Bound
 	}
 	ans := b.Execute(ctx, req)
-	closed := s.close()
+	closed := s.Close()
 	if err := a.printAnswer(ans); err != nil {
 		return err
 	}
@@ -105,20 +105,20 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 
 // requireExec refuses to go on when the script could not run, or not behind all
 // that the config requires.
-func (s *session) requireExec(ctx context.Context, language, isolation string) error {
+func (s *App) requireExec(ctx context.Context, language, isolation string) error {
 	short := map[string]sandbox.Language{"ts": sandbox.TypeScript, "js": sandbox.JavaScript, "py": sandbox.Python}
-	name := strings.ToLower(cmp.Or(language, s.config.Broker.WithDefaults().Language))
-	at := s.where.usual(cmp.Or(short[name], sandbox.Language(name)))
+	name := strings.ToLower(cmp.Or(language, s.Config.Broker.WithDefaults().Language))
+	at := s.Placement.Default(cmp.Or(short[name], sandbox.Language(name)))
 	if isolation != "" {
 		at.Isolation = sandbox.Isolation(isolation)
 	}
-	if err := s.where.absent[at]; err != nil {
+	if err := s.Placement.Absent[at]; err != nil {
 		if isolation == "" { // the answer says why
 			return nil
 		}
 		return cli.Usagef("--isolation %s: %s does not run there: %w", isolation, at.Language, err)
 	}
-	return s.requireLayers(ctx, at)
+	return s.RequireLayers(ctx, at)
 }
 
 func (a *app) readScript(name string) (string, error) {

@@ -53,19 +53,19 @@ func (a *app) indexCommand() *cobra.Command {
 				return err
 			}
 			ctx, goOn := context.WithCancel(cmd.Context())
-			done := a.goOnByKey(ctx, s, len(s.broker.Status()), goOn)
-			status := s.broker.Refresh(ctx)
+			done := a.goOnByKey(ctx, s, len(s.Broker.Status()), goOn)
+			status := s.Broker.Refresh(ctx)
 			done()
 			goOn()
 			if cmd.Context().Err() != nil {
-				_ = s.close() // the interruption is what there is to say
+				_ = s.Close() // the interruption is what there is to say
 				return errors.New("index: interrupted before every server was listed")
 			}
-			report, err := makeIndexReport(s.broker, status)
-			for _, name := range disabled(s.config) {
+			report, err := makeIndexReport(s.Broker, status)
+			for _, name := range Disabled(s.Config) {
 				report.Servers = append(report.Servers, indexRow{Name: name, Status: statusDisabled})
 			}
-			if e := s.close(); err == nil {
+			if e := s.Close(); err == nil {
 				err = e
 			}
 			if err != nil {

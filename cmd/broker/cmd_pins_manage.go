@@ -59,8 +59,8 @@ func (p apartPins) PinsVersion(ctx context.Context, server string) string {
 	return version
 }
 
-// noteChanges makes what differs events.
-func noteChanges(store state.AuditStore) func(server, what string) {
+// NoteChanges makes what differs events.
+func NoteChanges(store state.AuditStore) func(server, what string) {
 	return func(server, what string) {
 		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
 	}
@@ -76,22 +76,22 @@ func (a *app) pinMode(cfg *config.Config) pins.Mode {
 
 // withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
 // or of all servers, as far as they are known. With refresh it lists the servers first.
-func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
+func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.open(-1)
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer s.Close()
 		name := ""
 		if len(args) > 0 {
 			name = s.serverIn(args[0])
 		}
 		a.readKnown(cmd, s, *refresh, name)
-		listings := s.broker.Listings()
-		rows, err := s.pins.Rows(listings)
+		listings := s.Broker.Listings()
+		rows, err := s.Pins.Rows(listings)
 		if err == nil && len(args) > 0 {
-			if name != "" && slices.Contains(s.broker.Unlisted(), name) {
+			if name != "" && slices.Contains(s.Broker.Unlisted(), name) {
 				return s.notListed(name, "pins list "+gate.Name(name), *refresh)
 			}
 			rows, err = only(listings, rows, args[0])
@@ -110,9 +110,9 @@ func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*
 }
 
 // serverIn returns the configured server that SERVER or SERVER.NAME names, or "".
-func (s *session) serverIn(name string) string {
+func (s *App) serverIn(name string) string {
 	longest := ""
-	for _, st := range s.broker.Status() {
+	for _, st := range s.Broker.Status() {
 		if (name == st.Name || strings.HasPrefix(name, st.Name+".")) && len(st.Name) > len(longest) {
 			longest = st.Name
 		}
@@ -150,7 +150,7 @@ func (a *app) pinsListCommand() *cobra.Command {
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *App, rows []pins.Row) error {
 			return cli.PrintList(&a.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
 				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
 			}))
@@ -166,7 +166,7 @@ func (a *app) pinsDiffCommand() *cobra.Command {
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *App, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
 			if a.JSON {
 				return a.PrintJSON(append([]pins.Row{}, rows...))
@@ -206,8 +206,8 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
 		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
-			if err := s.pins.Approve(rows); err != nil {
+		RunE: a.withPins(&refresh, func(s *App, rows []pins.Row) error {
+			if err := s.Pins.Approve(rows); err != nil {
 				return err
 			}
 			s.notePins("approved", rows)
@@ -232,8 +232,8 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
 		Args:  cli.OneArg(pinArgs),
-		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
-			if err := s.pins.Block(rows); err != nil {
+		RunE: a.withPins(&refresh, func(s *App, rows []pins.Row) error {
+			if err := s.Pins.Block(rows); err != nil {
 				return err
 			}
 			s.notePins("blocked", rows)
@@ -248,7 +248,7 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 }
 
 // notePins records what a person decided, an event for each server.
-func (s *session) notePins(decided string, rows []pins.Row) {
+func (s *App) notePins(decided string, rows []pins.Row) {
 	names := make(map[string]string)
 	for _, r := range rows {
 		if decided != "approved" || r.State != pins.Approved {
@@ -256,6 +256,6 @@ func (s *session) notePins(decided string, rows []pins.Row) {
 		}
 	}
 	for server, what := range names {
-		s.audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: clientCLI, Detail: decided + what})
+		s.Audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: ClientCLI, Detail: decided + what})
 	}
 }

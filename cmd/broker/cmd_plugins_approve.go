@@ -85,7 +85,7 @@ func (a *app) pluginsApproveCommand() *cobra.Command {
 		Long: "Show what the servers of an installed plugin run or connect to, and ask whether they may. The approval holds for them and for the files of the\n" +
 			"plugin as they are now: when one changes, its servers do not start until they are approved again.",
 		Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *Home, args []string) error {
 			p, err := l.ApprovePlugin(args[0], a.ask(ctx, f, "approve", args[0]))
 			if err != nil {
 				return a.sourceError(err)
@@ -97,7 +97,7 @@ func (a *app) pluginsApproveCommand() *cobra.Command {
 				_, err := cli.Fprintf(a.Out, "plugin %s has no server that could start\n", p.Name)
 				return err
 			}
-			return a.printChange(h.switches.String(), "approved", p.Name)
+			return a.printChange(h.Switches.String(), "approved", p.Name)
 		}),
 	}
 	f.add(c)

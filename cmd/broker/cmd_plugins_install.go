@@ -55,7 +55,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			"names, and nothing from the keyring.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
 		Args:    cli.SomeArgs(1, -1, "an archive, a folder, a repository or a name"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *Home, args []string) error {
 			sources, err := pluginSources(l, git, args)
 			if err != nil {
 				return a.sourceError(err)
@@ -174,7 +174,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			"repository with one, of which a copy is kept. Adding it again fetches the newest commit. Nothing in it is run.",
 		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",
 		Args:    cli.OneArg("a folder or the address of a repository"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *Home, args []string) error {
 			from, err := git.source(args[0])
 			if err != nil {
 				return err
@@ -189,7 +189,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			for _, n := range m.Notes {
 				cli.Fprintf(a.Err, "%s: %s\n", m.Name, gate.Terminal(n))
 			}
-			if err := a.printChange(h.switches.String(), "added", m.Name); err != nil {
+			if err := a.printChange(h.Switches.String(), "added", m.Name); err != nil {
 				return err
 			}
 			_, err = cli.Fprintf(a.Out, "%s: broker plugins list %s\n", cli.Count(len(m.Offers), "plugin"), m.Name)

@@ -15,14 +15,14 @@ import (
 
 // withTools is for commands that look at the policy from outside: the broker that
 // f gets knows the tools that it denies too.
-func (a *app) withTools(f func(*session) error) error {
+func (a *app) withTools(f func(*App) error) error {
 	a.unruled = true
 	s, err := a.open(-1)
 	if err != nil {
 		return err
 	}
 	err = f(s)
-	if closed := s.close(); err == nil {
+	if closed := s.Close(); err == nil {
 		err = closed
 	}
 	return err
@@ -43,21 +43,21 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withTools(func(s *session) error {
-				s.broker.StartLazily(cmd.Context())
-				d, err := s.broker.Describe(cmd.Context(), args[0])
+			return a.withTools(func(s *App) error {
+				s.Broker.StartLazily(cmd.Context())
+				d, err := s.Broker.Describe(cmd.Context(), args[0])
 				if err != nil {
 					return callError(err)
 				}
-				tool, ok := s.broker.Catalog().Tool(d.Name)
+				tool, ok := s.Broker.Catalog().Tool(d.Name)
 				if !ok {
 					return callError(&bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + d.Name})
 				}
-				rules := s.config.Rules()
+				rules := s.Config.Rules()
 				if profile != "" && !rules.HasProfile(profile) {
 					return cli.Usagef("the policy has no profile %q", profile)
 				}
-				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.config.Broker.ReadOnly || a.readOnly}
+				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.Config.Broker.ReadOnly || a.readOnly}
 				e := rules.Explain(call)
 				if a.JSON {
 					return a.PrintJSON(e)
@@ -136,10 +136,10 @@ func (a *app) policyCheckCommand() *cobra.Command {
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *session) error {
+			return a.withTools(func(s *App) error {
 				a.learnMissing(cmd, s, "")
-				rules, tools := s.config.Rules(), s.broker.Catalog().Tools()
-				out := policyCheck{Findings: cli.OrEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.broker.Unlisted()}
+				rules, tools := s.Config.Rules(), s.Broker.Catalog().Tools()
+				out := policyCheck{Findings: cli.OrEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.Broker.Unlisted()}
 				for _, t := range tools {
 					if policy.IsGuess(t) {
 						out.Guesses = append(out.Guesses, classGuess{t.ID, rules.ClassOf(t).String(), rules.WhyClass(t)})
@@ -188,8 +188,8 @@ func (a *app) printCheck(out policyCheck, tools int) error {
 }
 
 // toolFor is the tool of a recorded call: as it is known now, or by its name alone.
-func toolFor(s *session, server, name, id string) *discovery.Tool {
-	if t, ok := s.broker.Catalog().Tool(id); ok && t.Server == server {
+func toolFor(s *App, server, name, id string) *discovery.Tool {
+	if t, ok := s.Broker.Catalog().Tool(id); ok && t.Server == server {
 		return t
 	}
 	return policy.NewTool(discovery.Listing{Server: server}, name)

@@ -50,8 +50,8 @@ func (a *app) policyReplayCommand() *cobra.Command {
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *session) error {
-				rules := s.config.Rules()
+			return a.withTools(func(s *App) error {
+				rules := s.Config.Rules()
 				if file != "" {
 					var err error
 					if rules, err = readPolicy(file); err != nil {
@@ -62,7 +62,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 					return cli.Usagef("the policy has no profile %q", profile)
 				}
 				out := replay{Changes: []replayed{}}
-				err := s.audit.Export(cmd.Context(), func(e state.Execution, calls []state.Call) error {
+				err := s.Audit.Export(cmd.Context(), func(e state.Execution, calls []state.Call) error {
 					out.add(s, rules, profile, e, slices.DeleteFunc(calls, func(c state.Call) bool { return c.Started.Before(since) }))
 					return nil
 				})
@@ -98,7 +98,7 @@ func readPolicy(file string) (*policy.Rules, error) {
 }
 
 // add replays the calls of one execution.
-func (r *replay) add(s *session, rules *policy.Rules, profile string, e state.Execution, calls []state.Call) {
+func (r *replay) add(s *App, rules *policy.Rules, profile string, e state.Execution, calls []state.Call) {
 	var run policy.Run
 	for _, c := range calls {
 		if c.Server == "" { // no such tool
@@ -106,7 +106,7 @@ func (r *replay) add(s *session, rules *policy.Rules, profile string, e state.Ex
 		}
 		r.Calls++
 		tool := toolFor(s, c.Server, c.Tool, c.ID)
-		call := policy.Call{Caller: e.Client, Tool: tool, Args: bytes.TrimSpace(c.Args), Profile: profile, ReadOnly: s.config.Broker.ReadOnly, Run: run}
+		call := policy.Call{Caller: e.Client, Tool: tool, Args: bytes.TrimSpace(c.Args), Profile: profile, ReadOnly: s.Config.Broker.ReadOnly, Run: run}
 		if len(call.Args) == 0 || !json.Valid(call.Args) {
 			call.Args = nil
 			if rules.DependsOnArguments(call) {
@@ -176,15 +176,15 @@ func (a *app) policyInitCommand() *cobra.Command {
 			"tools that were never used are denied. It is printed; no file is changed.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *session) error {
+			return a.withTools(func(s *App) error {
 				a.learnMissing(cmd, s, "")
 				calls, err := countCalls(cmd.Context(), s, since)
 				if err != nil {
 					return err
 				}
-				proposed := json.RawMessage(policy.Suggest(s.broker.Catalog().Tools(), calls))
+				proposed := json.RawMessage(policy.Suggest(s.Broker.Catalog().Tools(), calls))
 				if !a.JSON {
-					cli.Fprintln(a.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.config.Path+"")
+					cli.Fprintln(a.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.Config.Path+"")
 				}
 				return a.PrintJSON(proposed)
 			})
@@ -195,9 +195,9 @@ func (a *app) policyInitCommand() *cobra.Command {
 }
 
 // countCalls counts the calls that were made, by tool id.
-func countCalls(ctx context.Context, s *session, since time.Time) (map[string]int, error) {
+func countCalls(ctx context.Context, s *App, since time.Time) (map[string]int, error) {
 	calls := make(map[string]int)
-	err := s.audit.Export(ctx, func(_ state.Execution, list []state.Call) error {
+	err := s.Audit.Export(ctx, func(_ state.Execution, list []state.Call) error {
 		for _, c := range list {
 			if c.Server != "" && c.Status == "ok" && !c.Started.Before(since) {
 				calls[toolFor(s, c.Server, c.Tool, c.ID).ID]++

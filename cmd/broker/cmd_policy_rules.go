@@ -61,7 +61,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 		Example: "  broker policy " + name + " notes\n  broker policy " + name + " github.delete_repo\n  broker policy " + name + " '*' --class destructive",
 		Args:    cli.OneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTools(func(s *session) error {
+			return a.withTools(func(s *App) error {
 				rule, err := o.rule(cmd.Context(), s, effect, args[0])
 				if err != nil {
 					return err
@@ -85,7 +85,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 
 // rule returns the rule that a command describes. A pattern that matches no known tool
 // is an error, unless the rule is to be removed.
-func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect, name string) (r config.ToolRule, err error) {
+func (o ruleOptions) rule(ctx context.Context, s *App, effect policy.Effect, name string) (r config.ToolRule, err error) {
 	switch o.class {
 	case "", "read", "unknown", "write", "destructive", policy.ClassDeletes:
 	default:
@@ -95,10 +95,10 @@ func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect,
 		return r, cli.Usagef("the reason must be one line")
 	}
 	r = config.ToolRule{Effect: effect, Tools: name, Class: o.class, Reason: o.reason}
-	if o.remove || name == "*" || s.config.Server(name) != nil && plainName(name) {
+	if o.remove || name == "*" || s.Config.Server(name) != nil && plainName(name) {
 		return r, nil
 	}
-	catalog := s.broker.Catalog()
+	catalog := s.Broker.Catalog()
 	if server, ok := catalog.FindServer(name); ok {
 		r.Tools = server.Prefix
 		return r, nil
@@ -108,16 +108,16 @@ func (o ruleOptions) rule(ctx context.Context, s *session, effect policy.Effect,
 	}
 	if _, ok := catalog.ServerOf(name); !ok {
 		server, _, found := strings.Cut(name, ".")
-		if s.config.Server(server) == nil || !found {
-			return r, unknownServer(s.config, name, "policy "+effect.String())
+		if s.Config.Server(server) == nil || !found {
+			return r, unknownServer(s.Config, name, "policy "+effect.String())
 		}
 	}
-	s.broker.StartLazily(ctx)
-	d, err := s.broker.Describe(ctx, name)
+	s.Broker.StartLazily(ctx)
+	d, err := s.Broker.Describe(ctx, name)
 	if err != nil {
 		return r, callError(err)
 	}
-	t, ok := s.broker.Catalog().Tool(d.Name)
+	t, ok := s.Broker.Catalog().Tool(d.Name)
 	if !ok {
 		return r, callError(&bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + d.Name})
 	}
@@ -212,18 +212,18 @@ func inClass(class string, c policy.Call) bool {
 
 // effects finds the decisions of the changed policy about the tools that the rule
 // matches.
-func (a *app) effects(s *session, e *ruleEdit) error {
+func (a *app) effects(s *App, e *ruleEdit) error {
 	cfg, err := loadConfig(e.Config)
 	if err != nil {
 		return err
 	}
-	e.unlisted = s.broker.Unlisted()
+	e.unlisted = s.Broker.Unlisted()
 	rules := cfg.Rules()
 	only, mistakes := policy.ReadRules(policy.Source{Text: []byte(`{"preset": "open", "rules": [` + config.ToolRule{Effect: policy.Deny, Tools: e.rule.Tools}.String() + `]}`)})
 	if len(mistakes) > 0 {
 		return fmt.Errorf("%s", mistakes[0].Text)
 	}
-	for _, t := range s.broker.Catalog().Tools() {
+	for _, t := range s.Broker.Catalog().Tools() {
 		call := policy.Call{Tool: t, Class: rules.ClassOf(t)}
 		if only.Decide(call).Effect != policy.Deny || !inClass(e.Class, call) {
 			continue

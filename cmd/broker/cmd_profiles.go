@@ -121,14 +121,14 @@ func (a *app) showProfile(name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	v := profileView{Has: []serverTools{}, Unlisted: s.broker.Unlisted()}
-	for _, r := range profileRows(s.config) {
+	defer s.Close()
+	v := profileView{Has: []serverTools{}, Unlisted: s.Broker.Unlisted()}
+	for _, r := range profileRows(s.Config) {
 		if r.Name == name {
 			v.profileRow = r
 		}
 	}
-	for _, srv := range s.broker.Catalog().Servers() {
+	for _, srv := range s.Broker.Catalog().Servers() {
 		row := serverTools{srv.Listing.Server, []string{}}
 		for _, t := range srv.Tools {
 			row.Tools = append(row.Tools, t.ID)

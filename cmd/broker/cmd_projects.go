@@ -26,7 +26,7 @@ func (a *app) projectsCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "show [PATH]", Short: "Show the settings of a project, and what its servers would run", Args: upToOne,
-			RunE: a.withProject(func(_ context.Context, p *project, _ string) error {
+			RunE: a.withProject(func(_ context.Context, p *Project, _ string) error {
 				if a.JSON {
 					return a.PrintJSON(p.row())
 				}
@@ -62,25 +62,25 @@ type projectRow struct {
 }
 
 // row describes a project as its files are now.
-func (p *project) row() projectRow {
+func (p *Project) row() projectRow {
 	r := projectRow{Path: p.RealPath(), State: p.state(), Servers: []string{}}
 	for _, s := range p.Enabled() {
 		r.Servers = append(r.Servers, s.Name)
-		r.Runs = append(r.Runs, runsText(s))
+		r.Runs = append(r.Runs, CommandLine(s))
 	}
 	return r
 }
 
 // state says in a word or two how the project stands.
-func (p *project) state() string {
+func (p *Project) state() string {
 	switch {
-	case p.ignored != nil:
+	case p.Ignored != nil:
 		return "ignored"
 	case p.Digest() == "":
 		return "has no servers"
-	case p.trusted:
+	case p.Trusted:
 		return "trusted"
-	case p.was:
+	case p.WasTrusted:
 		return "changed"
 	}
 	return "not trusted"
@@ -98,7 +98,7 @@ func (a *app) listProjects() error {
 	var rows []projectRow
 	for _, t := range trusts {
 		r := projectRow{Path: t.Path, Servers: t.Servers, Since: &t.At}
-		if p, err := openProject(t.Path, state); err != nil {
+		if p, err := OpenProject(t.Path, state); err != nil {
 			r.State = "cannot be read: " + cli.OneLine(err.Error(), 100)
 		} else {
 			r.State = p.state()
@@ -115,7 +115,7 @@ func (a *app) listProjects() error {
 
 // withProject is a command's RunE that does f with the project of a path, or of
 // the working directory, and the state directory.
-func (a *app) withProject(f func(ctx context.Context, p *project, state string) error) func(*cobra.Command, []string) error {
+func (a *app) withProject(f func(ctx context.Context, p *Project, state string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		_, state, err := a.loadWithState()
 		if err != nil {
@@ -126,15 +126,15 @@ func (a *app) withProject(f func(ctx context.Context, p *project, state string) 
 		if err != nil {
 			return err
 		}
-		p, err := openProject(path, state)
+		p, err := OpenProject(path, state)
 		if err != nil {
 			return err
 		}
 		for _, n := range p.Notes {
 			cli.Fprintln(a.Err, n)
 		}
-		if p.ignored != nil {
-			return p.ignored
+		if p.Ignored != nil {
+			return p.Ignored
 		}
 		return f(cmd.Context(), p, state)
 	}
@@ -151,14 +151,14 @@ func projectAt(path string) (string, error) {
 	} else if !info.IsDir() {
 		return abs, nil
 	}
-	if found := projectPath(abs); found != "" {
+	if found := ProjectPath(abs); found != "" {
 		return found, nil
 	}
 	return "", cli.Usagef("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
 }
 
 // print shows what a project says.
-func (p *project) print(a *app) error {
+func (p *Project) print(a *app) error {
 	cli.Fprintf(a.Out, "%s: %s\n", p.Path, p.state())
 	for _, row := range []struct{ name, value string }{
 		{"profile", p.Profile}, {"servers", strings.Join(p.Narrow.Servers, " ")},
@@ -176,10 +176,10 @@ func (p *project) print(a *app) error {
 }
 
 // serverLines show all that a user has to know before the servers may start.
-func (p *project) serverLines() cli.Lines {
+func (p *Project) serverLines() cli.Lines {
 	var text strings.Builder
 	for _, s := range p.Enabled() {
-		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(runsText(s)))
+		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(CommandLine(s)))
 		variables, _ := s.Reads()
 		for _, v := range variables {
 			fmt.Fprintf(&text, "    reads  the variable %s\n", v)
@@ -190,19 +190,19 @@ func (p *project) serverLines() cli.Lines {
 
 // profileLine returns a line with the profile that replaces the default one once the
 // project is trusted.
-func (p *project) profileLine() cli.Lines {
+func (p *Project) profileLine() cli.Lines {
 	if p.Profile == "" {
 		return ""
 	}
 	return cli.Lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
 }
 
-func (a *app) trustProject(ctx context.Context, p *project, state string) error {
+func (a *app) trustProject(ctx context.Context, p *Project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
 		return cli.Usagef("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
-	if !p.trusted {
+	if !p.Trusted {
 		err := a.askPerson(ctx, trustQuestion(), func() error {
 			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
 			return err
@@ -214,7 +214,7 @@ func (a *app) trustProject(ctx context.Context, p *project, state string) error 
 		if err := config.SetTrust(ctx, state, t); err != nil {
 			return err
 		}
-		p.trusted = true
+		p.Trusted = true
 	}
 	if a.JSON {
 		return a.PrintJSON(p.row())

@@ -83,7 +83,7 @@ func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return docker.NewManager(ctx, engineOf(set))
+	return docker.NewManager(ctx, EngineAddress(set))
 }
 
 func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
@@ -105,7 +105,7 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 	if err != nil {
 		return err
 	}
-	o := &docker.Options{Engine: engineOf(set), Spares: -1, Logger: a.logger()}
+	o := &docker.Options{Engine: EngineAddress(set), Spares: -1, Logger: a.logger()}
 	var r sandbox.Runner
 	var req sandbox.Request
 	switch kind {

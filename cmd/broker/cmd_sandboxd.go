@@ -81,7 +81,7 @@ func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health
 		go func() { _ = server.Serve(h) }() // ends with Close
 		cli.Fprintf(a.Err, "broker: health at http://%s/readyz\n", h.Addr())
 	}
-	cli.Fprintf(a.Err, "broker: sandboxd at %s, %s at one time: %s\n", l.Addr(), cli.Count(s.Stats().Most, "script"), describeLayers(s.Layers()))
+	cli.Fprintf(a.Err, "broker: sandboxd at %s, %s at one time: %s\n", l.Addr(), cli.Count(s.Stats().Most, "script"), DescribeLayers(s.Layers()))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	select {

@@ -17,9 +17,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// savedScripts is where the scripts of a config are saved: beside it, where
+// SavedScripts is where the scripts of a config are saved: beside it, where
 // people review them and put them under version control with it.
-func savedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
+func SavedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
 
 // scriptStore is where the config's scripts are. It is open until the process ends.
 func (a *app) scriptStore() (script.Store, error) {
@@ -27,7 +27,7 @@ func (a *app) scriptStore() (script.Store, error) {
 	if err != nil {
 		return script.Store{}, err
 	}
-	return st.Scripts(savedScripts(cfg)), nil
+	return st.Scripts(SavedScripts(cfg)), nil
 }
 
 func (a *app) scriptsCommand() *cobra.Command {

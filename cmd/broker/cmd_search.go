@@ -39,7 +39,7 @@ func (a *app) searchCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer s.close()
+			defer s.Close()
 			found, err := a.search(cmd.Context(), s, req)
 			if err != nil {
 				return cli.Usagef("%w", err)
@@ -77,19 +77,19 @@ const knownWait = 1500 * time.Millisecond
 
 // search waits for servers that were never listed, like a model's search, or until a
 // key is pressed; for less time if a known tool matches.
-func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) (broker.SearchAnswer, error) {
+func (a *app) search(ctx context.Context, s *App, req broker.SearchRequest) (broker.SearchAnswer, error) {
 	a.beginLearning(ctx, s, req.Server)
 	// Earlier searches have waited for servers that a daemon has been starting for
 	// longer.
 	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
 	if req.NoWait {
-		return s.broker.Search(ctx, req)
+		return s.Broker.Search(ctx, req)
 	}
 	goOn := make(chan struct{})
 	stopWaiting := sync.OnceFunc(func() { close(goOn) })
 	known := req
 	known.NoWait = true
-	if found, err := s.broker.Search(ctx, known); err != nil {
+	if found, err := s.Broker.Search(ctx, known); err != nil {
 		return found, err
 	} else if len(found.Tools) > 0 {
 		defer time.AfterFunc(knownWait, stopWaiting).Stop()
@@ -97,12 +97,12 @@ func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) 
 	req.GoOn = goOn
 	done := a.goOnByKey(ctx, s, len(starting(s)), stopWaiting)
 	defer done()
-	return s.broker.Search(ctx, req)
+	return s.Broker.Search(ctx, req)
 }
 
 // explainSearch prints why hits are where they are.
-func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRequest) error {
-	x, err := (&api.Reader{Broker: s.broker}).Explain(ctx, req)
+func (a *app) explainSearch(ctx context.Context, s *App, req broker.SearchRequest) error {
+	x, err := (&api.Reader{Broker: s.Broker}).Explain(ctx, req)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
@@ -169,7 +169,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 
 // printCall prints how a script calls the first hit of an answer, if it is a tool and
 // its declaration does not show it.
-func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnswer) {
+func (a *app) printCall(ctx context.Context, s *App, found broker.SearchAnswer) {
 	if len(found.Tools) == 0 {
 		return
 	}
@@ -177,7 +177,7 @@ func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnsw
 	if h.Kind != "" || h.Declaration != "" || h.Signature == "" {
 		return // it says itself how it is used
 	}
-	if d, err := s.broker.Describe(ctx, h.Name); err == nil {
+	if d, err := s.Broker.Describe(ctx, h.Name); err == nil {
 		if call := callOf(d.Declaration); call != "" {
 			cli.Fprintln(a.Out, "call as "+call)
 		}

@@ -50,7 +50,7 @@ func (a *app) serveCommand() *cobra.Command {
 					cli.Fprintf(a.Err, "broker: serving without a daemon: %s\n", why)
 				}
 			}
-			return a.serveHere(cmd.Context(), func(ctx context.Context, s *session, w *watcher) error {
+			return a.serveHere(cmd.Context(), func(ctx context.Context, s *App, w *watcher) error {
 				if addr != "" {
 					return a.serveHTTP(ctx, s, w, addr, share)
 				}
@@ -76,69 +76,69 @@ func (a *app) serveFlags(c *cobra.Command) {
 }
 
 // serveHere opens a broker in this process, lets serve use it, and closes it.
-func (a *app) serveHere(ctx context.Context, serve func(context.Context, *session, *watcher) error) error {
+func (a *app) serveHere(ctx context.Context, serve func(context.Context, *App, *watcher) error) error {
 	s, err := a.openServing(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.store.Bus().Subscribe(state.TopicCancel, func(id string) { s.root.Cancel(id) })()
+	defer s.State.Bus().Subscribe(state.TopicCancel, func(id string) { s.Root.Cancel(id) })()
 	defer a.serveMetrics(s)()
-	s.broker.StartSoon(ctx)
+	s.Broker.StartSoon(ctx)
 	w, stop := a.watch(ctx, s)
 	err = serve(ctx, s, w)
 	stop()
-	if e := s.close(); err == nil {
+	if e := s.Close(); err == nil {
 		err = e
 	}
 	return err
 }
 
 // openServing opens a broker that serves clients.
-func (a *app) openServing(ctx context.Context) (*session, error) {
+func (a *app) openServing(ctx context.Context) (*App, error) {
 	a.warn = func(problem string) { cli.Fprintf(a.Err, "broker: %s\n", problem) }
 	a.serving = true
 	s, err := a.open(0)
 	if err != nil {
 		return nil, err
 	}
-	places, _ := s.usualPlaces()
-	if err := cmp.Or(settingError(identity.CheckPeople(s.config, a.httpAddr)), s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
-		_ = s.close() // nothing has run
+	places, _ := s.DefaultPlaces()
+	if err := cmp.Or(settingError(identity.CheckPeople(s.Config, a.httpAddr)), s.requireLanguage(), s.RequireLayers(ctx, places...)); err != nil {
+		_ = s.Close() // nothing has run
 		return nil, err
 	}
-	for _, problem := range s.config.Broker.UnknownProfiles() {
+	for _, problem := range s.Config.Broker.UnknownProfiles() {
 		a.warn(problem)
 	}
-	s.notice()
+	s.SetNotice()
 	return s, nil
 }
 
 // serveStdio ends without an error when stdin ends or a signal comes: both are
 // how a client says that it is done.
-func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.Writer) error {
+func (a *app) serveStdio(ctx context.Context, s *App, in io.Reader, out io.Writer) error {
 	defer a.logLayers(ctx, s)()
-	err := surface.ServeLines(ctx, s.broker.Server("stdio"), surface.Peer{}, in, out)
+	err := surface.ServeLines(ctx, s.Broker.Server("stdio"), surface.Peer{}, in, out)
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
 }
 
-func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string, share member) error {
+func (a *app) serveHTTP(ctx context.Context, s *App, w *watcher, addr string, share member) error {
 	addr, err := surface.NormalizeAddr(addr)
 	if err != nil {
 		return cli.Usagef("%w", cli.OwnLines(err))
 	}
-	values, limits, err := identity.Tokens(s.config.Broker.HTTP, expand)
+	values, limits, err := identity.Tokens(s.Config.Broker.HTTP, expand)
 	if err != nil {
 		return settingError(err)
 	}
-	people, err := identity.SignIn(s.config.Broker.HTTP.SignIn)
+	people, err := identity.SignIn(s.Config.Broker.HTTP.SignIn)
 	if err != nil {
 		return settingError(err)
 	}
 	page := console.New()
-	watched, err := apitoken.Watch(ctx, s.store.APITokens(), a.logger())
+	watched, err := apitoken.Watch(ctx, s.State.APITokens(), a.logger())
 	if err != nil {
 		return err
 	}
@@ -147,18 +147,18 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return err
 	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: func() bool { return application.TakesMore(s.audit, s.live.Load().Broker.StateFailure == "refuse") }}
-	if s.accounts != nil {
-		o.Connect, o.ConnectLink = s.accounts.Handler(), s.accounts.Link
+	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: func() bool { return application.TakesMore(s.Audit, s.live.Load().Broker.StateFailure == "refuse") }}
+	if s.Accounts != nil {
+		o.Connect, o.ConnectLink = s.Accounts.Handler(), s.Accounts.Link
 	}
-	if s.config.Broker.HTTP.Console != nil {
-		o.Console, o.ConsoleSignIn = s.accounts.ConsoleHandler(page), true
+	if s.Config.Broker.HTTP.Console != nil {
+		o.Console, o.ConsoleSignIn = s.Accounts.ConsoleHandler(page), true
 	}
 	if a.chosenProfile() == "" {
-		o.Default = s.config.Broker.Profile
+		o.Default = s.Config.Broker.Profile
 	}
 	requests := host.NewRunning()
-	fleet, err := share.join(ctx, s.store, requests)
+	fleet, err := share.join(ctx, s.State, requests)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if fleet != nil && share.address != "" {
 		o.Busy = requests.Begin
 	}
-	handler, err := s.bound.Handler(o)
+	handler, err := s.Bound.Handler(o)
 	if err != nil {
 		return cli.Usagef("%w", cli.OwnLines(err))
 	}
@@ -181,7 +181,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 	if err != nil {
 		return cli.Errorf("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
 	}
-	if err := s.meetPeople(l.Addr().String()); err != nil {
+	if err := s.SetAddress(l.Addr().String()); err != nil {
 		return err
 	}
 	cli.Fprintf(a.Err, "broker: serving MCP at http://%s/mcp\n", l.Addr())
@@ -189,7 +189,7 @@ func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string
 		cli.Fprintf(a.Err, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
 	}
 	if o.ConsoleSignIn {
-		cli.Fprintf(a.Err, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.config.Broker.HTTP))
+		cli.Fprintf(a.Err, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.Config.Broker.HTTP))
 	}
 	defer a.logLayers(ctx, s)()
 	return host.Serve(ctx, l, handler, host.ServeOptions{Limit: a.drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {

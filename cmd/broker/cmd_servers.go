@@ -35,13 +35,13 @@ func (a *app) serversListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer s.close()
+			defer s.Close()
 			name := ""
 			if len(args) == 1 {
 				name = args[0]
 			}
 			a.readKnown(cmd, s, refresh, name)
-			rows := (&api.Reader{Broker: s.broker}).Servers(cmd.Context(), name)
+			rows := (&api.Reader{Broker: s.Broker}).Servers(cmd.Context(), name)
 			if rows.Note != "" {
 				return cli.Usagef("%s", rows.Note)
 			}

@@ -244,7 +244,7 @@ func (a *app) editServer(name, command, done string, change func([]byte, *config
 // recordEdit records that a person changed a server in the config at path.
 func (a *app) recordEdit(path, name, done string) {
 	if cfg, err := config.Load(path); err == nil {
-		a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: clientCLI, Detail: done})
+		a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: ClientCLI, Detail: done})
 	}
 }
 

@@ -32,21 +32,21 @@ func (a *app) skillsCommand() *cobra.Command {
 	return c
 }
 
-// A skillHome is where skills and plugins are found and kept.
-type skillHome struct {
-	config   *config.Config // without a file it holds defaults
-	skills   string         // the folder with custom/
-	plugins  string
-	switches skills.Switchboard
+// A Home is where skills and plugins are found and kept.
+type Home struct {
+	Config   *config.Config // without a file it holds defaults
+	Skills   string         // the folder with custom/
+	Plugins  string
+	Switches skills.Switchboard
 
-	closes func() error // the switches; nil if somebody else does
+	Close func() error // the switches; nil if somebody else does
 
-	found *skills.Registry // the skills, including those of servers; nil before servers were asked
+	Found *skills.Registry // the skills, including those of servers; nil before servers were asked
 }
 
 // skillHome reads the config, if there is one, and opens its switches. install says that the folder of
 // skills need not be there yet.
-func (a *app) skillHome(install bool) (*skillHome, error) {
+func (a *app) skillHome(install bool) (*Home, error) {
 	if err := a.checkSkillsPath(install); err != nil {
 		return nil, err
 	}
@@ -65,74 +65,74 @@ func (a *app) skillHome(install bool) (*skillHome, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := homeOf(cfg, switches)
-	h.closes = closes
+	h := NewHome(cfg, switches)
+	h.Close = closes
 	return h, nil
 }
 
 // withHome is a command's RunE that does f with the home of skills.
-func (a *app) withHome(f func(h *skillHome, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withHome(f func(h *Home, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		h, err := a.skillHome(cmd.Name() == "install")
 		if err != nil {
 			return err
 		}
 		err = f(h, args)
-		if e := h.closes(); err == nil {
+		if e := h.Close(); err == nil {
 			err = e
 		}
 		return err
 	}
 }
 
-// homeOf is where the skills and plugins of a config are.
-func homeOf(cfg *config.Config, switches skills.Switchboard) *skillHome {
-	h := &skillHome{config: cfg, switches: switches}
-	h.skills = h.resolve(cmp.Or(h.config.Broker.Skills.Path, "skills"))
-	h.plugins = h.resolve(cmp.Or(h.config.Broker.Plugins.Path, "plugins"))
+// NewHome is where the skills and plugins of a config are.
+func NewHome(cfg *config.Config, switches skills.Switchboard) *Home {
+	h := &Home{Config: cfg, Switches: switches}
+	h.Skills = h.Resolve(cmp.Or(h.Config.Broker.Skills.Path, "skills"))
+	h.Plugins = h.Resolve(cmp.Or(h.Config.Broker.Plugins.Path, "plugins"))
 	return h
 }
 
 // switchboard has the switches of a config in the state that s has opened.
-func (s *session) switchboard(cfg *config.Config) skills.Switchboard {
-	return s.store.Switchboard(switchFile(cfg))
+func (s *App) switchboard(cfg *config.Config) skills.Switchboard {
+	return s.State.Switchboard(SwitchFile(cfg))
 }
 
-// home is homeOf for a config that is in force, or may be.
-func (s *session) home(cfg *config.Config) *skillHome { return homeOf(cfg, s.switchboard(cfg)) }
+// Home is NewHome for a config that is in force, or may be.
+func (s *App) Home(cfg *config.Config) *Home { return NewHome(cfg, s.switchboard(cfg)) }
 
-// resolve makes a path of the config absolute; ~ is the user's folder.
-func (h *skillHome) resolve(path string) string {
+// Resolve makes a path of the config absolute; ~ is the user's folder.
+func (h *Home) Resolve(path string) string {
 	if rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, filepath.FromSlash(rest))
 		}
 	}
-	return h.config.Resolve(path)
+	return h.Config.Resolve(path)
 }
 
-func (h *skillHome) custom() string { return filepath.Join(h.skills, string(skills.ScopeCustom)) }
+func (h *Home) Custom() string { return filepath.Join(h.Skills, string(skills.ScopeCustom)) }
 
-// codeSkillsOff is that of the problem that the config has switched skills off.
-const codeSkillsOff = "skills_off"
+// CodeSkillsOff is that of the problem that the config has switched skills off.
+const CodeSkillsOff = "skills_off"
 
-// registry finds the skills that the config means.
-func (h *skillHome) registry() *skills.Registry {
-	if h.found != nil {
-		return h.found
+// Registry finds the skills that the config means.
+func (h *Home) Registry() *skills.Registry {
+	if h.Found != nil {
+		return h.Found
 	}
-	s := h.config.Broker.Skills
-	o := &skills.Options{Switches: h.switches, Include: s.Include, Exclude: s.Exclude}
+	s := h.Config.Broker.Skills
+	o := &skills.Options{Switches: h.Switches, Include: s.Include, Exclude: s.Exclude}
 	if s.Enabled != nil && !*s.Enabled {
 		o.Off = `skills are switched off in the config: "enabled" of "skills" is false`
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
-			return nil, []skills.Problem{{Path: h.config.Path, Diagnostic: skills.Diagnostic{Code: codeSkillsOff, Severity: skills.Warning, Message: o.Off}}}
+			return nil, []skills.Problem{{Path: h.Config.Path, Diagnostic: skills.Diagnostic{Code: CodeSkillsOff, Severity: skills.Warning, Message: o.Off}}}
 		}
 	} else {
-		places := h.places()
+		places := h.folders()
 		o.Roots = func() ([]skills.Root, []skills.Problem) {
 			roots, problems := places.Roots()
-			list, more, _ := library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled) // the registry reports problems
+			list, more, _ := library.EnabledPlugins(h.Plugins, h.Switches, h.Config.Broker.Plugins.Enabled) // the registry reports problems
 			for _, p := range list {
 				roots = append(roots, p.Roots()...)
 			}
@@ -148,11 +148,11 @@ func (h *skillHome) registry() *skills.Registry {
 	return skills.NewRegistry(o)
 }
 
-func (h *skillHome) places() skills.Places {
-	s := h.config.Broker.Skills
-	p := skills.Places{Path: h.skills, Scan: s.Scan == nil || *s.Scan, Env: os.Getenv("AGENT_SKILLS_PATH"), Trusted: h.trusts}
+func (h *Home) folders() skills.Places {
+	s := h.Config.Broker.Skills
+	p := skills.Places{Path: h.Skills, Scan: s.Scan == nil || *s.Scan, Env: os.Getenv("AGENT_SKILLS_PATH"), Trusted: h.trusts}
 	for _, path := range s.Paths {
-		p.Paths = append(p.Paths, h.resolve(path))
+		p.Paths = append(p.Paths, h.Resolve(path))
 	}
 	// Without either, there is less to look into, and nothing is wrong.
 	p.Dir, _ = os.Getwd()
@@ -161,10 +161,10 @@ func (h *skillHome) places() skills.Places {
 }
 
 // trusts reports whether the skills of a project are used.
-func (h *skillHome) trusts(project string) bool {
-	s := h.config.Broker.Skills
+func (h *Home) trusts(project string) bool {
+	s := h.Config.Broker.Skills
 	return s.TrustProject || slices.ContainsFunc(s.TrustedProjects, func(dir string) bool {
-		rel, err := filepath.Rel(h.resolve(dir), project)
+		rel, err := filepath.Rel(h.Resolve(dir), project)
 		return err == nil && filepath.IsLocal(rel)
 	})
 }
@@ -209,7 +209,7 @@ func (a *app) skillsListCommand() *cobra.Command {
 			if len(args) > 0 {
 				return withFolders(args, func(s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 			}
-			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
+			return a.withSkills(cmd.Context(), func(_ *Home, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 		},
 	}
 	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "show the warnings of each skill")
@@ -273,7 +273,7 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 			if limit < 1 {
 				return cli.Usagef("--limit is %d: use a number above 0, such as 8", limit)
 			}
-			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
+			return a.withSkills(cmd.Context(), func(h *Home, s *skills.Snapshot) error {
 				rows, err := a.searchSkills(cmd.Context(), h, s, args[0], limit)
 				if err != nil {
 					return err
@@ -291,16 +291,16 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 
 // searchSkills returns the skills with words of the query in their name or description,
 // then those with such words in their files.
-func (a *app) searchSkills(ctx context.Context, h *skillHome, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
+func (a *app) searchSkills(ctx context.Context, h *Home, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
 	rows := []skillRow{}
 	for _, k := range s.Search(query, limit) {
 		rows = append(rows, rowOf(k))
 	}
-	state, err := a.stateOf(h.config.Path)
+	state, err := a.stateOf(h.Config.Path)
 	if err != nil {
 		return nil, err
 	}
-	texts := skill.NewTexts(indexDir(state), a.logger())
+	texts := skill.NewTexts(IndexDir(state), a.logger())
 	defer texts.Close()
 	if err := texts.Sync(enabled(s)); err != nil {
 		return nil, err
@@ -329,8 +329,8 @@ func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
-				return a.showSkill(k, scriptsOf(h).ToolsOf(k))
+			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error {
+				return a.showSkill(k, SkillScripts(h).ToolsOf(k))
 			})
 		},
 	}
@@ -390,10 +390,10 @@ func (a *app) skillsReadCommand() *cobra.Command {
 		Short: "Print a file of a skill; without one, SKILL.md",
 		Args:  cli.SomeArgs(1, 2, "the name of a skill, and perhaps a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error {
 				file := append(args, k.File())[1]
 				p, err := k.ReadFile(file, offset, limit)
-				a.record(h.config, skillEvent(state.EventSkillFileRead, k, file, err))
+				a.record(h.Config, SkillEvent(state.EventSkillFileRead, k, file, err))
 				if e, ok := errors.AsType[*skills.FileError](err); ok {
 					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
 						return e // the name is not mistyped
@@ -425,7 +425,7 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error {
 				k, err := a.recorded(h).SwitchSkill(k.Ref, on)
 				if err != nil {
 					return a.sourceError(err)
@@ -433,7 +433,7 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 				if on {
 					a.noteState(k)
 				}
-				return a.printChange(h.switches.String(), use+"d", k.ID())
+				return a.printChange(h.Switches.String(), use+"d", k.ID())
 			})
 		},
 	}

@@ -16,39 +16,39 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// scriptsOf is how the scripts of skills run.
-func scriptsOf(h *skillHome) broker.Scripts {
-	s := h.config.Broker.Skills
+// SkillScripts is how the scripts of skills run.
+func SkillScripts(h *Home) broker.Scripts {
+	s := h.Config.Broker.Skills
 	o := broker.Scripts{
 		Mode: broker.ScriptMode(s.Scripts), Timeout: s.ScriptTimeout, MaxOutput: int(s.ScriptMaxOutput),
-		Cwd: s.ScriptCwd, Image: s.ScriptImage, Env: s.ScriptEnv, Approvals: h.switches,
+		Cwd: s.ScriptCwd, Image: s.ScriptImage, Env: s.ScriptEnv, Approvals: h.Switches,
 	}
 	if o.Mode == broker.ScriptsSandbox && o.Image == "" {
 		o.Programs = docker.Programs()
 	}
 	if o.Cwd != "" && o.Cwd != "skill" && o.Cwd != "tmp" {
-		o.Cwd = h.resolve(o.Cwd)
+		o.Cwd = h.Resolve(o.Cwd)
 	}
 	return o
 }
 
 // checkSkillScripts says whether scripts of skills can run; on is false if they
 // are not to.
-func checkSkillScripts(ctx context.Context, h *skillHome) (c check, on bool) {
-	cfg := h.config
+func checkSkillScripts(ctx context.Context, h *Home) (c check, on bool) {
+	cfg := h.Config
 	c = check{Name: "scripts of skills", OK: true}
 	switch set := cfg.Broker.Skills; broker.ScriptMode(set.Scripts) {
 	case broker.ScriptsHost:
 		var approved []string
-		for _, k := range h.registry().Refresh().All() {
-			if row, err := approvalOf(k, h.switches); err == nil && row.Approved {
+		for _, k := range h.Registry().Refresh().All() {
+			if row, err := approvalOf(k, h.Switches); err == nil && row.Approved {
 				approved = append(approved, row.Name)
 			}
 		}
 		c.Detail = "on this computer, without a sandbox, those of skills that were approved: " + cmp.Or(strings.Join(approved, ", "), "none")
 		return c, true
 	case broker.ScriptsSandbox:
-		m, err := docker.NewManager(ctx, engineOf(cfg.SandboxSettings()))
+		m, err := docker.NewManager(ctx, EngineAddress(cfg.SandboxSettings()))
 		if err == nil {
 			c.Detail, err = m.HasCommands(ctx, "python3", set.ScriptImage)
 			m.Close()
@@ -89,7 +89,7 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 			if revoke && dry {
 				return cli.Usagef("skills approve takes --revoke or --dry-run, not both")
 			}
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error { return a.approve(h, k, revoke, dry) })
+			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error { return a.approve(h, k, revoke, dry) })
 		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
@@ -97,11 +97,11 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
+func (a *app) approve(h *Home, k *skills.Skill, revoke, dry bool) error {
 	if k.Scope == skills.ScopeServer {
 		return cli.Usagef("skill %s is from a server: it never runs on this computer, so there is nothing to allow", k.Ref)
 	}
-	row, err := approvalOf(k, h.switches)
+	row, err := approvalOf(k, h.Switches)
 	if err != nil {
 		return err
 	}
@@ -114,20 +114,20 @@ func (a *app) approve(h *skillHome, k *skills.Skill, revoke, dry bool) error {
 		return a.PrintJSON(row)
 	}
 	a.printApproval(row, revoke)
-	if row.Approved && h.config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
+	if row.Approved && h.Config.Broker.Skills.Scripts != string(broker.ScriptsHost) {
 		cli.Fprintln(a.Err, `note: scripts run on this computer only with "skills": {"scripts": "host"} in the config`)
 	}
 	return nil
 }
 
 // setApproval allows the scripts of a skill, or takes that back, and records it.
-func (a *app) setApproval(h *skillHome, k *skills.Skill, row *approval, on bool) error {
+func (a *app) setApproval(h *Home, k *skills.Skill, row *approval, on bool) error {
 	digest, detail := row.Digest, "approved, files "+row.Digest
 	if !on {
 		digest, detail = "", "revoked, files "+cmp.Or(row.Before, row.Digest)
 	}
-	err := skills.SetApproval(h.switches, k.ID(), digest)
-	a.record(h.config, skillEvent(state.EventSkillStateChanged, k, detail, err))
+	err := skills.SetApproval(h.Switches, k.ID(), digest)
+	a.record(h.Config, SkillEvent(state.EventSkillStateChanged, k, detail, err))
 	row.Approved = on
 	return err
 }

@@ -33,9 +33,9 @@ func (a *app) skillsCallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.broker.StartLazily(cmd.Context())
-			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: state.Local, Shell: true})
-			closed := s.close()
+			s.Broker.StartLazily(cmd.Context())
+			value, failed, err := s.Broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: ClientCLI, Owner: state.Local, Shell: true})
+			closed := s.Close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {
 				hint := "broker skills show " + args[0]
 				if e.Code == "skill_not_found" {

@@ -95,7 +95,7 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) e
 		if t.Profile != "" {
 			detail += " for the profile " + t.Profile
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: clientCLI, Detail: detail + until(t.Expires)})
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: ClientCLI, Detail: detail + until(t.Expires)})
 		if a.JSON {
 			return a.PrintJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
 		}
@@ -159,7 +159,7 @@ func (a *app) revokeToken(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: clientCLI, Detail: "its token was revoked"})
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: ClientCLI, Detail: "its token was revoked"})
 		cli.Fprintf(a.Out, "revoked the token of %s\n", cli.OneLine(name, 200))
 		return nil
 	})

@@ -44,22 +44,22 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			only, known := s.broker.Catalog().FindServer(server)
+			defer s.Close()
+			only, known := s.Broker.Catalog().FindServer(server)
 			if !known && server != "" {
-				return cli.Usagef("%s", s.broker.ListServers(server).Note)
+				return cli.Usagef("%s", s.Broker.ListServers(server).Note)
 			}
 			if known {
 				server = only.Listing.Server
 			}
 			a.readKnown(cmd, s, refresh, server)
 			rows := []toolRow{}
-			for _, t := range s.broker.Catalog().Tools() {
+			for _, t := range s.Broker.Catalog().Tools() {
 				if !known || t.Server == server {
 					rows = append(rows, toolRow{Name: t.ID, Server: t.Server, ReadOnly: t.ReadOnly(), Description: t.Description})
 				}
 			}
-			if err := a.printTools(append(rows, heldRows(s.broker.Catalog(), server)...)); err != nil {
+			if err := a.printTools(append(rows, heldRows(s.Broker.Catalog(), server)...)); err != nil {
 				return err
 			}
 			if !known {
@@ -101,8 +101,8 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 }
 
 // printDisabled names the disabled servers, whose tools are not in a list.
-func (a *app) printDisabled(s *session) {
-	if off := disabled(s.config); len(off) > 0 {
+func (a *app) printDisabled(s *App) {
+	if off := Disabled(s.Config); len(off) > 0 {
 		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
 }
@@ -119,13 +119,13 @@ func (a *app) toolsShowCommand() *cobra.Command {
 				return err
 			}
 			a.readKnown(cmd, s, refresh, s.serverOf(args[0]))
-			d, err := s.broker.Known(args[0])
+			d, err := s.Broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
 				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]), refresh)
-				_ = s.close() // no server was started
+				_ = s.Close() // no server was started
 				return err
 			}
-			closed := s.close()
+			closed := s.Close()
 			if err != nil {
 				return callError(err)
 			}
@@ -144,8 +144,8 @@ func (a *app) toolsShowCommand() *cobra.Command {
 }
 
 // serverOf returns the server named by the beginning of a tool's name, or "".
-func (s *session) serverOf(tool string) string {
-	if server, ok := s.broker.Catalog().ServerOf(tool); ok {
+func (s *App) serverOf(tool string) string {
+	if server, ok := s.Broker.Catalog().ServerOf(tool); ok {
 		return server.Listing.Server
 	}
 	return ""

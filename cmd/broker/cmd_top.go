@@ -72,7 +72,7 @@ func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 	var said lastSaid
 	a.Err, a.nowhere, o.Notes = &said, true, said.take
 	defer func() { a.Err = printed }()
-	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
+	return a.serveHere(ctx, func(ctx context.Context, s *App, w *watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
 		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
 		defer h.serving.Wait()

@@ -26,9 +26,9 @@ func (a *app) typesCommand() *cobra.Command {
 				return err
 			}
 			a.learnMissing(cmd, s, "")
-			unlisted := s.broker.Unlisted()
-			r, err := writeTree(out, s.broker.CodeFiles(), unlisted)
-			if e := s.close(); err == nil {
+			unlisted := s.Broker.Unlisted()
+			r, err := writeTree(out, s.Broker.CodeFiles(), unlisted)
+			if e := s.Close(); err == nil {
 				err = e
 			}
 			if err != nil {

@@ -61,7 +61,7 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	if len(names) == 0 {
 		names = enabledServers(cfg)
 	}
-	pool := a.pool(upstreams(cfg), st)
+	pool := a.pool(Upstreams(cfg), st)
 	rows := a.awaitServers(ctx, pool, names, limit)
 	if err := pool.Close(); err != nil {
 		return err

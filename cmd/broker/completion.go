@@ -106,7 +106,7 @@ func (a *app) completeScript(_ *cobra.Command, _ []string, typed string) (list [
 // completeSkill completes names of skills, as far as they are known without
 // asking a server.
 func (a *app) completeSkill(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	_ = a.withView(func(_ *skillHome, v *skillView) error {
+	_ = a.withView(func(_ *Home, v *skillView) error {
 		for _, k := range v.registry.Refresh().All() {
 			list = cli.AddCompletion(list, typed, k.Ref, k.Description)
 		}
@@ -140,21 +140,21 @@ func (a *app) cachedCatalog() *discovery.Catalog {
 	if err != nil {
 		return &discovery.Catalog{}
 	}
-	servers := upstreams(cfg)
-	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: catalogueDir(state), Expand: expand})
+	servers := Upstreams(cfg)
+	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: CatalogueDir(state), Expand: expand})
 	defer pool.Close()
 	known := make(map[string]discovery.Listing)
 	for _, l := range pool.Listings() {
 		known[l.Server] = l
 	}
-	lists := toolLists(cfg)
+	lists := ToolLists(cfg)
 	var listings []discovery.Listing
 	for _, s := range servers { // those that are not known have a name too
 		l := known[s.Name]
 		l.Server = s.Name
 		listings = append(listings, lists.Filter(l))
 	}
-	catalog := discovery.NewCatalog(listings, disabled(cfg)...)
+	catalog := discovery.NewCatalog(listings, Disabled(cfg)...)
 	if !cfg.Broker.ReadOnly && !a.readOnly {
 		return catalog
 	}

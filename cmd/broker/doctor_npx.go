@@ -9,9 +9,9 @@ import (
 )
 
 // checkNPX looks for what npx has installed by half, which it takes for whole.
-func checkNPX(ctx context.Context, s *session, fix bool) []check {
+func checkNPX(ctx context.Context, s *App, fix bool) []check {
 	var checks []check
-	for _, cache := range upstream.NPMCaches(ctx, upstreams(s.config), expand) {
+	for _, cache := range upstream.NPMCaches(ctx, Upstreams(s.Config), expand) {
 		c := check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}
 		var found []string
 		for _, h := range launch.HalfInstalls(cache) {

@@ -16,7 +16,7 @@ import (
 // An examination is one run of doctor. It prints each check as it is known.
 type examination struct {
 	a       *app
-	session *session
+	session *App
 	begun   time.Time
 	names   []string // the servers to examine; all if empty
 	waits   bool     // until each server is listed or has failed

@@ -24,10 +24,10 @@ import (
 // costs nothing.
 func (e *examination) learn(ctx context.Context) {
 	s := e.session
-	e.daemon = s.observeDaemon()
+	e.daemon = s.ObserveDaemon()
 	var names []string
-	unlisted := s.broker.Unlisted()
-	for _, st := range s.broker.Status() {
+	unlisted := s.Broker.Unlisted()
+	for _, st := range s.Broker.Status() {
 		if slices.Contains(unlisted, st.Name) && !hasFailed(st) {
 			names = append(names, st.Name)
 		}
@@ -36,10 +36,10 @@ func (e *examination) learn(ctx context.Context) {
 		return
 	}
 	if e.daemon {
-		s.root.Upstream().Follow(ctx, s.askDaemonServers)
+		s.Root.Upstream().Follow(ctx, s.askDaemonServers)
 	}
-	s.broker.Learn(ctx, names...)
-	s.broker.AwaitStarting(ctx, "")
+	s.Broker.Learn(ctx, names...)
+	s.Broker.AwaitStarting(ctx, "")
 }
 
 // hasFailed reports whether a failure of a server is known that another start would cost
@@ -50,7 +50,7 @@ func hasFailed(st upstream.Status) bool {
 
 // recall adds a check for each server from what is known of it.
 func (e *examination) recall(ctx context.Context) {
-	for _, st := range e.session.broker.Status() {
+	for _, st := range e.session.Broker.Status() {
 		e.addServer(e.known(ctx, st))
 	}
 }
@@ -60,14 +60,14 @@ func (e *examination) recall(ctx context.Context) {
 func (e *examination) refresh(ctx context.Context) {
 	names := e.names
 	if len(names) == 0 {
-		for _, st := range e.session.broker.Status() {
+		for _, st := range e.session.Broker.Status() {
 			names = append(names, st.Name)
 		}
 	}
 	var wg sync.WaitGroup
 	for _, name := range names {
 		wg.Go(func() {
-			for _, st := range e.session.broker.Refresh(ctx, name) {
+			for _, st := range e.session.Broker.Refresh(ctx, name) {
 				e.addServer(e.tried(ctx, st))
 			}
 		})
@@ -117,7 +117,7 @@ func (e *examination) unfinished(st upstream.Status) check {
 
 // listed returns the number of tools that are known of a server.
 func (e *examination) listed(server string) int {
-	if srv, ok := e.session.broker.Catalog().Server(server); ok && !srv.Unlisted {
+	if srv, ok := e.session.Broker.Catalog().Server(server); ok && !srv.Unlisted {
 		return len(srv.Tools)
 	}
 	return 0
@@ -129,7 +129,7 @@ func (e *examination) known(ctx context.Context, st upstream.Status) check {
 	again := "broker servers test " + cli.ShellWord(st.Name)
 	retried := st.State == upstream.StateStarting && st.Err != nil && !st.FailedAt.IsZero()
 	failed := st.State == upstream.StateFailed || st.State == upstream.StateNeedsSignIn || retried
-	unlisted := slices.Contains(e.session.broker.Unlisted(), st.Name)
+	unlisted := slices.Contains(e.session.Broker.Unlisted(), st.Name)
 	switch {
 	case failed && st.FailedAt.Before(e.begun):
 		c := check{Name: st.Name, Detail: failedAgo(string(st.State), st.FailedAt, time.Now()) + why(st.Err.Error()), Hint: again + " tries it now"}
@@ -149,7 +149,7 @@ func (e *examination) known(ctx context.Context, st upstream.Status) check {
 	case st.State == upstream.StateReady:
 		return checkServer(ctx, e.session, st)
 	}
-	if err := unstartable(e.session.config, st.Name); err != nil && !e.daemon { // which may have other variables
+	if err := unstartable(e.session.Config, st.Name); err != nil && !e.daemon { // which may have other variables
 		return check{Name: st.Name, Detail: "cannot start: " + err.Error(), Hint: "correct it; then " + again}
 	}
 	c := checkListed(e.session, st, " when it was last listed")
@@ -192,7 +192,7 @@ func unstartable(cfg *config.Config, server string) error {
 }
 
 // checkServer returns the check of a server that was started for it.
-func checkServer(ctx context.Context, s *session, st upstream.Status) check {
+func checkServer(ctx context.Context, s *App, st upstream.Status) check {
 	if st.Err != nil {
 		return checkFailed(ctx, s, st)
 	}
@@ -200,10 +200,10 @@ func checkServer(ctx context.Context, s *session, st upstream.Status) check {
 }
 
 // checkFailed returns the check of a server that has failed just now.
-func checkFailed(ctx context.Context, s *session, st upstream.Status) check {
+func checkFailed(ctx context.Context, s *App, st upstream.Status) check {
 	c := check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + why(st.Err.Error())}
 	c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
-	if srv := s.config.Server(st.Name); srv != nil {
+	if srv := s.Config.Server(st.Name); srv != nil {
 		if h := shellHint(ctx, srv.Command); h != "" {
 			c.Hint = h
 		}
@@ -213,12 +213,12 @@ func checkFailed(ctx context.Context, s *session, st upstream.Status) check {
 
 // checkListed returns the check of a server whose tools are known; when follows their
 // number.
-func checkListed(s *session, st upstream.Status, when string) check {
+func checkListed(s *App, st upstream.Status, when string) check {
 	c := check{Name: st.Name, OK: true, Detail: st.Transport + ", " + cli.Count(st.Tools, "tool") + when}
 	if st.Version != "" {
 		c.Detail += ", " + st.Version
 	}
-	if srv, ok := s.broker.Catalog().Server(st.Name); ok {
+	if srv, ok := s.Broker.Catalog().Server(st.Name); ok {
 		if len(srv.Problems) > 0 {
 			c.Detail += fmt.Sprintf("; %d repaired or left out: %s", len(srv.Problems), strings.Join(srv.Problems, "; "))
 		}
@@ -226,10 +226,10 @@ func checkListed(s *session, st upstream.Status, when string) check {
 			c.Detail += fmt.Sprintf("; %d held back: broker pins diff %s", len(srv.Held), gate.Name(st.Name))
 		}
 	}
-	if held := s.broker.HeldUpdate(st.Name); held != "" {
+	if held := s.Broker.HeldUpdate(st.Name); held != "" {
 		c.Detail += "; " + held
 	}
-	if srv := s.config.Server(st.Name); srv != nil {
+	if srv := s.Config.Server(st.Name); srv != nil {
 		if note := pathNote(srv.Command, runtime.GOOS, exec.LookPath); note != "" {
 			c.Detail += "; " + note
 		}

@@ -96,7 +96,7 @@ func (a *app) printStarting() {
 		return
 	}
 	printed := false
-	for _, e := range askDaemonAt(state) {
+	for _, e := range DaemonServers(state) {
 		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
 			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, orStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
 			printed = true

@@ -54,14 +54,14 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	unlisted := s.broker.Unlisted()
+	defer s.Close()
+	unlisted := s.Broker.Unlisted()
 	if added == nil {
 		added = unlisted
 	}
 	added = slices.Concat(added, slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !slices.Contains(unlisted, name) }))
 	var names []string // without those that are disabled
-	for _, st := range s.broker.Status() {
+	for _, st := range s.Broker.Status() {
 		if slices.Contains(added, st.Name) {
 			names = append(names, st.Name)
 		}
@@ -79,7 +79,7 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 	if ctx.Err() != nil {
 		return nil, cli.Errorf("interrupted before every server was listed\nhint: broker index")
 	}
-	report, err := makeIndexReport(s.broker, status)
+	report, err := makeIndexReport(s.Broker, status)
 	return &report, err
 }
 
@@ -88,13 +88,13 @@ const reloadTime = 3 * time.Second
 
 // awaitReload waits until the daemon knows these servers as the config has them now, so
 // that they are not started twice.
-func (a *app) awaitReload(ctx context.Context, s *session, names []string) {
+func (a *app) awaitReload(ctx context.Context, s *App, names []string) {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		unreported := s.root.Upstream().Unreported(s.askDaemonServers())
+		unreported := s.Root.Upstream().Unreported(s.askDaemonServers())
 		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(unreported, name) }) {
 			return
 		}
@@ -109,24 +109,24 @@ func (a *app) awaitReload(ctx context.Context, s *session, names []string) {
 // refreshEach lists the tools of these servers, and says on a terminal when each has
 // answered. A key ends the wait by goOn. A server that a daemon is starting is not started
 // here, too.
-func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn func()) []upstream.Status {
+func (a *app) refreshEach(ctx context.Context, s *App, names []string, goOn func()) []upstream.Status {
 	defer a.goOnByKey(ctx, s, len(names), goOn)()
 	status := make([]upstream.Status, len(names))
 	var elsewhere []upstream.Status
-	if s.observeDaemon() {
+	if s.ObserveDaemon() {
 		elsewhere = starting(s)
-		s.root.Upstream().Follow(ctx, s.askDaemonServers)
+		s.Root.Upstream().Follow(ctx, s.askDaemonServers)
 	}
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
 			if slices.ContainsFunc(elsewhere, func(st upstream.Status) bool { return st.Name == name }) {
-				s.broker.Learn(ctx, name) // if the daemon ends
-				s.broker.AwaitStarting(ctx, name)
-				s.root.Upstream().AwaitState(ctx, name)
+				s.Broker.Learn(ctx, name) // if the daemon ends
+				s.Broker.AwaitStarting(ctx, name)
+				s.Root.Upstream().AwaitState(ctx, name)
 				status[i] = statusOf(s, name)
 			} else {
-				status[i] = s.broker.Refresh(ctx, name)[0]
+				status[i] = s.Broker.Refresh(ctx, name)[0]
 			}
 			switch st := status[i]; {
 			case !cli.IsTerminal(a.Err):
@@ -142,8 +142,8 @@ func (a *app) refreshEach(ctx context.Context, s *session, names []string, goOn 
 }
 
 // statusOf returns the state of one server of a session.
-func statusOf(s *session, name string) upstream.Status {
-	for _, st := range s.broker.Status() {
+func statusOf(s *App, name string) upstream.Status {
+	for _, st := range s.Broker.Status() {
 		if st.Name == name {
 			return st
 		}

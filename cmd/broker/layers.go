@@ -11,20 +11,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// requireLayers refuses to go on when a place of the sandbox lacks a layer that
+// RequireLayers refuses to go on when a place of the sandbox lacks a layer that
 // the config requires: scripts would only fail one by one.
-func (s *session) requireLayers(ctx context.Context, places ...sandbox.Place) error {
-	required := s.config.Broker.Sandbox.Require
+func (s *App) RequireLayers(ctx context.Context, places ...sandbox.Place) error {
+	required := s.Config.Broker.Sandbox.Require
 	if len(required) == 0 {
 		return nil
 	}
 	for _, at := range places {
-		layers, err := s.places.LayersAt(ctx, at)
+		layers, err := s.Places.LayersAt(ctx, at)
 		if err == nil {
 			err = sandbox.RequireLayers(layers, required)
 		}
 		if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
-			return cli.Usagef("%s: \"require\" of \"sandbox\": %w\nhint: %s", s.config.Path, missing, layerHint)
+			return cli.Usagef("%s: \"require\" of \"sandbox\": %w\nhint: %s", s.Config.Path, missing, layerHint)
 		}
 		if err != nil {
 			return err
@@ -33,16 +33,16 @@ func (s *session) requireLayers(ctx context.Context, places ...sandbox.Place) er
 	return nil
 }
 
-// usualPlaces are where scripts of the languages that run here run, each once,
+// DefaultPlaces are where scripts of the languages that run here run, each once,
 // with all that share it. Python's is left out: a container of it is only
 // started for a script.
-func (s *session) usualPlaces() (places []sandbox.Place, names [][]string) {
-	for _, language := range languages {
-		at := s.places.Usual(language)
-		if language == sandbox.Python || s.where.why(language) != nil {
+func (s *App) DefaultPlaces() (places []sandbox.Place, names [][]string) {
+	for _, language := range AllLanguages {
+		at := s.Places.Usual(language)
+		if language == sandbox.Python || s.Placement.Unavailable(language) != nil {
 			continue
 		}
-		i := slices.IndexFunc(places, func(p sandbox.Place) bool { return s.places.Together(p, at) })
+		i := slices.IndexFunc(places, func(p sandbox.Place) bool { return s.Places.Together(p, at) })
 		if i < 0 {
 			places, names = append(places, at), append(names, nil)
 			i = len(places) - 1
@@ -56,14 +56,14 @@ const layerHint = `broker doctor shows all layers; take out of "require" what th
 
 // logLayers says which layers contain scripts, and which are missing here, as
 // soon as the first sandbox is ready. The function that it returns ends that.
-func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
+func (a *app) logLayers(ctx context.Context, s *App) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		places, names := s.usualPlaces()
+		places, names := s.DefaultPlaces()
 		for i, at := range places {
-			layers, err := s.places.LayersAt(ctx, at)
+			layers, err := s.Places.LayersAt(ctx, at)
 			if err != nil {
 				if ctx.Err() != nil {
 					return
@@ -75,10 +75,10 @@ func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
 			if len(places) > 1 {
 				whose = fmt.Sprintf(" of %s (%s)", strings.Join(names[i], ", "), at.Isolation)
 			}
-			cli.Fprintf(a.Err, "broker: sandbox%s: %s\n", whose, describeLayers(layers))
+			cli.Fprintf(a.Err, "broker: sandbox%s: %s\n", whose, DescribeLayers(layers))
 		}
-		for _, language := range languages {
-			if err := s.where.why(language); err != nil {
+		for _, language := range AllLanguages {
+			if err := s.Placement.Unavailable(language); err != nil {
 				cli.Fprintf(a.Err, "broker: %s does not run here: %v\n", language, err)
 			} else if language == sandbox.Python {
 				cli.Fprintln(a.Err, "broker: sandbox of python (container): started for the first script")
@@ -91,8 +91,8 @@ func (a *app) logLayers(ctx context.Context, s *session) (stop func()) {
 	}
 }
 
-// describeLayers is one line with all layers.
-func describeLayers(layers []sandbox.Layer) string {
+// DescribeLayers is one line with all layers.
+func DescribeLayers(layers []sandbox.Layer) string {
 	var active, missing []string
 	for _, l := range layers {
 		if l.Active {
@@ -113,9 +113,9 @@ func describeLayers(layers []sandbox.Layer) string {
 
 // checkLayers returns one check for each layer of each place of the sandbox. A missing
 // one is only an error if the config requires it.
-func checkLayers(ctx context.Context, s *session) []check {
+func checkLayers(ctx context.Context, s *App) []check {
 	var checks []check
-	places, names := s.usualPlaces()
+	places, names := s.DefaultPlaces()
 	for i, at := range places {
 		whose := ""
 		if len(places) > 1 {
@@ -126,10 +126,10 @@ func checkLayers(ctx context.Context, s *session) []check {
 	return checks
 }
 
-func checkLayersAt(ctx context.Context, s *session, at sandbox.Place, whose string) []check {
-	layers, err := s.places.LayersAt(ctx, at)
+func checkLayersAt(ctx context.Context, s *App, at sandbox.Place, whose string) []check {
+	layers, err := s.Places.LayersAt(ctx, at)
 	if err == nil {
-		err = sandbox.RequireLayers(layers, s.config.Broker.Sandbox.Require)
+		err = sandbox.RequireLayers(layers, s.Config.Broker.Sandbox.Require)
 	}
 	if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
 		return []check{{Name: "sandbox layers" + whose, Detail: missing.Error(), Hint: "remove from \"require\" what this machine does not support, or fix what the reason names"}}
@@ -138,7 +138,7 @@ func checkLayersAt(ctx context.Context, s *session, at sandbox.Place, whose stri
 		return nil // the small script of checkSandbox says why
 	}
 	if len(layers) == 0 {
-		return []check{{Name: "sandbox layers" + whose, OK: true, Detail: describeLayers(layers), Hint: `"isolation": "auto" contains scripts`}}
+		return []check{{Name: "sandbox layers" + whose, OK: true, Detail: DescribeLayers(layers), Hint: `"isolation": "auto" contains scripts`}}
 	}
 	var checks []check
 	for _, l := range layers {

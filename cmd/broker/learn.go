@@ -25,10 +25,10 @@ const askDaemonTime = time.Second
 
 // askDaemonServers returns the states of the servers in the daemon that runs for this
 // config, or nil if no daemon answers in time.
-func (s *session) askDaemonServers() []upstream.Elsewhere { return askDaemonAt(s.state) }
+func (s *App) askDaemonServers() []upstream.Elsewhere { return DaemonServers(s.Dir) }
 
-// askDaemonAt is askDaemonServers for a state directory.
-func askDaemonAt(state string) []upstream.Elsewhere {
+// DaemonServers is askDaemonServers for a state directory.
+func DaemonServers(state string) []upstream.Elsewhere {
 	w, err := daemon.AskWithin(state, daemon.OpStatus, daemon.Build{}, askDaemonTime)
 	if err != nil || w.Status == nil {
 		return nil
@@ -40,22 +40,22 @@ func askDaemonAt(state string) []upstream.Elsewhere {
 	return list
 }
 
-// observeDaemon takes over the states of the servers from a running daemon. It reports
+// ObserveDaemon takes over the states of the servers from a running daemon. It reports
 // whether one is running.
-func (s *session) observeDaemon() bool {
+func (s *App) ObserveDaemon() bool {
 	list := s.askDaemonServers()
 	if list != nil {
-		s.root.Upstream().Observe(list)
+		s.Root.Upstream().Observe(list)
 	}
 	return list != nil
 }
 
-// concerned returns the servers that a command is about: only, or all of them if only
+// Concerned returns the servers that a command is about: only, or all of them if only
 // is not the name of a server.
-func (s *session) concerned(only string) []string {
+func (s *App) Concerned(only string) []string {
 	var names []string
-	for _, st := range s.broker.Status() {
-		if s.config.Server(only) == nil || st.Name == only {
+	for _, st := range s.Broker.Status() {
+		if s.Config.Server(only) == nil || st.Name == only {
 			names = append(names, st.Name)
 		}
 	}
@@ -65,16 +65,16 @@ func (s *session) concerned(only string) []string {
 // beginLearning connects, in the background, the servers with unknown tools, except
 // those that failed recently and those that a daemon is starting. If only is the name
 // of a server, the others are left alone.
-func (a *app) beginLearning(ctx context.Context, s *session, only string) {
-	names := s.concerned(only)
-	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(s.broker.Unlisted(), name) })
+func (a *app) beginLearning(ctx context.Context, s *App, only string) {
+	names := s.Concerned(only)
+	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(s.Broker.Unlisted(), name) })
 	if len(names) == 0 {
 		return
 	}
-	if s.observeDaemon() {
-		s.root.Upstream().Follow(ctx, s.askDaemonServers)
+	if s.ObserveDaemon() {
+		s.Root.Upstream().Follow(ctx, s.askDaemonServers)
 	}
-	s.broker.Learn(ctx, names...)
+	s.Broker.Learn(ctx, names...)
 }
 
 // learnTime bounds the wait of a command for servers that were never listed.
@@ -83,23 +83,23 @@ const learnTime = 2 * time.Second
 // learnMissing connects to the servers that were never listed, waits for them for
 // learnTime, and prints those that are still missing. If only is the name of a server, it
 // waits for that one.
-func (a *app) learnMissing(cmd *cobra.Command, s *session, only string) {
+func (a *app) learnMissing(cmd *cobra.Command, s *App, only string) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), learnTime)
 	defer cancel()
 	defer func() {
-		for _, st := range s.missing(only) {
+		for _, st := range s.Missing(only) {
 			cli.Fprintf(a.Err, "left out until broker index has listed it: %s: %s\n", st.Name, standing(st, time.Now()))
 		}
 	}()
 	a.beginLearning(ctx, s, only)
 	done := a.goOnByKey(ctx, s, len(starting(s)), cancel)
-	s.broker.AwaitStarting(ctx, s.known(only))
+	s.Broker.AwaitStarting(ctx, s.ServerNamed(only))
 	done()
 }
 
-// known returns name if a server has it, or "".
-func (s *session) known(name string) string {
-	if s.config.Server(name) == nil {
+// ServerNamed returns name if a server has it, or "".
+func (s *App) ServerNamed(name string) string {
+	if s.Config.Server(name) == nil {
 		return ""
 	}
 	return name
@@ -112,29 +112,29 @@ func refreshFlag(c *cobra.Command, refresh *bool) {
 
 // readKnown takes over the states of the servers from a running daemon without starting
 // any. With refresh it connects to the servers that the command is about instead.
-func (a *app) readKnown(cmd *cobra.Command, s *session, refresh bool, only string) {
+func (a *app) readKnown(cmd *cobra.Command, s *App, refresh bool, only string) {
 	if !refresh {
-		s.observeDaemon()
+		s.ObserveDaemon()
 		return
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	names := s.concerned(only)
+	names := s.Concerned(only)
 	done := a.goOnByKey(ctx, s, len(names), cancel)
 	defer done()
 	if len(names) > 0 {
-		s.broker.Refresh(ctx, names...)
+		s.Broker.Refresh(ctx, names...)
 	}
 }
 
 // goOnByKey shows the progress of starting servers and calls goOn when a key is
 // pressed, until done is called or ctx is done.
-func (a *app) goOnByKey(ctx context.Context, s *session, all int, goOn func()) (done func()) {
+func (a *app) goOnByKey(ctx context.Context, s *App, all int, goOn func()) (done func()) {
 	return a.MeterUntilKey(ctx, progressOf(s, all), "the servers that are starting", goOn)
 }
 
 // progressOf returns a function that describes the servers that have not answered yet.
-func progressOf(s *session, all int) func() string {
+func progressOf(s *App, all int) func() string {
 	return func() string {
 		var waiting []string
 		for _, st := range starting(s) {
@@ -149,8 +149,8 @@ func progressOf(s *session, all int) func() string {
 }
 
 // starting returns the servers of a session that are starting.
-func starting(s *session) []upstream.Status {
-	return slices.DeleteFunc(s.broker.Status(), func(st upstream.Status) bool { return st.State != upstream.StateStarting })
+func starting(s *App) []upstream.Status {
+	return slices.DeleteFunc(s.Broker.Status(), func(st upstream.Status) bool { return st.State != upstream.StateStarting })
 }
 
 // standing describes, on one line, the state of a server with unknown tools.
@@ -186,12 +186,12 @@ func inTime(at, now time.Time) string {
 
 // notListed returns the error for a server with unknown tools. again is the command
 // that connects to it with --refresh; refreshed is set if it did.
-func (s *session) notListed(server, again string, refreshed bool) error {
+func (s *App) notListed(server, again string, refreshed bool) error {
 	hint := again + " --refresh"
 	if refreshed {
 		hint = "servers test " + gate.Name(server)
 	}
-	for _, st := range s.broker.Status() {
+	for _, st := range s.Broker.Status() {
 		if st.Name == server {
 			return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: %s\nhint: broker %s", server, standing(st, time.Now()), hint))
 		}
@@ -206,9 +206,9 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range upstreams(cfg) {
+	for _, c := range Upstreams(cfg) {
 		if c.Name == server {
-			err = upstream.ForgetFailure(catalogueDir(dir), c)
+			err = upstream.ForgetFailure(CatalogueDir(dir), c)
 		}
 	}
 	return err
@@ -216,8 +216,8 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 
 // printMissing prints the state of each server that the command is about whose tools
 // are not known, and a command to try next. It returns the number of these servers.
-func printMissing(w io.Writer, s *session, only, prefix string) int {
-	missing := s.missing(only)
+func printMissing(w io.Writer, s *App, only, prefix string) int {
+	missing := s.Missing(only)
 	for _, st := range missing {
 		cli.Fprintf(w, "%s%s: %s\n", prefix, st.Name, standing(st, time.Now()))
 	}
@@ -231,10 +231,10 @@ func printMissing(w io.Writer, s *session, only, prefix string) int {
 	return len(missing)
 }
 
-// missing are the servers that a command is about and whose tools are not known.
-func (s *session) missing(only string) []upstream.Status {
-	unlisted, concerned := s.broker.Unlisted(), s.concerned(only)
-	return slices.DeleteFunc(s.broker.Status(), func(st upstream.Status) bool {
+// Missing are the servers that a command is about and whose tools are not known.
+func (s *App) Missing(only string) []upstream.Status {
+	unlisted, concerned := s.Broker.Unlisted(), s.Concerned(only)
+	return slices.DeleteFunc(s.Broker.Status(), func(st upstream.Status) bool {
 		return !slices.Contains(unlisted, st.Name) || !slices.Contains(concerned, st.Name)
 	})
 }
@@ -244,8 +244,8 @@ const maxUnsearched = 2
 
 // printUnsearched says which servers a search left out. Where these are many, it explains
 // those that the query names, and lists the others on one line.
-func printUnsearched(w io.Writer, s *session, req broker.SearchRequest) {
-	missing := s.missing(req.Server)
+func printUnsearched(w io.Writer, s *App, req broker.SearchRequest) {
+	missing := s.Missing(req.Server)
 	if len(missing) <= maxUnsearched {
 		printMissing(w, s, req.Server, "not searched: ")
 		return

@@ -32,27 +32,27 @@ import (
 
 // Names of principals in the record that are not MCP clients.
 const (
-	clientCLI   = "cli"
-	clientAdmin = "admin" // who has the admin token, over HTTP
+	ClientCLI   = "cli"
+	ClientAdmin = "admin" // who has the admin token, over HTTP
 )
 
-// library returns the library of skills and plugins of a config; it calls note with
+// Library returns the library of skills and plugins of a config; it calls note with
 // changes.
-func (h *skillHome) library(note func(library.Change)) *library.Library {
+func (h *Home) Library(note func(library.Change)) *library.Library {
 	return library.New(library.Options{
-		Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Taken: hasServer(h.config), PluginsOn: h.config.Broker.Plugins.Enabled, Describe: describe, Note: note,
+		Skills: h.Registry(), Custom: h.Custom(), Plugins: h.Plugins, Switches: h.Switches, Taken: HasServer(h.Config), PluginsOn: h.Config.Broker.Plugins.Enabled, Describe: describePluginServer, Note: note,
 	})
 }
 
 // recorded returns the library for a command, which records changes.
-func (a *app) recorded(h *skillHome) *library.Library {
-	return h.library(func(c library.Change) { a.record(h.config, changeEvent(c, clientCLI)) })
+func (a *app) recorded(h *Home) *library.Library {
+	return h.Library(func(c library.Change) { a.record(h.Config, ChangeEvent(c, ClientCLI)) })
 }
 
 // withLibrary is a command's RunE that does f with the library of the config.
-func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *skillHome, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *Home, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return a.withHome(func(h *skillHome, args []string) error {
+		return a.withHome(func(h *Home, args []string) error {
 			return f(cmd.Context(), a.recorded(h), h, args)
 		})(cmd, args)
 	}
@@ -79,7 +79,7 @@ func noteIn(e state.Event, open func() (*application.State, error)) error {
 		return err
 	}
 	defer st.Close()
-	store, err := st.Audit(context.Background(), unpruned)
+	store, err := st.Audit(context.Background(), Unpruned)
 	if err != nil {
 		return err
 	}
@@ -93,17 +93,17 @@ func (a *app) noted(e state.Event, err error) {
 	}
 }
 
-// unpruned opens a record from which nothing goes by itself.
-var unpruned = state.AuditOptions{Days: -1, MaxBytes: -1, Keep: state.Keep{Code: true}}
+// Unpruned opens a record from which nothing goes by itself.
+var Unpruned = state.AuditOptions{Days: -1, MaxBytes: -1, Keep: state.Keep{Code: true}}
 
 // manageOverHTTP returns the HTTP interface of a running broker, for clients with
 // tokens and for the console. Changes are in force when they are answered.
-func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, issued issued, c *console.Console) (http.Handler, error) {
-	admin, err := expand(s.config.Broker.HTTP.AdminToken)
+func (a *app) manageOverHTTP(s *App, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, issued issued, c *console.Console) (http.Handler, error) {
+	admin, err := expand(s.Config.Broker.HTTP.AdminToken)
 	switch {
 	case err != nil:
 		return nil, cli.Usagef("http.adminToken: %w", err)
-	case admin == "" && s.config.Broker.HTTP.AdminToken != "":
+	case admin == "" && s.Config.Broker.HTTP.AdminToken != "":
 		return nil, cli.Usagef("http.adminToken is empty: an empty token would let anybody change things")
 	}
 	for name, t := range tokens {
@@ -113,7 +113,7 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 	}
 	o := a.apiOptions(s, w)
 	o.Tokens, o.AdminToken, o.Owner = tokens, admin, identity.OwnerOf(tokens, limits)
-	o.TokensOnly = func() bool { return s.config.Broker.HTTP.SignIn.Issuer != "" || issued.Any() }
+	o.TokensOnly = func() bool { return s.Config.Broker.HTTP.SignIn.Issuer != "" || issued.Any() }
 	o.Issued = func(token string) string {
 		client, l, ok := issued.Owner(token)
 		if _, taken := tokens[client]; !ok || taken || l.Profile != "" || l.Expired() {
@@ -121,8 +121,8 @@ func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, l
 		}
 		return client
 	}
-	o.Session = consoleSession(c, s.accounts)
-	if cfg := s.config.Broker.HTTP; cfg.Console != nil {
+	o.Session = consoleSession(c, s.Accounts)
+	if cfg := s.Config.Broker.HTTP; cfg.Console != nil {
 		o.Enter = "sign in at " + identity.PublicURL(cfg) + "/console/"
 	}
 	return api.New(o), nil
@@ -147,18 +147,18 @@ func consoleSession(c *console.Console, people *accounts.Service) func(*http.Req
 }
 
 // apiOptions are those of the HTTP interface, but for who may use it.
-func (a *app) apiOptions(s *session, w *watcher) api.Options {
+func (a *app) apiOptions(s *App, w *watcher) api.Options {
 	return api.Options{
-		Cancel:  s.store.Cancel,
-		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
-		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
-		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins, Tokens: s.store.Vault()},
-		Note:   s.audit.Note,
+		Cancel:  s.State.Cancel,
+		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.Root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
+		Always: func(tools []string) error { return AllowAlways(s.Config.Path, tools) },
+		Reader: &api.Reader{Broker: s.Broker, Audit: s.Audit, Runs: s.Runs, Pins: s.Pins, Tokens: s.State.Vault()},
+		Note:   s.Audit.Note,
 		SaveScript: func(name, description, code string) (any, error) {
 			if strings.TrimSpace(code) == "" {
 				return nil, errors.New("the script is empty")
 			}
-			saved, err := s.store.Scripts(savedScripts(s.config)).Save(script.Script{Name: name, Description: description, Code: code})
+			saved, err := s.State.Scripts(SavedScripts(s.Config)).Save(script.Script{Name: name, Description: description, Code: code})
 			if err != nil {
 				return nil, err
 			}
@@ -172,12 +172,12 @@ func (a *app) apiOptions(s *session, w *watcher) api.Options {
 				Warning string `json:"warning,omitempty"`
 			}{*saved, warning}, nil
 		},
-		Settings: func() (any, error) { return a.settings(s.config) },
-		Servers:  consoleServers{config.ServerFile(s.config.Path), s.live.Load},
+		Settings: func() (any, error) { return a.settings(s.Config) },
+		Servers:  consoleServers{config.ServerFile(s.Config.Path), s.live.Load},
 		FileRead: func(k *skills.Skill, client, path string, err error) {
-			e := skillEvent(state.EventSkillFileRead, k, path, err)
+			e := SkillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client
-			s.audit.Note(e)
+			s.Audit.Note(e)
 		},
 	}
 }
@@ -206,8 +206,8 @@ func (a *app) settings(cfg *config.Config) ([]config.Setting, error) {
 	return append(above, list...), nil
 }
 
-// changeEvent is a change as it stands in the audit log.
-func changeEvent(c library.Change, client string) state.Event {
+// ChangeEvent is a change as it stands in the audit log.
+func ChangeEvent(c library.Change, client string) state.Event {
 	e := state.Event{Name: c.Name, Client: cmp.Or(c.Client, client), Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
 	install := c.Action == library.Installed || c.Action == library.Replaced
 	switch {
@@ -235,9 +235,9 @@ func changeEvent(c library.Change, client string) state.Event {
 	return e
 }
 
-// skillEvent is something that a command did with a skill.
-func skillEvent(kind string, k *skills.Skill, detail string, err error) state.Event {
-	e := state.Event{Kind: kind, Name: k.Ref, Client: clientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
+// SkillEvent is something that a command did with a skill.
+func SkillEvent(kind string, k *skills.Skill, detail string, err error) state.Event {
+	e := state.Event{Kind: kind, Name: k.Ref, Client: ClientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
 	if err != nil {
 		e.Detail += " failed: " + cli.OneLine(err.Error(), 300)
 	}

@@ -100,10 +100,10 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closes()
-	if _, err := withPlugins(homeOf(cfg, switches)); err == nil {
+	if _, err := WithPlugins(NewHome(cfg, switches)); err == nil {
 		t.Error("a reload would take the plugin's servers away")
 	}
-	if _, err := pluginState(homeOf(cfg, switches)); err == nil {
+	if _, err := PluginState(NewHome(cfg, switches)); err == nil {
 		t.Error("the plugins look as if they had changed")
 	}
 

@@ -12,17 +12,17 @@ import (
 )
 
 // observed is the telemetry of a session, or nil; s need not be complete yet.
-func (a *app) observed(cfg *config.Config, s *session) (*telemetry.Telemetry, error) {
+func (a *app) observed(cfg *config.Config, s *App) (*telemetry.Telemetry, error) {
 	a.metrics = cmp.Or(a.metrics, cfg.Broker.Metrics)
 	seen, err := observe.New(observe.Options{
 		Config: cfg.Broker.Telemetry, Page: a.metrics != "", Getenv: os.Getenv, Version: version, Logger: a.logger(),
 		Sources: func() *observe.Sources {
-			if s.root == nil {
+			if s.Root == nil {
 				return nil
 			}
-			queue, _ := s.runner.(observe.Queue)
-			return &observe.Sources{Broker: s.root, Audit: s.audit, Queue: queue, Runs: s.runs, Pins: s.pins,
-				Spool: func() []telemetry.Gauge { return s.store.SpoolGauges(s.audit) }}
+			queue, _ := s.Runner.(observe.Queue)
+			return &observe.Sources{Broker: s.Root, Audit: s.Audit, Queue: queue, Runs: s.Runs, Pins: s.Pins,
+				Spool: func() []telemetry.Gauge { return s.State.SpoolGauges(s.Audit) }}
 		},
 	})
 	if wrong, ok := errors.AsType[*observe.EndpointError](err); ok {
@@ -33,11 +33,11 @@ func (a *app) observed(cfg *config.Config, s *session) (*telemetry.Telemetry, er
 
 // serveMetrics answers Prometheus until stop is called. If another broker uses the
 // address, it does nothing.
-func (a *app) serveMetrics(s *session) (stop func()) {
+func (a *app) serveMetrics(s *App) (stop func()) {
 	if a.metrics == "" {
 		return func() {}
 	}
-	at, stop, err := observe.Serve(a.metrics, s.telemetry)
+	at, stop, err := observe.Serve(a.metrics, s.Telemetry)
 	if err != nil {
 		cli.Fprintf(a.Err, "broker: no metrics: %v\n", err)
 		return func() {}

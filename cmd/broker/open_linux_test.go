@@ -31,7 +31,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 		a := &app{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: state, httpAddr: c.http}
 		s, err := a.open(1)
 		if err == nil {
-			_ = s.close()
+			_ = s.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

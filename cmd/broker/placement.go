@@ -18,26 +18,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// languages are all that scripts can be written in.
-var languages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript, sandbox.Python}
+// AllLanguages are all that scripts can be written in.
+var AllLanguages = []sandbox.Language{sandbox.TypeScript, sandbox.JavaScript, sandbox.Python}
 
-// A placement is where scripts run: what the config wants, and what of it works
+// A Placement is where scripts run: what the config wants, and what of it works
 // on this machine.
-type placement struct {
-	set    config.Sandbox
-	absent map[sandbox.Place]error // the places that do not work, and what to do about it
+type Placement struct {
+	Settings config.Sandbox
+	Absent   map[sandbox.Place]error // the places that do not work, and what to do about it
 }
 
-// placementOf looks for a container engine and its images. It is asked at every
+// NewPlacement looks for a container engine and its images. It is asked at every
 // start, because what clients are shown depends on it, and takes a few
 // milliseconds where an engine answers. executable is as in docker.Options.
-func placementOf(set config.Sandbox, executable string) *placement {
-	p := &placement{set: set, absent: make(map[sandbox.Place]error)}
-	javaScript, python := lookAtEngine(engineOf(set), set.Runner)
+func NewPlacement(set config.Sandbox, executable string) *Placement {
+	p := &Placement{Settings: set, Absent: make(map[sandbox.Place]error)}
+	javaScript, python := CheckEngine(EngineAddress(set), set.Runner)
 	if javaScript == nil && set.Runner != "node" {
 		javaScript = docker.CheckExecutable(executable)
 	}
-	for _, language := range languages {
+	for _, language := range AllLanguages {
 		at := sandbox.Place{Language: language, Isolation: sandbox.InContainer}
 		err := javaScript
 		if language == sandbox.Python {
@@ -47,13 +47,13 @@ func placementOf(set config.Sandbox, executable string) *placement {
 			err = p.lacks(at)
 		}
 		if err != nil {
-			p.absent[at] = err
+			p.Absent[at] = err
 		}
 	}
-	for _, language := range languages[:2] {
+	for _, language := range AllLanguages[:2] {
 		at := sandbox.Place{Language: language, Isolation: sandbox.InWorker}
 		if err := p.lacks(at); err != nil {
-			p.absent[at] = err
+			p.Absent[at] = err
 		}
 	}
 	return p
@@ -61,15 +61,15 @@ func placementOf(set config.Sandbox, executable string) *placement {
 
 // lacks is what the config requires that a place never has. Whether it has the
 // rest shows when it is used.
-func (p *placement) lacks(at sandbox.Place) error {
+func (p *Placement) lacks(at sandbox.Place) error {
 	missing := docker.LayerContainer
 	switch {
-	case at.Isolation == sandbox.InContainer && (at.Language == sandbox.Python || p.set.Runner == "node"):
+	case at.Isolation == sandbox.InContainer && (at.Language == sandbox.Python || p.Settings.Runner == "node"):
 		missing = sandbox.LayerLandlock
 	case at.Isolation == sandbox.InContainer:
 		return nil
 	}
-	if slices.Contains(p.set.Require, missing) {
+	if slices.Contains(p.Settings.Require, missing) {
 		return fmt.Errorf("sandbox.require: layer %s is not available for %s in isolation %q", missing, at.Language, at.Isolation)
 	}
 	return nil
@@ -79,17 +79,17 @@ func (p *placement) lacks(at sandbox.Place) error {
 // it is there, and then for what it says of each image.
 const lookForEngine = time.Second
 
-// engineOf is where the container engine is.
-func engineOf(set config.Sandbox) (at docker.Address) {
+// EngineAddress is where the container engine is.
+func EngineAddress(set config.Sandbox) (at docker.Address) {
 	if d := set.Docker; d != nil {
 		at = docker.Address{Host: d.Host, CA: d.CA, Cert: d.Cert, Key: d.Key}
 	}
 	return at
 }
 
-// lookAtEngine says why JavaScript, with that runner, and Python do not run in
+// CheckEngine says why JavaScript, with that runner, and Python do not run in
 // containers, and what to do about it; nil if they do.
-func lookAtEngine(at docker.Address, runner string) (javaScript, python error) {
+func CheckEngine(at docker.Address, runner string) (javaScript, python error) {
 	kind := ""
 	if runner == "node" {
 		kind = runner
@@ -139,33 +139,35 @@ func engineError(err error, kind string) error {
 	return fmt.Errorf("the container engine does not work: %w", err)
 }
 
-// usual is where scripts of a language run that name no isolation.
-func (p *placement) usual(language sandbox.Language) sandbox.Place {
-	return sandbox.Place{Language: language, Isolation: sandbox.Isolation(p.set.IsolationOf(string(language)))}
+// Default is where scripts of a language run that name no isolation.
+func (p *Placement) Default(language sandbox.Language) sandbox.Place {
+	return sandbox.Place{Language: language, Isolation: sandbox.Isolation(p.Settings.IsolationOf(string(language)))}
 }
 
-// why says why a language does not run; nil if it does.
-func (p *placement) why(language sandbox.Language) error { return p.absent[p.usual(language)] }
+// Unavailable says why a language does not run; nil if it does.
+func (p *Placement) Unavailable(language sandbox.Language) error {
+	return p.Absent[p.Default(language)]
+}
 
-// describe says where scripts of a language run, as the config names it.
-func (p *placement) describe(language sandbox.Language) string {
-	isolation := p.usual(language).Isolation
+// Describe says where scripts of a language run, as the config names it.
+func (p *Placement) Describe(language sandbox.Language) string {
+	isolation := p.Default(language).Isolation
 	switch {
-	case isolation == sandbox.InContainer && language != sandbox.Python && p.set.Runner == "node":
+	case isolation == sandbox.InContainer && language != sandbox.Python && p.Settings.Runner == "node":
 		return "container, in Node"
-	case isolation == sandbox.InWorker && p.set.Remote != nil:
-		return "worker, at sandboxd " + strings.Join(p.set.Remote.Addresses, ", ")
-	case isolation == sandbox.InWorker && p.set.Isolation == "auto" && p.set.Languages[string(language)] == "":
+	case isolation == sandbox.InWorker && p.Settings.Remote != nil:
+		return "worker, at sandboxd " + strings.Join(p.Settings.Remote.Addresses, ", ")
+	case isolation == sandbox.InWorker && p.Settings.Isolation == "auto" && p.Settings.Languages[string(language)] == "":
 		return "auto: worker"
 	}
 	return string(isolation)
 }
 
-// runs are the languages that run, and reasons says of the others why not.
-func (p *placement) runs() (runs []sandbox.Language, reasons map[sandbox.Language]string) {
+// Languages are the languages that run, and reasons says of the others why not.
+func (p *Placement) Languages() (runs []sandbox.Language, reasons map[sandbox.Language]string) {
 	reasons = make(map[sandbox.Language]string)
-	for _, language := range languages {
-		if err := p.why(language); err != nil {
+	for _, language := range AllLanguages {
+		if err := p.Unavailable(language); err != nil {
 			reasons[language] = err.Error()
 		} else {
 			runs = append(runs, language)
@@ -174,14 +176,14 @@ func (p *placement) runs() (runs []sandbox.Language, reasons map[sandbox.Languag
 	return runs, reasons
 }
 
-// offered returns the isolations that each script may choose from, or none.
-func (p *placement) offered() []sandbox.Isolation {
-	if !p.set.PerCall {
+// Isolations returns the isolations that each script may choose from, or none.
+func (p *Placement) Isolations() []sandbox.Isolation {
+	if !p.Settings.PerCall {
 		return nil
 	}
 	var works []sandbox.Isolation
 	for _, isolation := range []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer} {
-		if p.absent[sandbox.Place{Language: sandbox.TypeScript, Isolation: isolation}] == nil {
+		if p.Absent[sandbox.Place{Language: sandbox.TypeScript, Isolation: isolation}] == nil {
 			works = append(works, isolation)
 		}
 	}
@@ -191,8 +193,8 @@ func (p *placement) offered() []sandbox.Isolation {
 	return works
 }
 
-// workers runs scripts in processes of their own, here or at sandboxd.
-func workers(set config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
+// NewWorker runs scripts in processes of their own, here or at sandboxd.
+func NewWorker(set config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
 	if set.Remote == nil {
 		return worker.New(&worker.Options{Spares: spares, MemoryBytes: set.Memory, Require: set.Require, Logger: log})
 	}
@@ -207,27 +209,27 @@ func remoteOptions(set config.Sandbox, spares int, log *slog.Logger) remote.Opti
 	}
 }
 
-// places are the runners. spares is as in app.open; without any, all places are
+// Runners are the runners. spares is as in app.open; without any, all places are
 // there, because nothing is started before it is used.
-func (p *placement) places(spares int, log *slog.Logger) *sandbox.Places {
+func (p *Placement) Runners(spares int, log *slog.Logger) *sandbox.Places {
 	usual := make(map[sandbox.Language]sandbox.Isolation)
-	for _, language := range languages {
-		usual[language] = p.usual(language).Isolation
+	for _, language := range AllLanguages {
+		usual[language] = p.Default(language).Isolation
 	}
-	containers := docker.Options{Engine: engineOf(p.set), Spares: spares, MemoryBytes: p.set.Memory, Require: p.set.Require, Logger: log}
+	containers := docker.Options{Engine: EngineAddress(p.Settings), Spares: spares, MemoryBytes: p.Settings.Memory, Require: p.Settings.Require, Logger: log}
 	runners := map[sandbox.Place]sandbox.Runner{
 		{Language: sandbox.Python, Isolation: sandbox.InContainer}: docker.NewPython(&containers),
 	}
 	for _, isolation := range []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer, sandbox.InProcess} {
 		wanted := usual[sandbox.TypeScript] == isolation || usual[sandbox.JavaScript] == isolation
-		if !wanted && (isolation == sandbox.InProcess || spares >= 0 && !p.set.PerCall) {
+		if !wanted && (isolation == sandbox.InProcess || spares >= 0 && !p.Settings.PerCall) {
 			continue
 		}
 		var r sandbox.Runner
 		switch {
 		case isolation == sandbox.InProcess:
 			r = inproc.New()
-		case isolation == sandbox.InContainer && p.set.Runner == "node":
+		case isolation == sandbox.InContainer && p.Settings.Runner == "node":
 			r = docker.NewNode(&containers)
 		case isolation == sandbox.InContainer:
 			r = docker.New(&containers)
@@ -236,9 +238,9 @@ func (p *placement) places(spares int, log *slog.Logger) *sandbox.Places {
 			if !wanted {
 				n = -1 // few scripts will ask for it
 			}
-			r = workers(p.set, n, log)
+			r = NewWorker(p.Settings, n, log)
 		}
-		for _, language := range languages[:2] {
+		for _, language := range AllLanguages[:2] {
 			runners[sandbox.Place{Language: language, Isolation: isolation}] = r
 		}
 	}

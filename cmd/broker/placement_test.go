@@ -31,7 +31,7 @@ func TestPlacesLackWhatTheyNeverHave(t *testing.T) {
 		{"landlock", "node", sandbox.Place{Language: sandbox.TypeScript, Isolation: sandbox.InContainer}, true},
 		{"landlock", "goja", sandbox.Place{Language: sandbox.Python, Isolation: sandbox.InContainer}, true},
 	} {
-		p := &placement{set: config.Sandbox{Require: []string{tt.require}, Runner: tt.runner}}
+		p := &Placement{Settings: config.Sandbox{Require: []string{tt.require}, Runner: tt.runner}}
 		if err := p.lacks(tt.at); (err != nil) != tt.lacks || err != nil && !strings.Contains(err.Error(), tt.require) {
 			t.Errorf("require %s, runner %s, %v: %v", tt.require, tt.runner, tt.at, err)
 		}
@@ -58,9 +58,9 @@ func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
 	}
 	startEngine(t)
 	set := config.Sandbox{Runner: "goja", PerCall: true, Languages: map[string]string{"javascript": "container"}}
-	p := placementOf(set, "/bin/sh")
-	runs, reasons := p.runs()
-	if got := p.offered(); got != nil || slices.Contains(runs, sandbox.JavaScript) {
+	p := NewPlacement(set, "/bin/sh")
+	runs, reasons := p.Languages()
+	if got := p.Isolations(); got != nil || slices.Contains(runs, sandbox.JavaScript) {
 		t.Errorf("offered are isolations %q, and %q run", got, runs)
 	}
 	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "CGO_ENABLED=0 go install ./cmd/broker ./cmd/broker-worker") {
@@ -68,13 +68,13 @@ func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
 	}
 	// Node has no need of the binary in its containers.
 	set.Runner = "node"
-	_, reasons = placementOf(set, "/bin/sh").runs()
+	_, reasons = NewPlacement(set, "/bin/sh").Languages()
 	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "broker sandbox build node") {
 		t.Errorf("in Node, JavaScript does not run because %q, want what to do", got)
 	}
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	set.Runner = "goja"
-	_, reasons = placementOf(set, "/bin/sh").runs()
+	_, reasons = NewPlacement(set, "/bin/sh").Languages()
 	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "none answers") {
 		t.Errorf("without an engine, JavaScript does not run because %q", got)
 	}

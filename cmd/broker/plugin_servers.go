@@ -15,16 +15,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
 
-// withPlugins returns a config with the approved servers of enabled plugins after its
+// WithPlugins returns a config with the approved servers of enabled plugins after its
 // own, each as plugin:server. A server of the config with the same name takes
 // precedence. Problems of a plugin's servers become notes. It returns an error if it
 // cannot read which plugins are enabled or approved.
-func withPlugins(h *skillHome) (*config.Config, error) {
-	cfg := h.config
+func WithPlugins(h *Home) (*config.Config, error) {
+	cfg := h.Config
 	if merge := cfg.Broker.Plugins.AutoMergeMCP; merge != nil && !*merge {
 		return cfg, nil
 	}
-	plugins, _, err := h.enabledPlugins()
+	plugins, _, err := h.EnabledPlugins()
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,11 @@ func withPlugins(h *skillHome) (*config.Config, error) {
 		}
 	}
 	for _, p := range plugins {
-		servers := plugin.Servers([]*plugin.Plugin{p}, hasServer(cfg))
+		servers := plugin.Servers([]*plugin.Plugin{p}, HasServer(cfg))
 		if len(servers) == 0 {
 			continue
 		}
-		yes, why, err := library.MayStart(h.switches, p)
+		yes, why, err := library.MayStart(h.Switches, p)
 		if err != nil {
 			return nil, err
 		}
@@ -57,11 +57,11 @@ func withPlugins(h *skillHome) (*config.Config, error) {
 	return &merged, nil
 }
 
-// withPluginsOrNote is withPlugins for a command: if that fails, it returns the config
+// WithPluginsOrNote is WithPlugins for a command: if that fails, it returns the config
 // with a note and without servers of plugins.
-func withPluginsOrNote(h *skillHome) *config.Config {
-	cfg := h.config
-	merged, err := withPlugins(h)
+func WithPluginsOrNote(h *Home) *config.Config {
+	cfg := h.Config
+	merged, err := WithPlugins(h)
 	if err == nil {
 		return merged
 	}
@@ -70,9 +70,9 @@ func withPluginsOrNote(h *skillHome) *config.Config {
 	return &noted
 }
 
-// joinPlugins is withPluginsOrNote, and prints what it notes.
+// joinPlugins is WithPluginsOrNote, and prints what it notes.
 func (a *app) joinPlugins(cfg *config.Config, switches skills.Switchboard) *config.Config {
-	merged := withPluginsOrNote(homeOf(cfg, switches))
+	merged := WithPluginsOrNote(NewHome(cfg, switches))
 	for _, n := range merged.Notes[len(cfg.Notes):] {
 		cli.Fprintln(a.Err, n)
 	}
@@ -117,19 +117,19 @@ func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approv
 	merged.Servers = append(merged.Servers, entry)
 }
 
-// describe says what a server of a plugin would be.
-func describe(s plugin.Server) (library.Run, error) {
+// describePluginServer says what a server of a plugin would be.
+func describePluginServer(s plugin.Server) (library.Run, error) {
 	entry, err := pluginServer(s)
 	if err != nil {
 		return library.Run{}, err
 	}
 	variables, _ := entry.Reads()
-	return library.Run{Name: s.Name, Runs: runsText(entry), Reads: append([]string{}, variables...)}, nil
+	return library.Run{Name: s.Name, Runs: CommandLine(entry), Reads: append([]string{}, variables...)}, nil
 }
 
-// runsText is the command line of a server with its environment, or its address
+// CommandLine is the command line of a server with its environment, or its address
 // with its headers.
-func runsText(s config.Server) string {
+func CommandLine(s config.Server) string {
 	var words []string
 	if s.Remote() {
 		words = append(words, s.URL)
@@ -151,18 +151,18 @@ func runsText(s config.Server) string {
 	return strings.Join(words, " ")
 }
 
-// hasServer returns a function that reports whether a config has a server of its
+// HasServer returns a function that reports whether a config has a server of its
 // own of that name.
-func hasServer(cfg *config.Config) func(name string) bool {
+func HasServer(cfg *config.Config) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name && !s.OfPlugin })
 	}
 }
 
-// enabledPlugins are the plugins of a config that are switched on, and what is
+// EnabledPlugins are the plugins of a config that are switched on, and what is
 // wrong with plugins.
-func (h *skillHome) enabledPlugins() ([]*plugin.Plugin, []skills.Problem, error) {
-	return library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled)
+func (h *Home) EnabledPlugins() ([]*plugin.Plugin, []skills.Problem, error) {
+	return library.EnabledPlugins(h.Plugins, h.Switches, h.Config.Broker.Plugins.Enabled)
 }
 
 // pluginServer reads a server of a plugin as if it stood in the config.
@@ -183,8 +183,8 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 }
 
 // pluginCommands are the commands of the plugins that are switched on.
-func pluginCommands(h *skillHome) []plugin.Command {
-	plugins, _, _ := h.enabledPlugins() // joinPlugins reports problems
+func pluginCommands(h *Home) []plugin.Command {
+	plugins, _, _ := h.EnabledPlugins() // joinPlugins reports problems
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)
@@ -192,10 +192,10 @@ func pluginCommands(h *skillHome) []plugin.Command {
 	return list
 }
 
-// pluginState returns a text that identifies the state of the plugins' servers and
+// PluginState returns a text that identifies the state of the plugins' servers and
 // commands. It returns an error if the state cannot be read.
-func pluginState(h *skillHome) (string, error) {
-	plugins, _, err := h.enabledPlugins()
+func PluginState(h *Home) (string, error) {
+	plugins, _, err := h.EnabledPlugins()
 	if err != nil {
 		return "", err
 	}
@@ -206,7 +206,7 @@ func pluginState(h *skillHome) (string, error) {
 	}
 	var states []state
 	for _, p := range plugins {
-		yes, why, err := library.MayStart(h.switches, p)
+		yes, why, err := library.MayStart(h.Switches, p)
 		if err != nil {
 			return "", err
 		}

@@ -28,9 +28,9 @@ func (a *app) checkProfile(cfg *config.Config) error {
 	return cli.Usagef("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, cli.Lines(cfg.Broker.NearProfile(name)))
 }
 
-// hasProfile reports whether the file of a config has a profile, without reading
+// HasProfile reports whether the file of a config has a profile, without reading
 // the rest of it.
-func hasProfile(path, name string) bool {
+func HasProfile(path, name string) bool {
 	if name == "" {
 		return true
 	}
@@ -42,20 +42,20 @@ func hasProfile(path, name string) bool {
 	return ok && err == nil
 }
 
-// profiles are those of a config as the broker knows them.
-func profiles(cfg *config.Config) map[string]policy.Profile {
+// policyProfiles are those of a config as the broker knows them.
+func policyProfiles(cfg *config.Config) map[string]policy.Profile {
 	all := make(map[string]policy.Profile)
 	for name, p := range cfg.Broker.Profiles {
-		all[name] = known(name, p)
+		all[name] = profileOf(name, p)
 	}
 	return all
 }
 
-func known(name string, p config.Profile) policy.Profile {
+func profileOf(name string, p config.Profile) policy.Profile {
 	return policy.Profile{Name: name, Servers: p.Servers, Allow: p.Allow, Deny: p.Deny, ReadOnly: p.ReadOnly}
 }
 
-// problems are what the config says that has no effect.
-func (s *session) problems() []string {
-	return append(s.config.Broker.UnknownProfiles(), s.root.Problems()...)
+// Problems are what the config says that has no effect.
+func (s *App) Problems() []string {
+	return append(s.Config.Broker.UnknownProfiles(), s.Root.Problems()...)
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A project is one as this process uses it. Nil is none.
-type project struct {
+// A Project is one as this process uses it. Nil is none.
+type Project struct {
 	*config.Project
-	trusted bool   // servers may start, and profile replaces the default one
-	was     bool   // an earlier version was trusted
-	bound   string // the profile of its clients, if any
-	ignored error  // another user may have written the file, so it is ignored
+	Trusted    bool   // servers may start, and profile replaces the default one
+	WasTrusted bool   // an earlier version was trusted
+	Bound      string // the profile of its clients, if any
+	Ignored    error  // another user may have written the file, so it is ignored
 }
 
-// projectPath returns the file of the project that contains a folder, or "".
-func projectPath(dir string) string {
+// ProjectPath returns the file of the project that contains a folder, or "".
+func ProjectPath(dir string) string {
 	if dir == "" {
 		return ""
 	}
@@ -32,9 +32,9 @@ func projectPath(dir string) string {
 	return config.FindProject(dir, home)
 }
 
-// projectFolder is a working directory if it may be that of a project: clients
+// ProjectFolder is a working directory if it may be that of a project: clients
 // that are in none start programs in the root or in the home directory.
-func projectFolder(dir string) string {
+func ProjectFolder(dir string) string {
 	if home, _ := os.UserHomeDir(); dir == home || dir == filepath.Dir(dir) {
 		return ""
 	}
@@ -52,27 +52,27 @@ func (a *app) here() string {
 
 // readProject reads what the project of the working directory says, if there is
 // one.
-func (a *app) readProject(state string) (*project, error) {
-	p, err := openProject(projectPath(a.here()), state)
+func (a *app) readProject(state string) (*Project, error) {
+	p, err := OpenProject(ProjectPath(a.here()), state)
 	if p != nil {
-		p.bound = a.chosenProfile()
+		p.Bound = a.chosenProfile()
 	}
 	return p, err
 }
 
-// openProject reads a project's file and whether it is trusted.
-func openProject(path, state string) (*project, error) {
+// OpenProject reads a project's file and whether it is trusted.
+func OpenProject(path, state string) (*Project, error) {
 	if path == "" {
 		return nil, nil
 	}
 	read, err := config.LoadProject(path)
 	if foreign, ok := errors.AsType[*config.ForeignError](err); ok {
-		return &project{Project: &config.Project{Path: path}, ignored: foreign}, nil
+		return &Project{Project: &config.Project{Path: path}, Ignored: foreign}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := &project{Project: read}
+	p := &Project{Project: read}
 	digest := p.Digest()
 	if digest == "" {
 		return p, nil
@@ -82,15 +82,15 @@ func openProject(path, state string) (*project, error) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(list, func(t config.Trust) bool { return t.Path == p.RealPath() }); i >= 0 {
-		p.was, p.trusted = true, list[i].Digest == digest
+		p.WasTrusted, p.Trusted = true, list[i].Digest == digest
 	}
 	return p, nil
 }
 
-// join is a config with the servers of the project, if they are trusted, behind
+// Join is a config with the servers of the project, if they are trusted, behind
 // its own. A name that the config has already is the config's.
-func (p *project) join(cfg *config.Config) *config.Config {
-	if p == nil || !p.trusted {
+func (p *Project) Join(cfg *config.Config) *config.Config {
+	if p == nil || !p.Trusted {
 		return cfg
 	}
 	joined := *cfg
@@ -105,45 +105,45 @@ func (p *project) join(cfg *config.Config) *config.Config {
 	return &joined
 }
 
-// notes are what the user should know of the project, one line each. cfg is
+// Warnings are what the user should know of the project, one line each. cfg is
 // joined.
-func (p *project) notes(cfg *config.Config) []string {
+func (p *Project) Warnings(cfg *config.Config) []string {
 	if p == nil {
 		return nil
 	}
 	notes := slices.Clone(p.Notes)
 	for _, s := range p.Enabled() {
-		own, profile := cfg.Server(s.Name), known("", cfg.Broker.Profiles[p.Profile])
+		own, profile := cfg.Server(s.Name), profileOf("", cfg.Broker.Profiles[p.Profile])
 		switch {
-		case !p.trusted:
+		case !p.Trusted:
 		case own != nil && own.File == "":
 			notes = append(notes, fmt.Sprintf("%s: server %s is left out: your config has one of that name", s.File, cli.OneLine(s.Name, 100)))
 		case p.Profile != "" && !profile.HasServer(s.Name):
 			notes = append(notes, fmt.Sprintf("%s: server %s is left out: the profile %q does not have it", s.File, cli.OneLine(s.Name, 100), p.Profile))
 		}
 	}
-	if n := p.notice(cfg); n != "" {
+	if n := p.Notice(cfg); n != "" {
 		notes = append(notes, n)
 	}
 	return notes
 }
 
-// notice is what models should know too: why there is less than one may expect.
-func (p *project) notice(cfg *config.Config) string {
+// Notice is what models should know too: why there is less than one may expect.
+func (p *Project) Notice(cfg *config.Config) string {
 	if p == nil {
 		return ""
 	}
-	if p.ignored != nil {
-		return p.ignored.Error()
+	if p.Ignored != nil {
+		return p.Ignored.Error()
 	}
 	if _, ok := cfg.Broker.Profiles[p.Profile]; !ok && p.Profile != "" {
 		return fmt.Sprintf("%s: there is no profile %q in %s%s, so nothing can be used here", p.Path, p.Profile, cfg.Path, cfg.Broker.NearProfile(p.Profile))
 	}
-	if p.trusted {
+	if p.Trusted {
 		return ""
 	}
 	var less []string
-	if file := cfg.Broker.Profile; p.bound == "" && file != "" && p.Profile != "" && p.Profile != file {
+	if file := cfg.Broker.Profile; p.Bound == "" && file != "" && p.Profile != "" && p.Profile != file {
 		less = append(less, fmt.Sprintf("only servers and tools that are in both profiles, %q and %q, can be used here", file, p.Profile))
 	}
 	waiting := p.Enabled()
@@ -158,7 +158,7 @@ func (p *project) notice(cfg *config.Config) string {
 		return ""
 	}
 	why := "not trusted yet"
-	if p.was {
+	if p.WasTrusted {
 		why = "changed since you trusted it"
 	}
 	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, cli.ShellWord(p.Path))
@@ -166,32 +166,32 @@ func (p *project) notice(cfg *config.Config) string {
 
 // see narrows what this session sees: to the chosen profile, or that of the
 // project or of the config.
-func (s *session) see(a *app) {
-	if s.bound, s.broker = s.root, s.root; a.whole {
+func (s *App) see(a *app) {
+	if s.Bound, s.Broker = s.Root, s.Root; a.whole {
 		return
 	}
-	s.bound = s.root.View(a.chosenProfile())
-	s.broker = s.project.view(s.bound, s.config, a.chosenProfile())
+	s.Bound = s.Root.View(a.chosenProfile())
+	s.Broker = s.Project.View(s.Bound, s.Config, a.chosenProfile())
 }
 
-// view returns the view for a profile, or for none. The profile of a trusted project
+// View returns the view for a profile, or for none. The profile of a trusted project
 // replaces the default one; otherwise both apply.
-func (p *project) view(b *broker.Broker, cfg *config.Config, bound string) *broker.Broker {
+func (p *Project) View(b *broker.Broker, cfg *config.Config, bound string) *broker.Broker {
 	name := ""
 	if bound == "" {
 		name = cfg.Broker.Profile
 	}
-	if p == nil || p.ignored != nil {
+	if p == nil || p.Ignored != nil {
 		return b.View(name)
 	}
-	narrow := known("", p.Narrow)
+	narrow := profileOf("", p.Narrow)
 	plain := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 	for _, s := range cfg.Servers {
 		if s.File != "" { // "servers" of the file is about those of the user
 			narrow.Servers = append(slices.Clip(narrow.Servers), plain.Replace(s.Name))
 		}
 	}
-	if !p.trusted {
+	if !p.Trusted {
 		b = b.View(name)
 	}
 	return b.View(cmp.Or(p.Profile, name), narrow)

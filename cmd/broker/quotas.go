@@ -6,8 +6,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// quotas are those of a config, which has checked them.
-func quotas(cfg *config.Config) []*quota.Rule {
+// quotaRules are those of a config, which has checked them.
+func quotaRules(cfg *config.Config) []*quota.Rule {
 	var rules []*quota.Rule
 	for _, q := range cfg.Broker.Quotas {
 		r := &quota.Rule{Executions: q.Executions > 0, Names: q.Tools, Profile: q.Profile, Amount: max(q.Calls, q.Executions), Every: q.Every, Burst: q.Burst, Where: q.Where}

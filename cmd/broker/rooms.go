@@ -27,7 +27,7 @@ import (
 // have one in a room, which shares the servers that are the same for them.
 type daemonHost struct {
 	a       *app
-	session *session
+	session *App
 	console consoleHost
 	adopted func()                // called when the daemon has got variables from a client
 	current func() *config.Config // the config in force
@@ -49,9 +49,9 @@ type room struct {
 	users  int
 }
 
-func newDaemonHost(a *app, s *session, settings daemonSettings, adopted func()) *daemonHost {
+func newDaemonHost(a *app, s *App, settings daemonSettings, adopted func()) *daemonHost {
 	return &daemonHost{
-		a: a, session: s, settings: settings, adopted: adopted, current: func() *config.Config { return s.config },
+		a: a, session: s, settings: settings, adopted: adopted, current: func() *config.Config { return s.Config },
 		rest:    time.AfterFunc(daemonRestTime, debug.FreeOSMemory),
 		servers: make(map[string]*mcp.Server), rooms: make(map[string]*room), talks: make(map[*daemon.Conversation]string),
 	}
@@ -88,7 +88,7 @@ type clientPlace struct {
 	config  *config.Config
 	profile string
 	dir     string // its working folder; empty if not a project
-	project *project
+	project *Project
 	wrong   error             // why the project cannot be read
 	env     map[string]string // the client's variables
 	apart   map[string]bool   // the servers that it does not share
@@ -99,10 +99,10 @@ type clientPlace struct {
 func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
 	at := clientPlace{
 		own: &h.a.variables, config: h.current(), profile: hello.Settings[settingProfile], env: hello.Env,
-		dir: projectFolder(cmp.Or(hello.Root, hello.Dir)), apart: make(map[string]bool),
+		dir: ProjectFolder(cmp.Or(hello.Root, hello.Dir)), apart: make(map[string]bool),
 	}
-	at.project, at.wrong = openProject(projectPath(at.dir), h.session.state)
-	at.config = at.project.join(at.config)
+	at.project, at.wrong = OpenProject(ProjectPath(at.dir), h.session.Dir)
+	at.config = at.project.Join(at.config)
 	for _, s := range at.config.Servers {
 		variables, _ := s.Reads()
 		if s.File != "" || slices.ContainsFunc(variables, at.differs) || s.Command != "" && at.otherPath() {
@@ -142,15 +142,15 @@ func (h *daemonHost) key(at *clientPlace) string {
 	}
 	p := at.project
 	if p == nil {
-		p = &project{Project: &config.Project{}}
+		p = &Project{Project: &config.Project{}}
 	}
 	// The address of the config in force tells it from those before it, which rooms
 	// keep.
 	env := maps.Clone(at.env)
 	delete(env, pathVariable) // compared by its folders instead
 	key, err := json.Marshal([]any{
-		fmt.Sprintf("%p", h.current()), at.profile, env, foldersOf(at.env[pathVariable]), p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.trusted, p.was,
-		fmt.Sprint(p.ignored), fmt.Sprint(at.wrong),
+		fmt.Sprintf("%p", h.current()), at.profile, env, foldersOf(at.env[pathVariable]), p.Path, p.Profile, p.Narrow, p.Servers, p.Notes, p.Trusted, p.WasTrusted,
+		fmt.Sprint(p.Ignored), fmt.Sprint(at.wrong),
 	})
 	if err != nil {
 		return at.dir // texts and raw JSON that was read from JSON
@@ -209,15 +209,15 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	if path, ok := at.env[pathVariable]; ok {
 		d.Environ = environWith(path)
 	}
-	d.Base, d.Warn = h.session.root, nil
+	d.Base, d.Warn = h.session.Root, nil
 	d.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
-	note := noteChanges(h.session.audit)
-	d.Pins = h.a.pinStore(at.config, h.session.store, func(server, what string) {
+	note := NoteChanges(h.session.Audit)
+	d.Pins = h.a.pinStore(at.config, h.session.State, func(server, what string) {
 		if at.apart[server] { // the others are noted already
 			note(server, what)
 		}
 	})
-	root, err := broker.New(d, h.a.brokerSettings(h.session.home(at.config)))
+	root, err := broker.New(d, h.a.brokerSettings(h.session.Home(at.config)))
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 		view = view.View("", policy.Profile{})
 		notice = "nothing can be used here until the project's file is right: " + at.wrong.Error()
 	} else {
-		view, notice = at.project.view(view, at.config, at.profile), at.project.notice(at.config)
+		view, notice = at.project.View(view, at.config, at.profile), at.project.Notice(at.config)
 	}
 	if notice != "" {
 		root.SetNotice(cli.OneLine(notice, 500))
@@ -271,7 +271,7 @@ func (h *daemonHost) work(dir string) {
 	if dir == "" {
 		return
 	}
-	if before := h.session.folder.Swap(&dir); *before == "" {
+	if before := h.session.Folder.Swap(&dir); *before == "" {
 		h.adopting.Go(h.adopted)
 	}
 }
@@ -306,9 +306,9 @@ func (h *daemonHost) watch(ctx context.Context, every time.Duration) {
 func (h *daemonHost) serverFor(profile string) *mcp.Server {
 	server := h.servers[profile]
 	if server == nil {
-		b := h.session.broker
+		b := h.session.Broker
 		if profile != "" {
-			b = h.session.root.View(profile)
+			b = h.session.Root.View(profile)
 		}
 		server = b.Server("stdio")
 		h.servers[profile] = server
@@ -319,8 +319,8 @@ func (h *daemonHost) serverFor(profile string) *mcp.Server {
 // clientEnv are the variables that go with a client to the daemon: those that the
 // config names, and those that a project reads which the user trusts.
 func (a *app) clientEnv(named map[string]string, dir, state string) (map[string]string, error) {
-	p, err := openProject(projectPath(projectFolder(dir)), state)
-	if err != nil || p == nil || !p.trusted {
+	p, err := OpenProject(ProjectPath(ProjectFolder(dir)), state)
+	if err != nil || p == nil || !p.Trusted {
 		return named, err
 	}
 	env := make(map[string]string)

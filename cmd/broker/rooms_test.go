@@ -215,7 +215,7 @@ func TestRoomsOfClientsWithAnotherPath(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		h := &daemonHost{a: new(app), session: &session{state: t.TempDir()}, current: func() *config.Config { return cfg }}
+		h := &daemonHost{a: new(app), session: &App{Dir: t.TempDir()}, current: func() *config.Config { return cfg }}
 		at := h.locate(daemon.Hello{Env: map[string]string{"PATH": c.path}})
 		if got := h.key(&at) != ""; got != c.apart {
 			t.Errorf("%s: a room of its own: %v, want %v", name, got, c.apart)

@@ -37,46 +37,46 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A session is a broker with what it stands on.
-type session struct {
-	config  *config.Config
-	project *project // of the working folder; may be nil
-	state   string
-	store   *application.State
-	root    *broker.Broker // of all that is configured
-	bound   *broker.Broker // of what this process may ever see
-	broker  *broker.Broker // of what it sees
-	audit   state.AuditStore
-	runs    state.RunStore
-	pins    *pins.Store
-	learned *learned.Store
-	folder  *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
-	where   *placement
-	places  *sandbox.Places // what the broker's runner runs in
-	runner  sandbox.Runner  // the queue before them
+// An App is a broker with all that it is made of.
+type App struct {
+	Config    *config.Config
+	Project   *Project // of the working folder; may be nil
+	Dir       string
+	State     *application.State
+	Root      *broker.Broker // of all that is configured
+	Bound     *broker.Broker // of what this process may ever see
+	Broker    *broker.Broker // of what it sees
+	Audit     state.AuditStore
+	Runs      state.RunStore
+	Pins      *pins.Store
+	learned   *learned.Store
+	Folder    *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
+	Placement *Placement
+	Places    *sandbox.Places // what the broker's runner runs in
+	Runner    sandbox.Runner  // the queue before them
 
 	quotas   *quota.Limiter
-	accounts *accounts.Service             // nil without people
+	Accounts *accounts.Service             // nil without people
 	live     atomic.Pointer[config.Config] // the config in force
 
-	telemetry *telemetry.Telemetry // may be nil
+	Telemetry *telemetry.Telemetry // may be nil
 	// deps returns the parts of a broker for a config.
 	deps func(*config.Config, config.Sources) broker.Deps
 }
 
-// close ends the servers and the sandbox, then what they write to.
-func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.quotas.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close(), s.store.Close())
+// Close ends the servers and the sandbox, then what they write to.
+func (s *App) Close() error {
+	return errors.Join(s.Root.Close(), s.quotas.Close(), s.Telemetry.Close(), s.learned.Close(), s.Runs.Close(), s.Audit.Close(), s.State.Close())
 }
 
-// notice tells models what is missing.
-func (s *session) notice() {
+// SetNotice tells models what is missing.
+func (s *App) SetNotice() {
 	var notices []string
-	if n := s.project.notice(s.config); n != "" {
+	if n := s.Project.Notice(s.Config); n != "" {
 		notices = append(notices, cli.OneLine(n, 500))
 	}
 	if len(notices) > 0 {
-		s.root.SetNotice(strings.Join(notices, "; "))
+		s.Root.SetNotice(strings.Join(notices, "; "))
 	}
 }
 
@@ -135,7 +135,7 @@ func (a *app) loadWithState() (*config.Config, string, error) {
 
 // open reads the config and makes a broker of it. spares is the number of
 // sandboxes kept ready; negative means none.
-func (a *app) open(spares int) (_ *session, err error) {
+func (a *app) open(spares int) (_ *App, err error) {
 	// If an error occurs, everything that was opened is closed here.
 	var opened []func() error
 	defer func() {
@@ -161,11 +161,11 @@ func (a *app) open(spares int) (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg = project.join(cfg)
-	for _, n := range project.notes(cfg) {
+	cfg = project.Join(cfg)
+	for _, n := range project.Warnings(cfg) {
 		cli.Fprintln(a.Err, n)
 	}
-	where := placementOf(cfg.SandboxSettings(), "")
+	where := NewPlacement(cfg.SandboxSettings(), "")
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
 	}
@@ -175,23 +175,23 @@ func (a *app) open(spares int) (_ *session, err error) {
 		return nil, err
 	}
 	opened = append(opened, store.Close)
-	places := where.places(spares, log)
-	runner := sandbox.NewQueue(places, where.set.MaxExecutions)
-	commands := docker.NewCommands(&docker.Options{Engine: engineOf(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
+	places := where.Runners(spares, log)
+	runner := sandbox.NewQueue(places, where.Settings.MaxExecutions)
+	commands := docker.NewCommands(&docker.Options{Engine: EngineAddress(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	opened = append(opened, runner.Close, commands.Close)
 	folder := &atomic.Pointer[string]{}
 	folder.Store(new(""))
 	if dir, err := os.Getwd(); err == nil && !a.nowhere {
-		folder.Store(new(projectFolder(dir)))
+		folder.Store(new(ProjectFolder(dir)))
 	}
-	s := new(session) // measured from when it is complete
+	s := new(App) // measured from when it is complete
 	seen, err := a.observed(cfg, s)
 	if err != nil {
 		return nil, err
 	}
 	opened = append(opened, seen.Close)
 	types, runs := learned.New(store, log), kept.Runs(state.RunOptions{Full: cfg.Broker.Durability == "full"})
-	limiter := quota.New(quotas(cfg), kept.Buckets(), log)
+	limiter := quota.New(quotaRules(cfg), kept.Buckets(), log)
 	opened = append(opened, types.Close, runs.Close, limiter.Close)
 	vault := kept.Vault()
 	if seen != nil {
@@ -200,22 +200,22 @@ func (a *app) open(spares int) (_ *session, err error) {
 	deps := func(cfg *config.Config, from config.Sources) broker.Deps {
 		d := broker.Deps{
 			CountTokens: tokens.Count,
-			Runner:      runner, ScriptSandbox: commands, SavedScripts: savedScripts(cfg),
-			Audit: store, CacheDir: catalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
+			Runner:      runner, ScriptSandbox: commands, SavedScripts: SavedScripts(cfg),
+			Audit: store, CacheDir: CatalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
 			Folder: func() string { return *folder.Load() },
 			Guard:  true, PackageDir: dir, Warn: a.warn,
-			Isolations:    where.offered(),
-			Pins:          a.pinStore(cfg, kept, noteChanges(store)),
-			SkillCacheDir: skillCacheDir(dir), IndexDir: indexDir(dir),
-			Workflows: kept.Workflows(homeOf(cfg, kept.Switchboard(switchFile(cfg))).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
+			Isolations:    where.Isolations(),
+			Pins:          a.pinStore(cfg, kept, NoteChanges(store)),
+			SkillCacheDir: SkillCacheDir(dir), IndexDir: IndexDir(dir),
+			Workflows: kept.Workflows(NewHome(cfg, kept.Switchboard(SwitchFile(cfg))).Resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
 			Documents: kept.Shared, Requests: kept.Requests(),
 			OAuth:   identity.Signer(kept.SignIns(), from.Expand),
 			Learned: types, Results: kept.Results(), Values: kept.Values(), Runs: runs,
-			Always: func(tools []string) error { return allowAlways(cfg.Path, tools) },
+			Always: func(tools []string) error { return AllowAlways(cfg.Path, tools) },
 			Vault:  vault, Quota: limiter, Refuse: kept.Refuse(store, cfg.Broker.StateFailure == "refuse"),
 		}
 		d.Listings, d.Lists = kept.ServerListings(), kept.Lists
-		d.Languages, d.UnavailableLanguages = where.runs()
+		d.Languages, d.UnavailableLanguages = where.Languages()
 		if seen != nil {
 			d.Observer, d.Observe = seen, seen.Middleware
 		}
@@ -229,16 +229,16 @@ func (a *app) open(spares int) (_ *session, err error) {
 	if people != nil {
 		d.People, d.PersonalProcesses = people, cfg.Broker.PersonalProcesses
 	}
-	pinned := a.pinStore(cfg, kept, noteChanges(store))
+	pinned := a.pinStore(cfg, kept, NoteChanges(store))
 	d.Pins = pinned
-	b, err := broker.New(d, a.brokerSettings(homeOf(cfg, kept.Switchboard(switchFile(cfg)))))
+	b, err := broker.New(d, a.brokerSettings(NewHome(cfg, kept.Switchboard(SwitchFile(cfg)))))
 	if err != nil {
 		return nil, err
 	}
-	s.telemetry, s.config, s.project, s.state, s.store = seen, cfg, project, dir, kept
-	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
-	s.folder, s.deps, s.where, s.places = folder, deps, where, places
-	s.accounts, s.quotas, s.runner = people, limiter, runner
+	s.Telemetry, s.Config, s.Project, s.Dir, s.State = seen, cfg, project, dir, kept
+	s.Root, s.Audit, s.Runs, s.Pins, s.learned = b, store, runs, pinned, types
+	s.Folder, s.deps, s.Placement, s.Places = folder, deps, where, places
+	s.Accounts, s.quotas, s.Runner = people, limiter, runner
 	s.live.Store(cfg)
 	s.see(a)
 	store.Note(configEvent(cfg))
@@ -256,53 +256,53 @@ func configEvent(cfg *config.Config) state.Event {
 	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: cli.Count(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
 }
 
-// catalogueDir returns the folder of a state directory with the listings and failures
+// CatalogueDir returns the folder of a state directory with the listings and failures
 // of servers.
-func catalogueDir(state string) string { return filepath.Join(state, "catalogue") }
+func CatalogueDir(state string) string { return filepath.Join(state, "catalogue") }
 
-// indexDir is where search indexes are kept in a state directory.
-func indexDir(state string) string { return filepath.Join(state, "index") }
+// IndexDir is where search indexes are kept in a state directory.
+func IndexDir(state string) string { return filepath.Join(state, "index") }
 
 // runnable refuses settings that this program cannot follow: a default language
 // that never runs would only show at the first script.
-func runnable(cfg *config.Config, where *placement) error {
-	if err := where.why(sandbox.Python); err != nil && cfg.Broker.Language == string(sandbox.Python) {
+func runnable(cfg *config.Config, where *Placement) error {
+	if err := where.Unavailable(sandbox.Python); err != nil && cfg.Broker.Language == string(sandbox.Python) {
 		return cli.Usagef(`%s: "language" is "python", which does not run here: %w`, cfg.Path, err)
 	}
 	return nil
 }
 
 // requireLanguage refuses to go on when no script could run that names no language.
-func (s *session) requireLanguage() error {
-	language := s.config.Broker.WithDefaults().Language
-	if err := s.where.why(sandbox.Language(language)); err != nil {
-		return cli.Usagef("%s: %s does not run here: %w", s.config.Path, language, err)
+func (s *App) requireLanguage() error {
+	language := s.Config.Broker.WithDefaults().Language
+	if err := s.Placement.Unavailable(sandbox.Language(language)); err != nil {
+		return cli.Usagef("%s: %s does not run here: %w", s.Config.Path, language, err)
 	}
 	return nil
 }
 
 // brokerSettings returns the settings in the config file, and the flags that overrule them.
-func (a *app) brokerSettings(home *skillHome) broker.Settings {
-	cfg := home.config
+func (a *app) brokerSettings(home *Home) broker.Settings {
+	cfg := home.Config
 	set := cfg.Broker.WithDefaults()
 	var wait time.Duration // the default
 	if w := set.Search.Wait; w != nil {
 		wait = cmp.Or(*w, -1)
 	}
 	return broker.Settings{
-		Typecheck:           typechecker(cfg, a.logger()),
+		Typecheck:           Typechecker(cfg, a.logger()),
 		TypecheckStrict:     set.Typecheck == "strict",
-		Skills:              home.registry(),
+		Skills:              home.Registry(),
 		Commands:            pluginCommands(home),
 		SkillBudget:         cfg.Broker.Skills.CatalogBudget,
 		SkillsDir:           cfg.Broker.Skills.ContainerPath,
-		Scripts:             scriptsOf(home),
+		Scripts:             SkillScripts(home),
 		Redact:              vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
 		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
 		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
 		DisableForms:        set.Skills.Forms != nil && !*set.Skills.Forms,
-		Servers:             upstreams(cfg),
-		Disabled:            disabled(cfg),
+		Servers:             Upstreams(cfg),
+		Disabled:            Disabled(cfg),
 		DisabledServers:     upstreamsWhere(cfg, true),
 		SkipLearning:        unlearned(cfg),
 		DisableReadHints:    !*set.NotedReads,
@@ -310,20 +310,20 @@ func (a *app) brokerSettings(home *skillHome) broker.Settings {
 		AutoThreshold:       set.AutoThreshold,
 		SearchWait:          wait,
 		ReadOnly:            set.ReadOnly || a.readOnly,
-		Tools:               toolLists(cfg),
+		Tools:               ToolLists(cfg),
 		Policy:              a.rules(cfg),
-		Overrides:           overrides(cfg),
-		Profiles:            profiles(cfg),
+		Overrides:           ToolOverrides(cfg),
+		Profiles:            policyProfiles(cfg),
 		Language:            sandbox.Language(set.Language),
 		Timeout:             set.Timeout,
 		MaxTimeout:          set.MaxTimeout,
 		MaxOutputChars:      set.MaxOutputChars,
-		Limits:              limits(set.Sandbox),
+		Limits:              scriptLimits(set.Sandbox),
 	}
 }
 
-// typechecker is the compiler that scripts are checked with, or nil.
-func typechecker(cfg *config.Config, log *slog.Logger) *typecheck.Checker {
+// Typechecker is the compiler that scripts are checked with, or nil.
+func Typechecker(cfg *config.Config, log *slog.Logger) *typecheck.Checker {
 	o := typecheck.Options{Dirs: []string{filepath.Dir(cfg.Path)}, Logger: log}
 	switch set := cfg.Broker.WithDefaults().Typecheck; set {
 	case "off":
@@ -360,17 +360,17 @@ func openAudit(in *application.State, cfg *config.Config) (state.AuditStore, err
 	return store, nil
 }
 
-// limits are those of every script; its time is the broker's to set.
-func limits(s config.Sandbox) sandbox.Limits {
+// scriptLimits are those of every script; its time is the broker's to set.
+func scriptLimits(s config.Sandbox) sandbox.Limits {
 	return sandbox.Limits{
 		MemoryBytes: s.Memory, CodeBytes: int(s.MaxCode), ResultBytes: int(s.MaxResult), OutputBytes: s.MaxOutput,
 		Calls: s.MaxCalls, InFlight: s.InFlight,
 	}
 }
 
-// upstreams are the enabled servers of a config as the upstream layer knows
+// Upstreams are the enabled servers of a config as the upstream layer knows
 // them.
-func upstreams(cfg *config.Config) []upstream.Config { return upstreamsWhere(cfg, false) }
+func Upstreams(cfg *config.Config) []upstream.Config { return upstreamsWhere(cfg, false) }
 
 // upstreamsWhere returns the enabled servers, or the disabled ones.
 func upstreamsWhere(cfg *config.Config, disabled bool) []upstream.Config {
@@ -393,8 +393,8 @@ func upstreamsWhere(cfg *config.Config, disabled bool) []upstream.Config {
 	return list
 }
 
-// disabled returns the names of the disabled servers of a config.
-func disabled(cfg *config.Config) (names []string) {
+// Disabled returns the names of the disabled servers of a config.
+func Disabled(cfg *config.Config) (names []string) {
 	for _, s := range cfg.Servers {
 		if s.Disabled {
 			names = append(names, s.Name)
@@ -403,8 +403,8 @@ func disabled(cfg *config.Config) (names []string) {
 	return names
 }
 
-// toolLists are the "tools" of the servers of a config.
-func toolLists(cfg *config.Config) policy.ToolLists {
+// ToolLists are the "tools" of the servers of a config.
+func ToolLists(cfg *config.Config) policy.ToolLists {
 	lists := make(policy.ToolLists)
 	for _, s := range cfg.Servers {
 		if len(s.Allow)+len(s.Deny) > 0 {
@@ -414,8 +414,8 @@ func toolLists(cfg *config.Config) policy.ToolLists {
 	return lists
 }
 
-// overrides are how a config changes the tools of its servers.
-func overrides(cfg *config.Config) map[string]discovery.Overrides {
+// ToolOverrides are how a config changes the tools of its servers.
+func ToolOverrides(cfg *config.Config) map[string]discovery.Overrides {
 	all := make(map[string]discovery.Overrides)
 	for _, s := range cfg.Servers {
 		for name, o := range s.Overrides {

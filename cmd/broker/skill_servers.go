@@ -15,9 +15,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-// skillCacheDir is where files of skills of servers are kept in a state
+// SkillCacheDir is where files of skills of servers are kept in a state
 // directory. Nothing looks for skills there.
-func skillCacheDir(state string) string { return filepath.Join(state, "server-skills") }
+func SkillCacheDir(state string) string { return filepath.Join(state, "server-skills") }
 
 // A skillView is the skills of a config, those of its servers among them.
 type skillView struct {
@@ -30,23 +30,23 @@ type skillView struct {
 }
 
 // openSkills reads what is known of the skills. It starts no server.
-func (a *app) openSkills(h *skillHome) (*skillView, error) {
-	v := &skillView{app: a, registry: h.registry()}
-	servers := upstreams(withPluginsOrNote(h))
-	if set := h.config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
+func (a *app) openSkills(h *Home) (*skillView, error) {
+	v := &skillView{app: a, registry: h.Registry()}
+	servers := Upstreams(WithPluginsOrNote(h))
+	if set := h.Config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
 		return v, nil
 	}
-	state, err := a.stateOf(h.config.Path)
+	state, err := a.stateOf(h.Config.Path)
 	if err != nil {
 		return nil, err
 	}
-	h.found = v.registry
-	v.cache = skills.NewCache(skillCacheDir(state))
-	if v.store, err = a.openPrepared(h.config, state); err != nil {
+	h.Found = v.registry
+	v.cache = skills.NewCache(SkillCacheDir(state))
+	if v.store, err = a.openPrepared(h.Config, state); err != nil {
 		return nil, err
 	}
 	v.pool = a.pool(servers, v.store)
-	v.pins = a.pinStore(h.config, v.store, nil)
+	v.pins = a.pinStore(h.Config, v.store, nil)
 	v.take()
 	return v, nil
 }
@@ -91,13 +91,13 @@ func (v *skillView) learn(ctx context.Context) bool {
 }
 
 // withView calls f with what is known of the skills of the config.
-func (a *app) withView(f func(*skillHome, *skillView) error) (err error) {
+func (a *app) withView(f func(*Home, *skillView) error) (err error) {
 	h, err := a.skillHome(false)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if e := h.closes(); err == nil {
+		if e := h.Close(); err == nil {
 			err = e
 		}
 	}()
@@ -110,8 +110,8 @@ func (a *app) withView(f func(*skillHome, *skillView) error) (err error) {
 }
 
 // withSkills calls f with all skills of the config.
-func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapshot) error) error {
-	return a.withView(func(h *skillHome, v *skillView) error {
+func (a *app) withSkills(ctx context.Context, f func(*Home, *skills.Snapshot) error) error {
+	return a.withView(func(h *Home, v *skillView) error {
 		v.learn(ctx)
 		return f(h, v.registry.Refresh())
 	})
@@ -119,8 +119,8 @@ func (a *app) withSkills(ctx context.Context, f func(*skillHome, *skills.Snapsho
 
 // withSkill calls f with the skill of that name, whatever its state. It asks servers
 // that were never asked only if the skill is not found otherwise.
-func (a *app) withSkill(ctx context.Context, name string, f func(*skillHome, *skills.Skill) error) error {
-	return a.withView(func(h *skillHome, v *skillView) error {
+func (a *app) withSkill(ctx context.Context, name string, f func(*Home, *skills.Skill) error) error {
+	return a.withView(func(h *Home, v *skillView) error {
 		k, err := v.registry.Refresh().Find(name)
 		if err != nil && v.learn(ctx) {
 			k, err = v.registry.Refresh().Find(name)

@@ -84,7 +84,7 @@ func (a *app) loadState() (*config.Config, *application.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.joinPlugins(cfg, st.Switchboard(switchFile(cfg))), st, nil
+	return a.joinPlugins(cfg, st.Switchboard(SwitchFile(cfg))), st, nil
 }
 
 // loadServers reads the config, with the servers of plugins.
@@ -101,8 +101,8 @@ func (a *app) loadServers() (*config.Config, error) {
 	return cfg, closes()
 }
 
-// switchFile is where skills and plugins of a config are switched: beside it.
-func switchFile(cfg *config.Config) skills.SwitchFile {
+// SwitchFile is where skills and plugins of a config are switched: beside it.
+func SwitchFile(cfg *config.Config) skills.SwitchFile {
 	return skills.SwitchFile(cfg.Resolve(strings.TrimSuffix(filepath.Base(cfg.Path), filepath.Ext(cfg.Path)) + ".state.json"))
 }
 
@@ -110,7 +110,7 @@ func switchFile(cfg *config.Config) skills.SwitchFile {
 // state, and what closes them.
 func (a *app) openSwitches(cfg *config.Config) (_ skills.Switchboard, closes func() error, err error) {
 	if cfg.Broker.State == "" { // no state directory need exist
-		return switchFile(cfg), func() error { return nil }, nil
+		return SwitchFile(cfg), func() error { return nil }, nil
 	}
 	dir, err := a.stateOf(cfg.Path)
 	if err != nil {
@@ -120,5 +120,5 @@ func (a *app) openSwitches(cfg *config.Config) (_ skills.Switchboard, closes fun
 	if err != nil {
 		return nil, nil, err
 	}
-	return st.Switchboard(switchFile(cfg)), st.Close, nil
+	return st.Switchboard(SwitchFile(cfg)), st.Close, nil
 }

@@ -53,7 +53,7 @@ func (a *app) recordOutcomes(path, command string, outcomes []clients.Outcome) {
 	}
 	for _, o := range outcomes {
 		if o.Action == clients.Added || o.Action == clients.Replaced {
-			a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(o.Server()), 200), Client: clientCLI, Detail: string(o.Action) + " (" + command + ")"})
+			a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(o.Server()), 200), Client: ClientCLI, Detail: string(o.Action) + " (" + command + ")"})
 		}
 	}
 }

@@ -40,7 +40,7 @@ func stampOf(path string) (stamp, bool) {
 // force. A file that is wrong, or gone, changes nothing but is said so.
 type watcher struct {
 	a *app
-	s *session
+	s *App
 
 	managed atomic.Pointer[library.Library] // of the config in force
 
@@ -52,14 +52,14 @@ type watcher struct {
 }
 
 // watch looks for changes until stop is called.
-func (a *app) watch(ctx context.Context, s *session) (w *watcher, stop func()) {
+func (a *app) watch(ctx context.Context, s *App) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	w = &watcher{a: a, s: s, config: s.config}
-	w.plugins, _ = pluginState(s.home(s.config)) // on an error, the first readable state differs
-	w.seen, _ = stampOf(s.config.Path)
-	w.manage(s.config)
-	changed, unhear := s.store.Switched()
+	w = &watcher{a: a, s: s, config: s.Config}
+	w.plugins, _ = PluginState(s.Home(s.Config)) // on an error, the first readable state differs
+	w.seen, _ = stampOf(s.Config.Path)
+	w.manage(s.Config)
+	changed, unhear := s.State.Switched()
 	wg.Go(func() {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
@@ -88,9 +88,9 @@ func (w *watcher) current() *config.Config {
 func (w *watcher) library() *library.Library { return w.managed.Load() }
 
 func (w *watcher) manage(cfg *config.Config) {
-	h := w.s.home(cfg)
-	h.found = w.s.root.Skills()
-	w.managed.Store(h.library(func(c library.Change) { w.s.audit.Note(changeEvent(c, clientAdmin)) }))
+	h := w.s.Home(cfg)
+	h.Found = w.s.Root.Skills()
+	w.managed.Store(h.Library(func(c library.Change) { w.s.Audit.Note(ChangeEvent(c, ClientAdmin)) }))
 }
 
 // now puts in force whatever has changed, before it returns.
@@ -101,17 +101,17 @@ func (w *watcher) look(all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all {
-		w.s.root.RefreshSkills()
-		w.s.root.Upstream().Recheck()
+		w.s.Root.RefreshSkills()
+		w.s.Root.Upstream().Recheck()
 	}
-	now, ok := stampOf(w.s.config.Path)
+	now, ok := stampOf(w.s.Config.Path)
 	if !ok {
 		return // an editor may be about to put the file back
 	}
 	installed := w.plugins
 	if all {
 		var err error
-		if installed, err = pluginState(w.s.home(w.config)); err != nil {
+		if installed, err = PluginState(w.s.Home(w.config)); err != nil {
 			installed = w.plugins // assume no change until it can be read
 		}
 	}
@@ -129,7 +129,7 @@ func (w *watcher) look(all bool) {
 	w.seen, w.plugins, w.unread = now, installed, ""
 	if cfg != nil {
 		w.config = cfg
-		if state, err := pluginState(w.s.home(cfg)); err == nil {
+		if state, err := PluginState(w.s.Home(cfg)); err == nil {
 			w.plugins = state
 		}
 		w.manage(cfg)
@@ -141,35 +141,35 @@ type unreadError struct{ error }
 
 // reload reads the config file and applies it. After an *unreadError, nothing has
 // changed.
-func (a *app) reload(s *session) (*config.Config, error) {
-	cfg, err := loadConfig(s.config.Path)
+func (a *app) reload(s *App) (*config.Config, error) {
+	cfg, err := loadConfig(s.Config.Path)
 	var written config.Broker
 	if err == nil {
 		written = cfg.Broker
-		keepState(cfg, s.config)
+		keepState(cfg, s.Config)
 		a.overrule(cfg)
-		merged, unread := withPlugins(s.home(cfg))
+		merged, unread := WithPlugins(s.Home(cfg))
 		if unread != nil {
 			return nil, &unreadError{unread}
 		}
-		cfg = s.project.join(merged)
-		err = runnable(cfg, s.where)
+		cfg = s.Project.Join(merged)
+		err = runnable(cfg, s.Placement)
 	}
 	if err != nil {
 		cli.Fprintf(a.Err, "%s\nbroker: the config is wrong; the one before it stays in force\n", cli.ErrorLines(err))
-		s.root.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + cli.OneLine(err.Error(), 300))
+		s.Root.SetNotice("the config file was changed and is wrong, so the one before it is in force: " + cli.OneLine(err.Error(), 300))
 		return nil, err
 	}
 	for _, n := range cfg.Notes {
 		cli.Fprintln(a.Err, n)
 	}
-	s.pins.SetMode(a.pinMode(cfg))
-	s.quotas.Set(quotas(cfg))
+	s.Pins.SetMode(a.pinMode(cfg))
+	s.quotas.Set(quotaRules(cfg))
 	s.live.Store(cfg)
-	s.root.Apply(a.brokerSettings(s.home(cfg)))
-	s.notice()
-	s.audit.Note(configEvent(cfg))
-	cli.Fprintln(a.Err, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.config.Broker, written))
+	s.Root.Apply(a.brokerSettings(s.Home(cfg)))
+	s.SetNotice()
+	s.Audit.Note(configEvent(cfg))
+	cli.Fprintln(a.Err, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.Config.Broker, written))
 	return cfg, nil
 }
 

@@ -40,7 +40,7 @@ func withheldLine(names []string) string {
 }
 
 // checkVariables warns of variables that servers may lack.
-func checkVariables(s *session) (check, bool) {
-	names := withheld(s.config.Servers)
+func checkVariables(s *App) (check, bool) {
+	names := withheld(s.Config.Servers)
 	return check{Name: "variables", OK: true, Detail: withheldLine(names)}, len(names) > 0
 }

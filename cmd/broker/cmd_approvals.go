@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -30,7 +31,7 @@ func (a *app) approvalsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printRuns(a, list.Runs, "no run waits for a decision")
+			return records.PrintRuns(&a.IO, list.Runs, "no run waits for a decision")
 		}),
 	}
 }
@@ -46,39 +47,11 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 			if err != nil {
 				return unknownRun(err, args[0])
 			}
-			return a.printPending(run, state.Pending(calls), full)
+			return records.PrintPending(&a.IO, a.tokens, run, state.Pending(calls), full)
 		}),
 	}
 	c.Flags().BoolVar(&full, "full", false, "show arguments in full, whatever their length")
 	return c
-}
-
-// printPending prints waiting calls, in full if whole is set.
-func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) error {
-	pending, cut := []api.RunCall{}, false
-	for _, c := range calls {
-		p := api.RunCallOf(c, run.Principal, a.tokens, whole)
-		pending, cut = append(pending, p), cut || p.Bytes > 0
-	}
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
-	}
-	if len(pending) == 0 {
-		next := ""
-		if run.Status == state.StatusDecided {
-			next = "; to go on: broker runs resume " + run.ID
-		}
-		cli.Fprintf(a.Out, "run %s waits for no decision%s\n", run.ID, next)
-		return nil
-	}
-	cli.Fprintf(a.Out, "run %s of %s waits for a decision, at the latest until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
-	for _, p := range pending {
-		cli.Fprintf(a.Out, "%s\n", cli.Lines(p.String()))
-	}
-	if cut {
-		cli.Fprintf(a.Out, "to see all arguments: broker approvals show %s --full\n", run.ID)
-	}
-	return nil
 }
 
 // verdictFlags are those of approve and deny.
@@ -93,7 +66,7 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve calls that wait for a decision",
 		Long: "Approve calls that wait for a decision. An approval is of one call, and ends 15 minutes later: resume the run before that.\n" +
 			"It needs a terminal, where it shows the calls in full and you type a code that it shows, and it does not work below a program that uses the broker: a model must not\napprove its own calls. " +
-			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
+			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approver.SecretName + " of the keyring; for calls that\n" +
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: cli.OneArg("the id of a run, or how it begins"),
@@ -202,9 +175,9 @@ func AllowAlways(path string, tools []string) error {
 // list cuts.
 func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
 	shown := false
-	err := a.askPerson(ctx, approveQuestion(run.ID), func() error {
+	err := approver.Ask(ctx, &a.IO, keyringSecret, approver.ApproveQuestion(run.ID), func() error {
 		shown = true
-		return a.printPending(run, calls, true)
+		return records.PrintPending(&a.IO, a.tokens, run, calls, true)
 	})
 	for _, c := range calls {
 		if err == nil && !shown && api.RunCallOf(c, run.Principal, a.tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {

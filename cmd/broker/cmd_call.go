@@ -2,14 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -57,14 +54,14 @@ func (a *app) callCommand() *cobra.Command {
 func (a *app) call(cmd *cobra.Command, s *App, tool string, words []string) (value, raw json.RawMessage, err error) {
 	input, err := a.callInput(cmd, s, tool, words)
 	if err != nil {
-		return nil, nil, callError(err)
+		return nil, nil, cli.CallError(err)
 	}
 	req := broker.CallRequest{Tool: tool, Arguments: input, Client: ClientCLI, Owner: state.Local}
 	if in := a.Interactive(); in != nil && !slices.Contains(words, "-") {
 		req.Talker = a.talker(in)
 	}
 	value, raw, err = s.Broker.Call(cmd.Context(), req)
-	return value, raw, callError(err)
+	return value, raw, cli.CallError(err)
 }
 
 // callInput returns the arguments of a call as JSON, or nil.
@@ -93,41 +90,4 @@ func (a *app) typedInput(command, name string, words []string, of func() cli.Sch
 		}
 	}
 	return cli.TypedArguments(of(), words)
-}
-
-// callError is why a call failed, for a person: what to type next is a command.
-func callError(err error) error {
-	e, ok := errors.AsType[*bridge.Error](err)
-	if !ok {
-		return err
-	}
-	e = e.ForShell()
-	code, hint, tool := cli.ExitFailed, e.Hint, e.Server+"."+e.Tool
-	switch e.Code {
-	case bridge.CodeUnknownTool:
-		code, hint = cli.ExitUsage, "broker search WORDS finds tools by what they do"
-	case bridge.CodeArguments:
-		code, hint = cli.ExitUsage, "broker tools show "+tool
-	case bridge.CodeUnavailable:
-		code = cli.ExitServers
-		if hint == "" {
-			hint = "broker servers test " + e.Server
-		}
-	case bridge.CodeDenied:
-		hint = ""
-	case bridge.CodeRateLimited:
-		hint = "try again later"
-		if e.RetryAfterMS > 0 {
-			hint = fmt.Sprintf("try again in %d s", (e.RetryAfterMS+999)/1000)
-		}
-	}
-	text := e.Message
-	if e.Code.OfServer() { // the message is the server's text
-		text = tool + ": " + text
-	}
-	said := cli.IndentAfter("  ", text)
-	if hint != "" {
-		said += "\nhint: " + cli.IndentAfter("  ", hint)
-	}
-	return cli.Exit(code, cli.OwnLines(errors.New(string(said))))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/console"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
@@ -34,7 +35,7 @@ func (a *app) consoleCommand() *cobra.Command {
 
 // openConsole shows the console of the daemon, or serves one until it is interrupted.
 func (a *app) openConsole(ctx context.Context, printOnly bool) error {
-	changes := clientAbove(ancestors()) == ""
+	changes := approver.ClientAbove() == ""
 	op := daemon.OpConsoleShow
 	if changes {
 		op = daemon.OpConsole

@@ -84,7 +84,7 @@ func (a *app) doctor(ctx context.Context, names []string, f doctorFlags) error {
 	defer s.Close()
 	for _, n := range names {
 		if s.Config.Server(n) == nil {
-			return unknownServer(s.Config, n, "doctor")
+			return cli.UnknownServer(s.Config, n, "doctor")
 		}
 	}
 	e := &examination{a: a, session: s, begun: begun, names: names, waits: f.refresh || len(names) > 0}

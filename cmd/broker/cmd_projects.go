@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -37,7 +38,7 @@ func (a *app) projectsCommand() *cobra.Command {
 			Use: "trust [PATH]", Short: "Allow the servers of a project to start",
 			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It needs a terminal, where you type a\n" +
 				"code that it shows, and it does not work below a program that uses the broker: a model must not decide for you.\n" +
-				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
+				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approver.SecretName + " of the keyring.\n" +
 				"Trust applies to the servers and the profile as shown. If the file changes one of them, the servers are left out, and the profile only\n" +
 				"narrows the default one, until you trust the project again.\n" +
 				"Changes of the programs that they run need no new trust, even of programs in the project itself.",
@@ -203,7 +204,7 @@ func (a *app) trustProject(ctx context.Context, p *Project, state string) error 
 		return cli.Usagef("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
 	if !p.Trusted {
-		err := a.askPerson(ctx, trustQuestion(), func() error {
+		err := approver.Ask(ctx, &a.IO, keyringSecret, approver.TrustQuestion(), func() error {
 			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
 			return err
 		})

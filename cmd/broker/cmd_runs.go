@@ -3,15 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -62,28 +61,11 @@ func (a *app) runsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printRuns(a, list, "no run is kept")
+			return records.PrintRuns(&a.IO, list, "no run is kept")
 		}),
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "at most this many runs, the newest; -1 shows all")
 	return c
-}
-
-func printRuns(a *app, list []state.Run, none string) error {
-	if a.JSON {
-		return a.PrintJSON(api.Runs{Runs: list})
-	}
-	return cli.PrintList(&a.IO, list, none, cli.NewTable("RUN\tSTARTED\tSTATUS\tCODE\tCALLS\tFOR\t", func(r state.Run) []any {
-		return []any{r.ID, r.Started.Local().Format(time.DateTime), runStatus(r), r.ExitCode, r.Calls, clientLabel(r.Principal), cli.OneLine(r.Error, 60)}
-	}))
-}
-
-// runStatus returns the status of a run, with the command that goes on with a decided one.
-func runStatus(r state.Run) string {
-	if r.Status == state.StatusDecided {
-		return r.Status + ": broker runs resume " + r.ID
-	}
-	return r.Status
 }
 
 func (a *app) runsShowCommand() *cobra.Command {
@@ -94,30 +76,9 @@ func (a *app) runsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printRun(run)
+			return records.PrintRun(&a.IO, run)
 		}),
 	}
-}
-
-func (a *app) printRun(run api.Run) error {
-	if a.JSON {
-		return a.PrintJSON(run)
-	}
-	if err := printRuns(a, []state.Run{run.Run}, ""); err != nil {
-		return err
-	}
-	cli.Fprintf(a.Out, "\n%s\n\n", cli.Indent("  | ", run.Run.Code))
-	return printRunCalls(a.Out, run.Calls)
-}
-
-func printRunCalls(w io.Writer, calls []api.RunCall) error {
-	return cli.NewTable("CALL\tTOOL\tCLASS\tSTATE\tARGUMENTS", func(c api.RunCall) []any {
-		n := strconv.Itoa(c.N)
-		if c.N < 0 {
-			n = "before" // of the script before
-		}
-		return []any{n, c.Tool, c.Class, c.State, cli.OneLine(string(c.Args), 100)}
-	}).Print(w, calls)
 }
 
 func (a *app) runsResumeCommand() *cobra.Command {

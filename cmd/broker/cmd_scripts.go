@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -87,18 +88,11 @@ func (a *app) ofExecution(ctx context.Context, s *script.Script) error {
 		case e.Language != "typescript" && e.Language != "javascript":
 			return cli.Errorf("%s is not a TypeScript or JavaScript script: it is %q", e.ID, e.Language)
 		case !e.Whole():
-			return notRecorded(e)
+			return records.NotRecorded(e)
 		}
 		s.Execution, s.Code = e.ID, e.Code
 		return nil
 	})
-}
-
-func notRecorded(e state.Execution) error {
-	if e.Code == "" {
-		return cli.Errorf("the script of %s was not recorded\nhint: the config has \"audit\": {\"code\": false}, or had it then", e.ID)
-	}
-	return cli.Errorf("the script of %s was recorded without what looks like a secret, or cut\nhint: broker audit show %s --code > FILE, edit it, and save FILE", e.ID, e.ID)
 }
 
 // audited does f with the record of the config.

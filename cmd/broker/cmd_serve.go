@@ -19,6 +19,7 @@ import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -186,7 +187,7 @@ func (a *app) serveHTTP(ctx context.Context, s *App, w *watcher, addr string, sh
 	}
 	cli.Fprintf(a.Err, "broker: serving MCP at http://%s/mcp\n", l.Addr())
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		cli.Fprintf(a.Err, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
+		cli.Fprintf(a.Err, "broker: the console is at %s\n", page.URL(l.Addr().String(), approver.ClientAbove() == "", false))
 	}
 	if o.ConsoleSignIn {
 		cli.Fprintf(a.Err, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.Config.Broker.HTTP))

@@ -10,7 +10,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -228,7 +227,7 @@ func (a *app) editServer(name, command, done string, change func([]byte, *config
 		return err
 	}
 	err = editConfig(path, func(data []byte, cfg *config.Config) ([]byte, error) {
-		s, err := knownServer(cfg, name, command)
+		s, err := cli.KnownServer(cfg, name, command)
 		if err != nil {
 			return nil, err
 		}
@@ -246,24 +245,4 @@ func (a *app) recordEdit(path, name, done string) {
 	if cfg, err := config.Load(path); err == nil {
 		a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: ClientCLI, Detail: done})
 	}
-}
-
-// knownServer finds the server that a command names, or says which is nearest.
-func knownServer(cfg *config.Config, name, command string) (*config.Server, error) {
-	if s := cfg.Server(name); s != nil {
-		return s, nil
-	}
-	return nil, unknownServer(cfg, name, "servers "+command)
-}
-
-// unknownServer says that no server has this name, with the nearest that one has.
-func unknownServer(cfg *config.Config, name, command string) error {
-	var known []string
-	for _, s := range cfg.Servers {
-		known = append(known, s.Name)
-	}
-	if near := nearest.Names(name, known, 1); len(near) > 0 {
-		return cli.Usagef("unknown server %q in %s\nhint: did you mean %q?", name, command, near[0])
-	}
-	return cli.Usagef("unknown server %q in %s\nhint: broker servers list", name, command)
 }

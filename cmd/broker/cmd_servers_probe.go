@@ -118,7 +118,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 		return probe{}, err
 	}
 	defer in.Close()
-	s, err := knownServer(cfg, name, command)
+	s, err := cli.KnownServer(cfg, name, command)
 	if err != nil {
 		return probe{}, err
 	}

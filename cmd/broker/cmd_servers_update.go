@@ -34,7 +34,7 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := knownServer(cfg, args[0], "update")
+			s, err := cli.KnownServer(cfg, args[0], "update")
 			if err != nil {
 				return err
 			}

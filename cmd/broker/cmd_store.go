@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -38,7 +39,7 @@ func (r storeRow) cells() []any {
 		kind, _, _ = strings.Cut(r.MIME, ";")
 		created = r.Created.Local().Format("2006-01-02 15:04")
 	}
-	return []any{cmp.Or(r.Ref, r.Key), kind, r.Bytes, clientLabel(r.Client), created}
+	return []any{cmp.Or(r.Ref, r.Key), kind, r.Bytes, records.ClientLabel(r.Client), created}
 }
 
 func (a *app) storeListCommand() *cobra.Command {
@@ -60,15 +61,6 @@ func (a *app) storeListCommand() *cobra.Command {
 			return cli.PrintList(&a.IO, rows, "nothing is kept", cli.NewTable("NAME\tKIND\tBYTES\tCLIENT\tCREATED", storeRow.cells))
 		},
 	}
-}
-
-// clientLabel is how a client is called in a table.
-func clientLabel(name string) string {
-	client, profile := state.OfProfile(name)
-	if client = cmp.Or(client, "(local)"); profile != "" {
-		client += ", profile " + profile
-	}
-	return client
 }
 
 // ownClients are the clients that keep something themselves.

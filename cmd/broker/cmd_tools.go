@@ -127,7 +127,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			}
 			closed := s.Close()
 			if err != nil {
-				return callError(err)
+				return cli.CallError(err)
 			}
 			if a.JSON {
 				return a.PrintJSON(d)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/top"
@@ -41,7 +42,7 @@ func (a *app) top(ctx context.Context) error {
 		return cli.Usagef("broker top needs a terminal: broker tail --follow prints what happens as lines")
 	}
 	op := daemon.OpConsole
-	if name := clientAbove(ancestors()); name != "" {
+	if name := approver.ClientAbove(); name != "" {
 		op, o.MayNot = daemon.OpConsoleShow, "this is below "+name+", and a model must not decide about itself"
 	}
 	w, _, err := a.askDaemon(op)

@@ -53,7 +53,7 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	for _, n := range names {
 		switch s := cfg.Server(n); {
 		case s == nil:
-			return unknownServer(cfg, n, "wait")
+			return cli.UnknownServer(cfg, n, "wait")
 		case s.Disabled:
 			return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -35,7 +36,7 @@ func (a *app) recordCompletions(root *cobra.Command) {
 		path, flag string
 		complete   cobra.CompletionFunc
 	}{
-		{"audit list", "status", values(auditStatuses...)}, {"tail", "status", values(tailStatuses...)}, {"audit list", "client", a.completeCaller},
+		{"audit list", "status", values(records.Statuses...)}, {"tail", "status", values(records.TailStatuses...)}, {"audit list", "client", a.completeCaller},
 		{"search", "detail", values("name", "desc", "full")}, {"exec", "language", values("typescript", "javascript", "python")},
 		{"serve", "mode", values("code", "tools", "auto")}, {"prompt", "mode", values("code", "tools", "auto")},
 		{"scripts save", "execution", a.completeExecution},
@@ -54,7 +55,7 @@ func (a *app) completeExecution(cmd *cobra.Command, _ []string, typed string) (l
 	a.completing(cmd, func(ctx context.Context, store state.AuditStore) {
 		executions, _ := store.List(ctx, state.Filter{Limit: maxCompleted})
 		for _, e := range executions {
-			list = cli.AddCompletion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", cli.Time(e.Started), e.Status, cli.Count(e.Calls, "call"), clientOf(e)))
+			list = cli.AddCompletion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", cli.Time(e.Started), e.Status, cli.Count(e.Calls, "call"), records.ClientOf(e)))
 		}
 	})
 	return list, cli.InOrder
@@ -86,7 +87,7 @@ func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
 				found.Runs, err = runs.Runs(contextOf(cmd), maxCompleted)
 			}
 			for _, run := range found.Runs {
-				list = cli.AddCompletion(list, typed, run.ID, fmt.Sprintf("%s, %s, asked by %s", cli.Time(run.Started), run.Status, clientLabel(run.Principal)))
+				list = cli.AddCompletion(list, typed, run.ID, fmt.Sprintf("%s, %s, asked by %s", cli.Time(run.Started), run.Status, records.ClientLabel(run.Principal)))
 			}
 			return err
 		})(cmd, nil)

@@ -14,6 +14,9 @@ import (
 // keyring is the system's, opened once: one that hangs is not asked again.
 var keyring = sync.OnceValue(oauth.SystemKeyring)
 
+// keyringSecret returns a secret of the keyring.
+func keyringSecret(name string) (string, error) { return oauth.Secret(keyring(), name) }
+
 // programs are asked for secrets that the config refers to.
 var programs secret.Programs
 
@@ -23,7 +26,7 @@ func expand(s string) (string, error) { return sources().Expand(s) }
 func sources() config.Sources {
 	return config.Sources{
 		Env:     lookupVariable,
-		Keyring: func(name string) (string, error) { return oauth.Secret(keyring(), name) },
+		Keyring: keyringSecret,
 		Program: programs.Get,
 	}
 }

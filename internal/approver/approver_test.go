@@ -1,4 +1,4 @@
-package main
+package approver
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 )
 
 // personal is all that only a person may decide, with the commands that ask.
-var personal = map[string]question{
-	"broker approvals approve r_abc": approveQuestion("r_abc"),
-	"broker projects trust .":        trustQuestion(),
-	"broker policy allow notes":      loosenQuestion(),
+var personal = map[string]Question{
+	"broker approvals approve r_abc": ApproveQuestion("r_abc"),
+	"broker projects trust .":        TrustQuestion(),
+	"broker policy allow notes":      LoosenQuestion(),
 }
 
 // Where nobody can be asked, the error says what is missing, that nothing has changed
@@ -23,7 +23,7 @@ var personal = map[string]question{
 func TestNobodyToAsk(t *testing.T) {
 	for command, q := range personal {
 		text := q.nobody(false, strings.NewReader(""), &bytes.Buffer{}).Error()
-		for _, want := range []string{"to " + q.verb + " needs a terminal, and stdin is not one: " + q.undone, q.elsewhere, "BROKER_APPROVER_TOKEN", "broker auth set-secret " + approverSecret} {
+		for _, want := range []string{"to " + q.verb + " needs a terminal, and stdin is not one: " + q.undone, q.elsewhere, "BROKER_APPROVER_TOKEN", "broker auth set-secret " + SecretName} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q does not say %q", command, text, want)
 			}
@@ -82,13 +82,13 @@ func TestCodeAtLast(t *testing.T) {
 			_, err := write.WriteString(line + "\n")
 			return len(p), err
 		})
-		if err := typeCode(t.Context(), cli.NewPerson(read, screen), approveQuestion("r_abc")); err != nil {
+		if err := typeCode(t.Context(), cli.NewPerson(read, screen), ApproveQuestion("r_abc")); err != nil {
 			t.Error(err)
 		}
 		write.Close()
 	}
 	broken := cli.NewPerson(iotest.ErrReader(os.ErrClosed), &bytes.Buffer{})
-	if err := typeCode(t.Context(), broken, approveQuestion("r_abc")); err == nil {
+	if err := typeCode(t.Context(), broken, ApproveQuestion("r_abc")); err == nil {
 		t.Error("approved by a terminal that cannot be read")
 	}
 }
@@ -96,3 +96,25 @@ func TestCodeAtLast(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A client that uses a broker, and the broker itself, are known by their command
+// lines.
+func TestClientAbove(t *testing.T) {
+	for line, want := range map[string]string{
+		"/bin/bash -i":                               "",
+		"node /usr/local/bin/claude":                 "claude",
+		"/Applications/Cursor.app/MacOS/Cursor --no": "cursor",
+		"/usr/bin/broker serve --http :1":            "broker serve",
+		"broker --config x.json daemon run":          "broker daemon",
+		"broker runs resume r_1":                     "",
+		"vim claude":                                 "claude", // rather one too many
+		"vim notes.txt claude":                       "",
+	} {
+		if got := clientAbove([][]string{{"-zsh"}, strings.Fields(line), {"/sbin/init"}}); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	if lines := ancestors(); len(lines) == 0 {
+		t.Log("the processes above this one cannot be seen here")
+	}
+}

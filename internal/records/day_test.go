@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"fmt"
@@ -21,22 +21,22 @@ func TestDayIsOneScreen(t *testing.T) {
 	call := func(n int, tool, status, args string) state.Call {
 		return state.Call{ExecutionID: fmt.Sprintf("e_%016d", n), Server: "git", ID: "git__" + tool, Status: status, Args: []byte(args), Started: noon, Duration: time.Millisecond}
 	}
-	var many dayRecord
+	var many Day
 	for n := range 300 {
 		many.Executions = append(many.Executions, execution(n, ""))
 		many.Calls = append(many.Calls, call(n, "log", state.CallOK, ""))
 	}
-	alike := dayRecord{Executions: []state.Execution{execution(1, "// Read it.\nx")}}
-	different := dayRecord{Executions: []state.Execution{execution(1, "import x from 'y'\n\n/* Write\n it. */")}}
+	alike := Day{Executions: []state.Execution{execution(1, "// Read it.\nx")}}
+	different := Day{Executions: []state.Execution{execution(1, "import x from 'y'\n\n/* Write\n it. */")}}
 	for i := range 40 {
 		alike.Calls = append(alike.Calls, call(1, "log", state.CallOK, ""))
 		different.Calls = append(different.Calls, call(1, "push", state.CallOK, fmt.Sprintf(`{"n":%d}`, i)))
 	}
-	failed := dayRecord{Executions: []state.Execution{execution(1, "# Try it.\nx")}, Calls: []state.Call{call(1, "push", state.CallError, ""), call(9, "log", state.CallOK, "")}}
+	failed := Day{Executions: []state.Execution{execution(1, "# Try it.\nx")}, Calls: []state.Call{call(1, "push", state.CallError, ""), call(9, "log", state.CallOK, "")}}
 	failed.Executions[0].Status, failed.Calls[0].Error = state.StatusFailed, "no"
 	for _, tt := range []struct {
 		name  string
-		day   dayRecord
+		day   Day
 		lines int
 		want  []string
 	}{
@@ -46,7 +46,7 @@ func TestDayIsOneScreen(t *testing.T) {
 		{"failures", failed, 5, []string{"1 execution (1 not done), 2 calls of 1 server (1 not ok)\n", "failed", "git__push  error, 1ms: no\n", "git__log  ok, 1ms\n", "Try it.\n"}},
 	} {
 		var out strings.Builder
-		if err := printDay(&out, tt.day, day); err != nil {
+		if err := PrintDay(&out, tt.day, day); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(out.String(), "\n"); n > tt.lines {

@@ -1,4 +1,6 @@
-package main
+// Package approver asks a person for what a model must not decide about itself: with a code
+// that is typed at a terminal, or with a secret of the keyring.
+package approver
 
 import (
 	"context"
@@ -12,14 +14,13 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/oauth"
 )
 
-// approverSecret is the name of the secret that stands for a person.
-const approverSecret = "broker-approver"
+// SecretName is the name of the secret that stands for a person.
+const SecretName = "broker-approver"
 
-// A question is what only a person may decide.
-type question struct {
+// A Question is what only a person may decide.
+type Question struct {
 	// verb names the decision.
 	verb string
 	// elsewhere says how a person decides without a terminal.
@@ -28,40 +29,43 @@ type question struct {
 	undone string
 }
 
-func approveQuestion(run string) question {
-	return question{"approve", "broker console shows the calls, with buttons; then: broker runs resume " + run, "nothing was approved, the calls still wait"}
+// ApproveQuestion returns the question whether calls of a run may be made.
+func ApproveQuestion(run string) Question {
+	return Question{"approve", "broker console shows the calls, with buttons; then: broker runs resume " + run, "nothing was approved, the calls still wait"}
 }
 
-func trustQuestion() question {
-	return question{"trust", "copy the servers that you want into your own config: broker import FILE", "the project is not trusted"}
+// TrustQuestion returns the question whether the servers of a project may start.
+func TrustQuestion() Question {
+	return Question{"trust", "copy the servers that you want into your own config: broker import FILE", "the project is not trusted"}
 }
 
-func loosenQuestion() question {
-	return question{"loosen the policy", `edit "policy" of the config yourself`, "the policy is as it was"}
+// LoosenQuestion returns the question whether the policy may allow more.
+func LoosenQuestion() Question {
+	return Question{"loosen the policy", `edit "policy" of the config yourself`, "the policy is as it was"}
 }
 
 // byToken says how a decision is made without a terminal and without the console.
-const byToken = "BROKER_APPROVER_TOKEN=SECRET before the command, with the secret " + approverSecret + " (broker auth set-secret " + approverSecret + ")"
+const byToken = "BROKER_APPROVER_TOKEN=SECRET before the command, with the secret " + SecretName + " (broker auth set-secret " + SecretName + ")"
 
-// askPerson returns nil if a person agrees to what show prints, as far as can be
-// told.
-func (a *app) askPerson(ctx context.Context, q question, show func() error) error {
+// Ask returns nil if a person agrees to what show prints, as far as can be told. secret
+// reads the secret of the keyring that stands for a person.
+func Ask(ctx context.Context, t *cli.IO, secret func(name string) (string, error), q Question, show func() error) error {
 	if token := os.Getenv("BROKER_APPROVER_TOKEN"); token != "" {
-		want, err := oauth.Secret(keyring(), approverSecret)
+		want, err := secret(SecretName)
 		if err != nil {
 			return err
 		}
 		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) != 1 {
-			return errors.New("BROKER_APPROVER_TOKEN is not the secret " + approverSecret + " of the keyring")
+			return errors.New("BROKER_APPROVER_TOKEN is not the secret " + SecretName + " of the keyring")
 		}
 		return nil
 	}
-	if name := clientAbove(ancestors()); name != "" {
+	if name := ClientAbove(); name != "" {
 		return cli.Errorf("you cannot %s below %s: a model must not decide about itself\nhint: run it in another terminal, or set BROKER_APPROVER_TOKEN", q.verb, name)
 	}
-	person := a.Person()
+	person := t.Person()
 	if person == nil {
-		return q.nobody(a.JSON, a.In, a.Err)
+		return q.nobody(t.JSON, t.In, t.Err)
 	}
 	if err := show(); err != nil {
 		return err
@@ -71,7 +75,7 @@ func (a *app) askPerson(ctx context.Context, q question, show func() error) erro
 
 // nobody returns the error for a command that has no terminal to ask at, and what
 // works instead.
-func (q question) nobody(json bool, stdin io.Reader, stderr io.Writer) error {
+func (q Question) nobody(json bool, stdin io.Reader, stderr io.Writer) error {
 	in, ok := stdin.(*os.File)
 	switch ok = ok && cli.IsTerminal(in); {
 	case ok && json:
@@ -86,7 +90,7 @@ func (q question) nobody(json bool, stdin io.Reader, stderr io.Writer) error {
 const codeTries = 3
 
 // typeCode returns nil if the person types a code that is shown, a new one for each try.
-func typeCode(ctx context.Context, t *cli.Person, q question) error {
+func typeCode(ctx context.Context, t *cli.Person, q Question) error {
 	for try := 1; ; try++ {
 		code := strings.ToLower(rand.Text()[:4])
 		cli.Fprintf(t.Out, "Type %s to %s: ", code, q.verb)
@@ -120,6 +124,10 @@ var clientPrograms = map[string]bool{
 	"claude": true, "claude-code": true, "codex": true, "gemini": true, "cursor": true, "cursor-agent": true, "windsurf": true,
 	"opencode": true, "zed": true, "zed-editor": true, "code": true, "code-insiders": true, "goose": true, "amp": true,
 }
+
+// ClientAbove names the client of a broker, or the broker that serves one, that has started
+// this process. It is empty if a person did, as far as can be told.
+func ClientAbove() string { return clientAbove(ancestors()) }
 
 // clientAbove names the first of these command lines that is a client of a broker, or
 // a broker that serves one.

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -291,7 +292,7 @@ func (a *app) authSetCommand() *cobra.Command {
 				return err
 			}
 			if err := keyring().Set(args[0], value); err != nil {
-				return keyringFailure("store", err)
+				return setup.KeyringFailure("store", err)
 			}
 			if a.JSON {
 				return a.PrintJSON(map[string]any{"stored": args[0]})
@@ -312,7 +313,7 @@ func (a *app) authDeleteCommand() *cobra.Command {
 				return cli.Usagef("%w", err)
 			}
 			if err := keyring().Delete(args[0]); err != nil {
-				return keyringFailure("delete", err)
+				return setup.KeyringFailure("delete", err)
 			}
 			if a.JSON {
 				return a.PrintJSON(map[string]any{"deleted": args[0]})
@@ -320,13 +321,6 @@ func (a *app) authDeleteCommand() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-func keyringFailure(verb string, err error) error {
-	if errors.Is(err, oauth.ErrNoKeyring) {
-		return cli.Errorf("%s the secret: %w, and a secret is not written to a plain file\nhint: put it into the environment and write ${VAR} in the config", verb, err)
-	}
-	return fmt.Errorf("%s the secret: %w", verb, err)
 }
 
 // maxSecret is more than any keyring takes.

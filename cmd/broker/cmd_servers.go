@@ -50,7 +50,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			}
 			shown := slices.Clone(rows.Servers)
 			for _, name := range rows.Disabled {
-				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: statusDisabled, Held: "broker servers enable " + gate.Name(name)}})
+				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: api.StatusDisabled, Held: "broker servers enable " + gate.Name(name)}})
 			}
 			width := cli.Width(a.Out)
 			err = cli.NewTable("SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
@@ -62,7 +62,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			cli.Fprintf(a.Out, "%s", cli.Lines(causesBelow(shown, width)))
 			for _, i := range rows.Servers {
 				if name != "" && i.RetryAt != nil {
-					cli.Fprintf(a.Out, "tried again %s; now: broker servers test %s\n", inTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
+					cli.Fprintf(a.Out, "tried again %s; now: broker servers test %s\n", cli.InTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
 				}
 				if name != "" {
 					cli.Fprintf(a.Out, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
@@ -109,13 +109,13 @@ func standingOf(s api.ServerRow) string {
 	case s.Since != nil:
 		return strings.TrimPrefix(cmp.Or(s.Doing, s.Status)+", ", s.Status+", ") + "for " + cli.Duration(time.Since(*s.Since))
 	case s.FailedAt != nil:
-		return failedAgo(s.Status, *s.FailedAt, time.Now()) + why(s.Error)
+		return cli.FailedAgo(s.Status, *s.FailedAt, time.Now()) + cli.Cause(s.Error)
 	case s.Error == "" && s.Status == string(upstream.StateIdle):
 		return "not listed yet: broker index"
 	case s.Status == string(upstream.StateIdle):
 		return "not listed yet, broker index waits for it: " + s.Error
 	}
-	return why(s.Error)
+	return cli.Cause(s.Error)
 }
 
 // runsAs is what runs for a server.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 // A probe is what one start of a server showed.
@@ -57,7 +58,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 				if p.Hint != "" {
 					cli.Fprintf(a.Out, "do: %s\n", p.Hint)
 				}
-				printWithheld(a.Out, p.Withheld)
+				setup.PrintWithheld(a.Out, p.Withheld)
 				return a.finishProbe(p, nil)
 			}
 			cli.Fprintf(a.Out, "%s works: %s, %s in %s", p.Server, p.Transport, cli.Count(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
@@ -65,7 +66,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 				cli.Fprintf(a.Out, ", %s", p.Version)
 			}
 			cli.Fprintln(a.Out)
-			printWithheld(a.Out, p.Withheld)
+			setup.PrintWithheld(a.Out, p.Withheld)
 			return nil
 		},
 	}
@@ -136,7 +137,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	last := pool.Status()[0]
 	p := probe{Server: name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
 		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: cli.OrEmpty(longer(st.Stderr, last.Stderr)), Dropped: cli.OrEmpty(longer(st.Dropped, last.Dropped))}
-	p.Withheld = withheld(only.Servers)
+	p.Withheld = setup.Withheld(only.Servers)
 	if st.Err != nil {
 		p.Error = st.Err.Error()
 	}

@@ -147,7 +147,7 @@ func (a *app) printRefused(problems []skills.Problem) (refused int) {
 		}
 	}
 	if len(copies) > 0 {
-		cli.Fprintf(a.Err, "%s: copies of other skills, not installed twice\n", gate.Terminal(few(copies)))
+		cli.Fprintf(a.Err, "%s: copies of other skills, not installed twice\n", gate.Terminal(cli.Few(copies)))
 	}
 	return refused
 }
@@ -237,7 +237,7 @@ func (a *app) printWarnings(list []*pack.Installed) {
 	}
 	slices.SortStableFunc(order, func(x, y *warning) int { return len(y.skills) - len(x.skills) })
 	for _, w := range order {
-		about := few(w.skills)
+		about := cli.Few(w.skills)
 		if n := len(w.skills); n > 1 && w.differ {
 			about = fmt.Sprintf("%d skills, such as %s", n, w.skills[0])
 		}
@@ -246,16 +246,6 @@ func (a *app) printWarnings(list []*pack.Installed) {
 	if len(order) > 0 && len(list) > 1 {
 		cli.Fprintf(a.Err, "hint: broker skills list --diagnostics shows the warnings of each skill\n")
 	}
-}
-
-// few returns the first names of a list, and the number of the rest.
-func few(names []string) string {
-	const most = 3
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // noteInstalled says why the skill in a folder is not in use, if so.

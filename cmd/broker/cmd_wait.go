@@ -70,7 +70,7 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	for _, r := range rows {
 		if !r.OK {
 			failed++
-			cli.Fprintf(a.Err, "%s: %s\n", r.Server, cli.OneLine(why(r.Error), 300))
+			cli.Fprintf(a.Err, "%s: %s\n", r.Server, cli.OneLine(cli.Cause(r.Error), 300))
 		}
 	}
 	if a.JSON {

@@ -6,6 +6,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 // consoleServers changes the servers of the config for the console.
@@ -30,7 +31,7 @@ func (c consoleServers) Add(n api.NewServer) (notes []string, err error) {
 	if err := c.file.Add(n.Name, entry); err != nil {
 		return nil, err
 	}
-	return clientOptions().SecretNotes(n.Name, entry), nil
+	return setup.ClientOptions().SecretNotes(n.Name, entry), nil
 }
 
 // Enable implements api.ServerConfig.

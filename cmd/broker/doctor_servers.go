@@ -103,7 +103,7 @@ func (e *examination) unfinished(st upstream.Status) check {
 	c := check{Name: st.Name, OK: true, Unchecked: true, Hint: "broker servers test " + cli.ShellWord(st.Name) + ", to wait for it"}
 	switch {
 	case st.State == upstream.StateStarting:
-		c.Detail = fmt.Sprintf("still %s after %s", orStarting(string(st.Doing)), cli.Duration(time.Since(st.Since)))
+		c.Detail = fmt.Sprintf("still %s after %s", cli.OrStarting(string(st.Doing)), cli.Duration(time.Since(st.Since)))
 	case st.Err != nil:
 		c.Detail = "not checked: " + cli.OneLine(st.Err.Error(), 200)
 	default:
@@ -132,7 +132,7 @@ func (e *examination) known(ctx context.Context, st upstream.Status) check {
 	unlisted := slices.Contains(e.session.Broker.Unlisted(), st.Name)
 	switch {
 	case failed && st.FailedAt.Before(e.begun):
-		c := check{Name: st.Name, Detail: failedAgo(string(st.State), st.FailedAt, time.Now()) + why(st.Err.Error()), Hint: again + " tries it now"}
+		c := check{Name: st.Name, Detail: cli.FailedAgo(string(st.State), st.FailedAt, time.Now()) + cli.Cause(st.Err.Error()), Hint: again + " tries it now"}
 		if st.Hint != "" {
 			c.Hint = st.Hint + "; then " + again
 		}
@@ -201,7 +201,7 @@ func checkServer(ctx context.Context, s *App, st upstream.Status) check {
 
 // checkFailed returns the check of a server that has failed just now.
 func checkFailed(ctx context.Context, s *App, st upstream.Status) check {
-	c := check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + why(st.Err.Error())}
+	c := check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + cli.Cause(st.Err.Error())}
 	c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
 	if srv := s.Config.Server(st.Name); srv != nil {
 		if h := shellHint(ctx, srv.Command); h != "" {

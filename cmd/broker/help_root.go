@@ -98,7 +98,7 @@ func (a *app) printStarting() {
 	printed := false
 	for _, e := range DaemonServers(state) {
 		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
-			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, orStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
+			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, cli.OrStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
 			printed = true
 		}
 	}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 // noIndexFlag is the flag that thenIndex obeys.
@@ -26,7 +28,7 @@ const addedTime = 45 * time.Second
 // were never listed: it prints what the command did, connects to the servers, and says
 // what they cost without and with the broker. With --json the report is part of
 // what is printed.
-func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*indexReport) error, known ...string) (*indexReport, error) {
+func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print func(*api.IndexReport) error, known ...string) (*api.IndexReport, error) {
 	if skip || added != nil && len(added)+len(known) == 0 {
 		return nil, print(nil)
 	}
@@ -44,12 +46,12 @@ func (a *app) thenIndex(ctx context.Context, skip bool, added []string, print fu
 		return report, print(report)
 	case report != nil:
 		cli.Fprintln(a.Out)
-		printIndex(a.Out, *report)
+		setup.PrintIndex(a.Out, *report)
 	}
 	return report, nil
 }
 
-func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexReport, error) {
+func (a *app) indexAdded(ctx context.Context, added, known []string) (*api.IndexReport, error) {
 	s, err := a.open(-1)
 	if err != nil {
 		return nil, err
@@ -79,7 +81,7 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*indexRepo
 	if ctx.Err() != nil {
 		return nil, cli.Errorf("interrupted before every server was listed\nhint: broker index")
 	}
-	report, err := makeIndexReport(s.Broker, status)
+	report, err := api.ReportIndex(s.Broker, status)
 	return &report, err
 }
 

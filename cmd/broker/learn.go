@@ -88,7 +88,7 @@ func (a *app) learnMissing(cmd *cobra.Command, s *App, only string) {
 	defer cancel()
 	defer func() {
 		for _, st := range s.Missing(only) {
-			cli.Fprintf(a.Err, "left out until broker index has listed it: %s: %s\n", st.Name, standing(st, time.Now()))
+			cli.Fprintf(a.Err, "left out until broker index has listed it: %s: %s\n", st.Name, cli.Standing(st, time.Now()))
 		}
 	}()
 	a.beginLearning(ctx, s, only)
@@ -153,37 +153,6 @@ func starting(s *App) []upstream.Status {
 	return slices.DeleteFunc(s.Broker.Status(), func(st upstream.Status) bool { return st.State != upstream.StateStarting })
 }
 
-// standing describes, on one line, the state of a server with unknown tools.
-func standing(st upstream.Status, now time.Time) string {
-	switch {
-	case st.State == upstream.StateStarting && st.Err == nil:
-		return fmt.Sprintf("still %s after %s", st.Doing, cli.Duration(now.Sub(st.Since)))
-	case st.Err != nil && !st.FailedAt.IsZero():
-		return failedAgo(string(st.State), st.FailedAt, now) + why(cli.OneLine(st.Err.Error(), 200))
-	case st.Err != nil && st.State == upstream.StateIdle:
-		return "not listed yet: " + cli.OneLine(st.Err.Error(), 200)
-	case st.Err != nil:
-		return string(st.State) + ": " + why(cli.OneLine(st.Err.Error(), 200))
-	}
-	return "not listed yet"
-}
-
-// failedAgo returns the time since a failure, to be followed by its cause.
-func failedAgo(state string, at, now time.Time) string {
-	if state != string(upstream.StateNeedsSignIn) {
-		state = "failed"
-	}
-	return fmt.Sprintf("%s %s ago: ", state, cli.Duration(now.Sub(at)))
-}
-
-// inTime returns the time until an attempt, which may be due.
-func inTime(at, now time.Time) string {
-	if !at.After(now) {
-		return "by the next command that needs it"
-	}
-	return "in " + cli.Duration(at.Sub(now))
-}
-
 // notListed returns the error for a server with unknown tools. again is the command
 // that connects to it with --refresh; refreshed is set if it did.
 func (s *App) notListed(server, again string, refreshed bool) error {
@@ -193,7 +162,7 @@ func (s *App) notListed(server, again string, refreshed bool) error {
 	}
 	for _, st := range s.Broker.Status() {
 		if st.Name == server {
-			return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: %s\nhint: broker %s", server, standing(st, time.Now()), hint))
+			return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: %s\nhint: broker %s", server, cli.Standing(st, time.Now()), hint))
 		}
 	}
 	return cli.Usagef("no server is called %q", server)
@@ -219,7 +188,7 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 func printMissing(w io.Writer, s *App, only, prefix string) int {
 	missing := s.Missing(only)
 	for _, st := range missing {
-		cli.Fprintf(w, "%s%s: %s\n", prefix, st.Name, standing(st, time.Now()))
+		cli.Fprintf(w, "%s%s: %s\n", prefix, st.Name, cli.Standing(st, time.Now()))
 	}
 	switch len(missing) {
 	case 0:
@@ -253,7 +222,7 @@ func printUnsearched(w io.Writer, s *App, req broker.SearchRequest) {
 	var others []string
 	for _, st := range missing {
 		if mentions(req.Query, st.Name) {
-			cli.Fprintf(w, "not searched: %s: %s\n", st.Name, standing(st, time.Now()))
+			cli.Fprintf(w, "not searched: %s: %s\n", st.Name, cli.Standing(st, time.Now()))
 		} else {
 			others = append(others, gate.Name(st.Name)+" ("+string(st.State)+")")
 		}
@@ -270,13 +239,4 @@ func mentions(query, name string) bool {
 		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	}
 	return slices.ContainsFunc(words(name), func(word string) bool { return len(word) > 1 && slices.Contains(words(query), word) })
-}
-
-// why is an error of a server for people, without what the SDK says of its own
-// way to it.
-func why(text string) string {
-	for _, steps := range []string{`calling "initialize": `, `sending "initialize": `, "rejected by transport: "} {
-		text = strings.Replace(text, steps, "", 1)
-	}
-	return text
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -170,7 +171,7 @@ func (a *app) root() *cobra.Command {
 				return a.printVersion()
 			}
 			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.Person() != nil {
-				return a.initialize(cmd.Context(), initFlags{})
+				return a.initialize(cmd.Context(), setup.InitOptions{})
 			}
 			a.printStarting()
 			return cmd.Help()

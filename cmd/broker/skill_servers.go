@@ -83,7 +83,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 	}
 	for _, st := range v.pool.Status() {
 		if unlisted(st) {
-			cli.Fprintf(v.app.Err, "the skills of server %s are not known: %s\n", st.Name, standing(st, time.Now()))
+			cli.Fprintf(v.app.Err, "the skills of server %s are not known: %s\n", st.Name, cli.Standing(st, time.Now()))
 		}
 	}
 	v.take()

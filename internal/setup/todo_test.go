@@ -1,6 +1,7 @@
-package main
+package setup
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
@@ -26,9 +28,9 @@ func TestTodo(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i := initRun{a: &app{IO: cli.IO{In: strings.NewReader(""), Err: io.Discard}, configPath: path}, out: io.Discard, stuck: map[string]indexRow{}, waited: 45 * time.Second,
+	i := initRun{setup: &Setup{IO: &cli.IO{In: strings.NewReader(""), Err: io.Discard}, ConfigPath: path, Lookup: os.LookupEnv, StartDaemon: func(context.Context) bool { return false }}, out: io.Discard, stuck: map[string]api.IndexRow{}, waited: 45 * time.Second,
 		connected: map[string]*clients.Client{"/cursor": clients.Lookup("cursor"), "/codex": clients.Lookup("codex")},
-		index: &indexReport{Servers: []indexRow{
+		index: &api.IndexReport{Servers: []api.IndexRow{
 			{Name: "works", Status: "ready", Tools: 2}, {Name: "fails", Status: string(upstream.StateFailed), Error: "no\nlicense"},
 			{Name: "slow", Status: string(upstream.StateStarting), Doing: "installing a package"}, {Name: "signs", Status: string(upstream.StateNeedsSignIn), Error: "401"},
 			{Name: "pinned", Status: "ready", Held: 3}, {Name: "old fails", Status: string(upstream.StateFailed), Error: "gone"},
@@ -72,29 +74,23 @@ func TestTodo(t *testing.T) {
 	}
 }
 
-// What a client passes without having it counts as not set, for a server and for the
-// daemon.
-func TestVariablesThatAClientDoesNotHave(t *testing.T) {
-	for _, test := range []struct {
-		gemini, value string
-		set           bool
+// A variable that is not set here is needed once, whatever has it.
+func TestUnset(t *testing.T) {
+	lookup := func(name string) (string, bool) { return "", name == "SET" || name == "EMPTY" }
+	for _, tt := range []struct {
+		needs [][]string
+		want  []string
 	}{
-		{"", "$PASSED_ON", false}, {"", "${PASSED_ON}", false}, {"", "${env:PASSED_ON}", false}, {"1", "$PASSED_ON", false}, {"1", "", false},
-		{"", "", true}, {"0", "", true}, {"1", "x", true}, {"", "$PASSED", true}, {"", "$", true}, {"1", "${PASSED_ON:-x}", true},
+		{nil, []string{}},
+		{[][]string{{"SET", "EMPTY"}}, []string{}},
+		{[][]string{{"A", "SET", "B"}, {"B", "A", "C"}}, []string{"A", "B", "C"}},
 	} {
-		t.Setenv("GEMINI_CLI", test.gemini)
-		t.Setenv("PASSED_ON", test.value)
-		var v variables
-		for name, lookup := range map[string]func(string) (string, bool){"a server": sources().Env, "the daemon's variables": v.lookup} {
-			if value, set := lookup("PASSED_ON"); set != test.set || set && value != test.value {
-				t.Errorf("%s, GEMINI_CLI=%s PASSED_ON=%s: %q, %v", name, test.gemini, test.value, value, set)
-			}
+		var outcomes []clients.Outcome
+		for _, n := range tt.needs {
+			outcomes = append(outcomes, clients.Outcome{Needs: n})
 		}
-		if needs := unset([]clients.Outcome{{Needs: []string{"PASSED_ON"}}}); (len(needs) == 0) != test.set {
-			t.Errorf("GEMINI_CLI=%s PASSED_ON=%s: needs %q", test.gemini, test.value, needs)
+		if got := unset(lookup, outcomes); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: unset are %q, want %q", tt.needs, got, tt.want)
 		}
-	}
-	if _, set := lookupVariable("NOBODY_SETS_THIS_ONE"); set {
-		t.Error("a variable that is not set is")
 	}
 }

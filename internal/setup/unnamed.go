@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -14,14 +14,14 @@ import (
 
 // unnamedTasks returns a task for each client that has the broker and does not pass on all
 // variables that the config names, since its entry was written before they were added.
-func (a *app) unnamedTasks() (list []task) {
-	path, exists, err := config.Target(a.configPath)
+func (s *Setup) unnamedTasks() (list []task) {
+	path, exists, err := config.Target(s.ConfigPath)
 	if err != nil || !exists {
 		return nil
 	}
 	for _, c := range clients.All() {
 		r := clients.Request{}
-		if a.aim(&r, c.ID) != nil {
+		if s.Aim(&r, c.ID) != nil {
 			continue
 		}
 		if r.Config, err = filepath.Abs(path); err != nil {
@@ -31,29 +31,29 @@ func (a *app) unnamedTasks() (list []task) {
 		if err != nil || len(names) == 0 {
 			continue
 		}
-		list = append(list, task{Server: c.ID, Why: fmt.Sprintf("the entry of %s does not name %s, which the client may not pass on", c.Title, few(names)),
+		list = append(list, task{Server: c.ID, Why: fmt.Sprintf("the entry of %s does not name %s, which the client may not pass on", c.Title, cli.Few(names)),
 			Do: []string{"broker install " + c.ID}})
 	}
 	return list
 }
 
 // sayUnnamed prints what unnamedTasks returns.
-func (a *app) sayUnnamed() {
-	for _, t := range a.unnamedTasks() {
-		cli.Fprintf(a.Err, "%s: %s\n", t.Why, strings.Join(t.Do, ", "))
+func (s *Setup) sayUnnamed() {
+	for _, t := range s.unnamedTasks() {
+		cli.Fprintf(s.Err, "%s: %s\n", t.Why, strings.Join(t.Do, ", "))
 	}
 }
 
 // recordOutcomes records which servers a person has added to the config at path, or
 // replaced there.
-func (a *app) recordOutcomes(path, command string, outcomes []clients.Outcome) {
+func (s *Setup) recordOutcomes(path, command string, outcomes []clients.Outcome) {
 	cfg, err := config.Load(path)
 	if err != nil {
 		return // the next command reports it
 	}
 	for _, o := range outcomes {
 		if o.Action == clients.Added || o.Action == clients.Replaced {
-			a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(o.Server()), 200), Client: ClientCLI, Detail: string(o.Action) + " (" + command + ")"})
+			s.Record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(o.Server()), 200), Detail: string(o.Action) + " (" + command + ")"})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -35,8 +35,8 @@ func (i *initRun) settle(ctx context.Context) error {
 			}
 		}
 	}
-	stay := !i.moveFailed
-	if person := i.a.Person(); len(names) > 0 && stay && !i.yes && person != nil && (i.clients == nil || len(i.clients) > 0) {
+	stay := !i.MoveFailed
+	if person := i.setup.Person(); len(names) > 0 && stay && !i.Yes && person != nil && (i.Clients == nil || len(i.Clients) > 0) {
 		var err error
 		them := map[bool]string{true: "it with its client until it does", false: "them with their clients until they do"}[len(names) == 1]
 		if stay, err = person.Confirm(ctx, cli.OneLine(strings.Join(names, ", "), 200)+map[bool]string{true: " does", false: " do"}[len(names) == 1]+" not work yet. Leave "+them+"?", true); err != nil {
@@ -55,7 +55,7 @@ func (i *initRun) settle(ctx context.Context) error {
 		}
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return i.stuck[name].Status == string(upstream.StateStarting) }) {
-		i.ahead = i.a.startDaemon(ctx)
+		i.ahead = i.setup.StartDaemon(ctx)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (i *initRun) tasks() []task {
 			list = append(list, t)
 		}
 	}
-	return append(append(list, i.projectTasks()...), i.a.unnamedTasks()...)
+	return append(append(list, i.projectTasks()...), i.setup.unnamedTasks()...)
 }
 
 // taskFor returns what is left to do for a server of the config. It has no Why if that is
@@ -103,7 +103,7 @@ func (i *initRun) taskFor(o clients.Outcome) task {
 	t := task{Server: o.Server()}
 	name := cli.ShellWord(t.Server)
 	row, stuck := i.stuck[t.Server]
-	missing := unset([]clients.Outcome{o})
+	missing := unset(i.setup.Lookup, []clients.Outcome{o})
 	switch {
 	case o.Disabled:
 		t.Why, t.Do = "it is disabled in "+cli.ShortPath(i.plan.path), []string{"broker servers test " + name}
@@ -117,20 +117,13 @@ func (i *initRun) taskFor(o clients.Outcome) task {
 	case row.Status == string(upstream.StateNeedsSignIn):
 		t.Why, t.Do = "it needs a sign-in", []string{"broker auth login " + name}
 	case row.Status == string(upstream.StateStarting) && i.ahead:
-		t.Why, t.Do = fmt.Sprintf("still %s after %s; this goes on in the background", orStarting(row.Doing), cli.Duration(i.waited)), []string{"broker servers list"}
+		t.Why, t.Do = fmt.Sprintf("still %s after %s; this goes on in the background", cli.OrStarting(row.Doing), cli.Duration(i.waited)), []string{"broker servers list"}
 	case row.Status == string(upstream.StateStarting):
-		t.Why, t.Do = fmt.Sprintf("still %s after %s, when this command ended it: no daemon runs here", orStarting(row.Doing), cli.Duration(i.waited)), []string{"broker index"}
+		t.Why, t.Do = fmt.Sprintf("still %s after %s, when this command ended it: no daemon runs here", cli.OrStarting(row.Doing), cli.Duration(i.waited)), []string{"broker index"}
 	default:
-		t.Why, t.Do = cli.OneLine(why(row.Error), 160), []string{"broker servers test " + name}
+		t.Why, t.Do = cli.OneLine(cli.Cause(row.Error), 160), []string{"broker servers test " + name}
 	}
 	return t
-}
-
-func orStarting(doing string) string {
-	if doing == "" {
-		return "starting"
-	}
-	return doing
 }
 
 // heldOf returns how many tools of a server are held back.

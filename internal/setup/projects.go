@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (i *initRun) findProjects() {
 			i.seen.Projects = append(i.seen.Projects, clients.OtherProjects(c, i.env, i.options(false))...)
 		}
 	}
-	if len(i.seen.Projects) == 0 || i.leave {
+	if len(i.seen.Projects) == 0 || i.NoImport {
 		return
 	}
 	cli.Fprintf(i.out, "\nClaude Code has servers for single projects:\n")
@@ -59,11 +59,11 @@ func (i *initRun) askProjects(ctx context.Context) (err error) {
 	for _, p := range i.seen.Projects {
 		n += len(p.Servers) + len(sharedBy(p))
 	}
-	person := i.a.Person()
-	if n == 0 || i.projects || i.noProjects || person == nil {
+	person := i.setup.Person()
+	if n == 0 || i.Projects || i.NoProjects || person == nil {
 		return nil
 	}
-	i.projects, err = person.Confirm(ctx, "Take over "+cli.Count(n, "server")+" of projects, too? The broker has them in every folder", true)
+	i.Projects, err = person.Confirm(ctx, "Take over "+cli.Count(n, "server")+" of projects, too? The broker has them in every folder", true)
 	return err
 }
 
@@ -77,14 +77,14 @@ func (i *initRun) foldersOf(c *clients.Client) (dirs []string) {
 			dirs = append(dirs, s.Dir)
 		}
 	}
-	if i.projects {
-		dirs = append(dirs, projectFolders(clients.OtherProjects(c, i.env, nil))...)
+	if i.Projects {
+		dirs = append(dirs, ProjectFolders(clients.OtherProjects(c, i.env, nil))...)
 	}
 	return dirs
 }
 
-// projectFolders returns the folders that have servers in the user's file.
-func projectFolders(list []clients.ProjectServers) (dirs []string) {
+// ProjectFolders returns the folders that have servers in the user's file.
+func ProjectFolders(list []clients.ProjectServers) (dirs []string) {
 	for _, p := range list {
 		if len(p.Servers) > 0 {
 			dirs = append(dirs, p.Dir)
@@ -108,7 +108,7 @@ func (i *initRun) projectTasks() (list []task) {
 			list = append(list, task{Server: cli.OneLine(strings.Join(names, ", "), 100), Why: "Claude Code starts it in " + cli.ShortPath(p.Dir) + ", too, whose .mcp.json others may use",
 				Do: []string{"cd " + cli.ShellWord(p.Dir) + " && broker install " + claudeCode + " --project --move"}})
 		}
-		if !i.projects {
+		if !i.Projects {
 			left += len(p.Servers) + len(sharedBy(p))
 		}
 	}

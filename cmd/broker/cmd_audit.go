@@ -20,7 +20,7 @@ import (
 
 func (a *app) auditCommand() *cobra.Command {
 	c := cli.Group("audit [DAY]", "Show and manage the record of executions and calls",
-		a.auditListCommand(), a.auditShowCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditVerifyCommand(), a.auditPruneCommand())
+		a.auditListCommand(), a.auditShowCommand(), a.tailCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditVerifyCommand(), a.auditPruneCommand())
 	return a.withDays(c)
 }
 

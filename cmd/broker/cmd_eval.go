@@ -27,7 +27,7 @@ func (a *app) evalCommand() *cobra.Command {
 	var misses bool
 	c := &cobra.Command{
 		Use:   "eval QUERIES.jsonl",
-		Short: "Measure the search with queries whose right tools are known",
+		Short: "Measure the search with queries whose right tools are known", Hidden: true,
 		Long: `Measure the search with queries whose right tools are known.
 
 QUERIES.jsonl holds one JSON object a line:

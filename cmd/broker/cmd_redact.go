@@ -32,7 +32,7 @@ type redactOutput struct {
 func (a *app) redactCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "redact",
-		Short: "Hide secrets and personal data in texts on standard input",
+		Short: "Hide secrets and personal data in texts on standard input", Hidden: true,
 		Long: `Hide secrets and personal data in texts on standard input.
 
 Each line is JSON, {"id", "text", "media"?}, and so is each line of the answer: {"id", "text", "spans": [{"type", "start", "end"}]}, with offsets in bytes of

@@ -36,7 +36,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 		_ = c.RegisterFlagCompletionFunc("client", clientNames)
 	}
 	a.recordCompletions(root)
-	for _, path := range []string{"search", "tools list", "audit list", "tail"} {
+	for _, path := range []string{"search", "tools list", "audit list", "tail", "audit tail"} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			_ = c.RegisterFlagCompletionFunc("server", a.completeServer) // the flag is there
 		}

@@ -36,7 +36,7 @@ func (a *app) recordCompletions(root *cobra.Command) {
 		path, flag string
 		complete   cobra.CompletionFunc
 	}{
-		{"audit list", "status", values(records.Statuses...)}, {"tail", "status", values(records.TailStatuses...)}, {"audit list", "client", a.completeCaller},
+		{"audit list", "status", values(records.Statuses...)}, {"tail", "status", values(records.TailStatuses...)}, {"audit tail", "status", values(records.TailStatuses...)}, {"audit list", "client", a.completeCaller},
 		{"search", "detail", values("name", "desc", "full")}, {"exec", "language", values("typescript", "javascript", "python")},
 		{"serve", "mode", values("code", "tools", "auto")}, {"prompt", "mode", values("code", "tools", "auto")},
 		{"scripts save", "execution", a.completeExecution},

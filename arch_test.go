@@ -48,7 +48,7 @@ var diagram = []row{
 	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/app/...", "internal/cli", "internal/pins", "internal/top", "state"},
 		slices.DeleteFunc(slices.Clone(below), func(p string) bool { return p == "state/..." })...)},
 	{pkg: "internal/cli", imports: []string{"codegen", "discovery/questions"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"}},
-	{pkg: "internal/app", imports: append([]string{"broker/..."}, below...)},
+	{pkg: "internal/app", imports: append([]string{"broker/...", "internal/app/identity", "internal/app/observe", "internal/pins"}, below...)},
 	{pkg: "internal/app/observe", imports: []string{"discovery", "discovery/upstream", "internal/config", "internal/pins", "internal/telemetry", "state"}, modules: []string{"std"}},
 	{pkg: "internal/app/identity", imports: []string{"broker", "broker/surface", "discovery/upstream", "internal/accounts", "internal/bearer", "internal/config", "internal/oauth"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
 	{pkg: "internal/app/host", modules: []string{"std", "golang.org/x/sys"}},
@@ -139,6 +139,7 @@ var diagram = []row{
 	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/spawn/spawntest", modules: []string{"std"}},
 	{pkg: "internal/gate", modules: []string{"std"}},
+	{pkg: "internal/words", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/related", modules: []string{"std"}},
@@ -164,7 +165,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
@@ -120,7 +121,7 @@ func (a *app) serveBridge(ctx context.Context) error {
 		return a.serveHere(ctx, func(ctx context.Context, s *App, _ *watcher) error { return a.serveStdio(ctx, s, in, out) })
 	}
 	settings, err := a.daemonSettings()
-	if err != nil || !HasProfile(settings.flags["config"], a.chosenProfile()) || isForPeople(settings.flags["config"]) {
+	if err != nil || !application.HasProfile(settings.flags["config"], a.chosenProfile()) || isForPeople(settings.flags["config"]) {
 		return here(ctx, a.In, a.protocol)
 	}
 	build, err := a.build()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -59,7 +60,7 @@ func (a *app) call(cmd *cobra.Command, s *App, tool string, words []string) (val
 	if err != nil {
 		return nil, nil, callError(err)
 	}
-	req := broker.CallRequest{Tool: tool, Arguments: input, Client: ClientCLI, Owner: state.Local}
+	req := broker.CallRequest{Tool: tool, Arguments: input, Client: application.ClientCLI, Owner: state.Local}
 	if in := a.Interactive(); in != nil && !slices.Contains(words, "-") {
 		req.Talker = a.talker(in)
 	}

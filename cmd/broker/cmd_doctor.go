@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/typecheck"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -129,7 +130,7 @@ func some(c check, on bool) []check {
 }
 
 func checkConfig(s *App) check {
-	off := Disabled(s.Config)
+	off := application.Disabled(s.Config)
 	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.Config.Path, cli.Count(len(s.Config.Servers), "server"))}
 	if len(off) > 0 {
 		c.Detail += fmt.Sprintf(", %d of them disabled: %s", len(off), gate.Line(strings.Join(off, ", ")))
@@ -142,25 +143,25 @@ func checkConfig(s *App) check {
 
 // checkNames looks for what the config says that has no effect.
 func checkNames(s *App) (check, bool) {
-	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.Config.Broker.Profiles), "profile"), cli.Count(len(ToolOverrides(s.Config)), "server"))}
+	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.Config.Broker.Profiles), "profile"), cli.Count(len(application.ToolOverrides(s.Config)), "server"))}
 	if problems := s.Problems(); len(problems) > 0 {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
 	}
-	return c, !c.OK || len(s.Config.Broker.Profiles)+len(ToolOverrides(s.Config)) > 0
+	return c, !c.OK || len(s.Config.Broker.Profiles)+len(application.ToolOverrides(s.Config)) > 0
 }
 
 // checkProject looks at the project of the working directory, if there is one.
 func checkProject(s *App) (check, bool) {
 	dir, _ := os.Getwd()
-	path := ProjectPath(dir)
+	path := application.ProjectPath(dir)
 	if path == "" {
 		return check{}, false
 	}
-	p, err := OpenProject(path, s.Dir)
+	p, err := application.OpenProject(path, s.Dir)
 	if err != nil {
 		return check{Name: "project", Detail: err.Error(), Hint: "correct the file"}, true
 	}
-	c := check{Name: "project", OK: true, Detail: path + ": " + p.state()}
+	c := check{Name: "project", OK: true, Detail: path + ": " + p.Status()}
 	if notes := p.Warnings(p.Join(s.Config)); len(notes) > 0 {
 		c.Detail = strings.Join(notes, "; ")
 	}
@@ -202,7 +203,7 @@ var trials = map[sandbox.Language]string{
 func checkSandbox(ctx context.Context, s *App) []check {
 	first := sandbox.Language(s.Config.Broker.WithDefaults().Language)
 	checks := []check{tryLanguage(ctx, s, "sandbox", first)}
-	for _, language := range AllLanguages {
+	for _, language := range application.AllLanguages {
 		if language == first || s.Places.Together(s.Places.Usual(language), s.Places.Usual(first)) {
 			continue
 		}
@@ -241,7 +242,7 @@ func checkProgram() check {
 // checkTypes looks for the compiler that scripts are checked with.
 func checkTypes(ctx context.Context, s *App) check {
 	c := check{Name: "typecheck", OK: true}
-	checker := Typechecker(s.Config, slog.New(slog.DiscardHandler))
+	checker := application.Typechecker(s.Config, slog.New(slog.DiscardHandler))
 	if checker == nil {
 		c.Detail = "off; arguments are checked all the same"
 		return c

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -62,7 +63,7 @@ func (a *app) indexCommand() *cobra.Command {
 				return errors.New("index: interrupted before every server was listed")
 			}
 			report, err := makeIndexReport(s.Broker, status)
-			for _, name := range Disabled(s.Config) {
+			for _, name := range application.Disabled(s.Config) {
 				report.Servers = append(report.Servers, indexRow{Name: name, Status: statusDisabled})
 			}
 			if e := s.Close(); err == nil {

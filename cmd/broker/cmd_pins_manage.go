@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"slices"
 	"strings"
 
@@ -11,68 +9,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// pinStore judges by what is kept; changed may be nil.
-func (a *app) pinStore(cfg *config.Config, in *application.State, changed func(server, what string)) *pins.Store {
-	kept := apartPins{in.Pins(), make(map[string]string)}
-	for _, s := range cfg.Servers {
-		if s.File != "" {
-			kept.file[s.Name] = s.File
-		}
-	}
-	return pins.Open(kept, &pins.Options{Mode: a.pinMode(cfg), Verdicts: in.Verdicts, Logger: a.logger(), Changed: changed})
-}
-
-// apartPins keeps the pins of servers of projects apart from those of others that
-// have their names, by the file that configures them.
-type apartPins struct {
-	kept state.Pins
-	file map[string]string // by server
-}
-
-func (p apartPins) name(server string) string {
-	if file := p.file[server]; file != "" {
-		return server + "\x00" + file
-	}
-	return server
-}
-
-func (p apartPins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
-	return p.kept.Pins(ctx, p.name(server))
-}
-
-func (p apartPins) ChangePins(ctx context.Context, server string, change func(map[state.PinName]state.Pin) error) error {
-	return p.kept.ChangePins(ctx, p.name(server), change)
-}
-
-func (p apartPins) PinsVersion(ctx context.Context, server string) string {
-	version := p.kept.PinsVersion(ctx, p.name(server))
-	if file := p.file[server]; file != "" && version != "" {
-		version += " of " + file // the file was replaced by another one of the same name
-	}
-	return version
-}
-
-// NoteChanges makes what differs events.
-func NoteChanges(store state.AuditStore) func(server, what string) {
-	return func(server, what string) {
-		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
-	}
-}
-
-func (a *app) pinMode(cfg *config.Config) pins.Mode {
-	mode := pins.Mode(cmp.Or(cfg.Broker.Pins, string(pins.On)))
-	if rules := a.rules(cfg); mode == pins.On && rules != nil && rules.Careful() {
-		return pins.Careful
-	}
-	return mode
-}
 
 // withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
 // or of all servers, as far as they are known. With refresh it lists the servers first.
@@ -256,6 +197,6 @@ func (s *App) notePins(decided string, rows []pins.Row) {
 		}
 	}
 	for server, what := range names {
-		s.Audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: ClientCLI, Detail: decided + what})
+		s.Audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: application.ClientCLI, Detail: decided + what})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -244,7 +245,7 @@ func (a *app) editServer(name, command, done string, change func([]byte, *config
 // recordEdit records that a person changed a server in the config at path.
 func (a *app) recordEdit(path, name, done string) {
 	if cfg, err := config.Load(path); err == nil {
-		a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: ClientCLI, Detail: done})
+		a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(name), 200), Client: application.ClientCLI, Detail: done})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -102,7 +103,7 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 
 // printDisabled names the disabled servers, whose tools are not in a list.
 func (a *app) printDisabled(s *App) {
-	if off := Disabled(s.Config); len(off) > 0 {
+	if off := application.Disabled(s.Config); len(off) > 0 {
 		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
 }

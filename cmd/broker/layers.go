@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -37,7 +38,7 @@ func (s *App) RequireLayers(ctx context.Context, places ...sandbox.Place) error 
 // with all that share it. Python's is left out: a container of it is only
 // started for a script.
 func (s *App) DefaultPlaces() (places []sandbox.Place, names [][]string) {
-	for _, language := range AllLanguages {
+	for _, language := range application.AllLanguages {
 		at := s.Places.Usual(language)
 		if language == sandbox.Python || s.Placement.Unavailable(language) != nil {
 			continue
@@ -77,7 +78,7 @@ func (a *app) logLayers(ctx context.Context, s *App) (stop func()) {
 			}
 			cli.Fprintf(a.Err, "broker: sandbox%s: %s\n", whose, DescribeLayers(layers))
 		}
-		for _, language := range AllLanguages {
+		for _, language := range application.AllLanguages {
 			if err := s.Placement.Unavailable(language); err != nil {
 				cli.Fprintf(a.Err, "broker: %s does not run here: %v\n", language, err)
 			} else if language == sandbox.Python {

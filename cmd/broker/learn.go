@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
@@ -206,9 +207,9 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range Upstreams(cfg) {
+	for _, c := range application.Upstreams(cfg) {
 		if c.Name == server {
-			err = upstream.ForgetFailure(CatalogueDir(dir), c)
+			err = upstream.ForgetFailure(application.CatalogueDir(dir), c)
 		}
 	}
 	return err

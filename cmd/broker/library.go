@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -30,29 +29,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Names of principals in the record that are not MCP clients.
-const (
-	ClientCLI   = "cli"
-	ClientAdmin = "admin" // who has the admin token, over HTTP
-)
-
-// Library returns the library of skills and plugins of a config; it calls note with
-// changes.
-func (h *Home) Library(note func(library.Change)) *library.Library {
-	return library.New(library.Options{
-		Skills: h.Registry(), Custom: h.Custom(), Plugins: h.Plugins, Switches: h.Switches, Taken: HasServer(h.Config), PluginsOn: h.Config.Broker.Plugins.Enabled, Describe: describePluginServer, Note: note,
-	})
-}
-
 // recorded returns the library for a command, which records changes.
-func (a *app) recorded(h *Home) *library.Library {
-	return h.Library(func(c library.Change) { a.record(h.Config, ChangeEvent(c, ClientCLI)) })
+func (a *app) recorded(h *application.Home) *library.Library {
+	return h.Library(func(c library.Change) { a.record(h.Config, application.ChangeEvent(c, application.ClientCLI)) })
 }
 
 // withLibrary is a command's RunE that does f with the library of the config.
-func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *Home, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *application.Home, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return a.withHome(func(h *Home, args []string) error {
+		return a.withHome(func(h *application.Home, args []string) error {
 			return f(cmd.Context(), a.recorded(h), h, args)
 		})(cmd, args)
 	}
@@ -151,14 +136,14 @@ func (a *app) apiOptions(s *App, w *watcher) api.Options {
 	return api.Options{
 		Cancel:  s.State.Cancel,
 		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.Root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
-		Always: func(tools []string) error { return AllowAlways(s.Config.Path, tools) },
+		Always: func(tools []string) error { return application.AllowAlways(s.Config.Path, tools) },
 		Reader: &api.Reader{Broker: s.Broker, Audit: s.Audit, Runs: s.Runs, Pins: s.Pins, Tokens: s.State.Vault()},
 		Note:   s.Audit.Note,
 		SaveScript: func(name, description, code string) (any, error) {
 			if strings.TrimSpace(code) == "" {
 				return nil, errors.New("the script is empty")
 			}
-			saved, err := s.State.Scripts(SavedScripts(s.Config)).Save(script.Script{Name: name, Description: description, Code: code})
+			saved, err := s.State.Scripts(application.SavedScripts(s.Config)).Save(script.Script{Name: name, Description: description, Code: code})
 			if err != nil {
 				return nil, err
 			}
@@ -175,7 +160,7 @@ func (a *app) apiOptions(s *App, w *watcher) api.Options {
 		Settings: func() (any, error) { return a.settings(s.Config) },
 		Servers:  consoleServers{config.ServerFile(s.Config.Path), s.live.Load},
 		FileRead: func(k *skills.Skill, client, path string, err error) {
-			e := SkillEvent(state.EventSkillFileRead, k, path, err)
+			e := application.SkillEvent(state.EventSkillFileRead, k, path, err)
 			e.Client = client
 			s.Audit.Note(e)
 		},
@@ -204,44 +189,6 @@ func (a *app) settings(cfg *config.Config) ([]config.Setting, error) {
 	}
 	slices.SortFunc(above, func(a, b config.Setting) int { return strings.Compare(a.Key, b.Key) })
 	return append(above, list...), nil
-}
-
-// ChangeEvent is a change as it stands in the audit log.
-func ChangeEvent(c library.Change, client string) state.Event {
-	e := state.Event{Name: c.Name, Client: cmp.Or(c.Client, client), Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
-	install := c.Action == library.Installed || c.Action == library.Replaced
-	switch {
-	case c.Kind == skills.KindSkill && install:
-		e.Kind = state.EventSkillInstalled
-	case c.Kind == skills.KindSkill:
-		e.Kind = state.EventSkillStateChanged
-	case c.Kind == skills.KindPlugin && install:
-		e.Kind = state.EventPluginInstalled
-	default:
-		e.Kind = state.EventPluginStateChanged
-	}
-	if c.Err != nil {
-		e.Detail = "not " + e.Detail
-	}
-	if c.Kind == skills.KindMarket {
-		e.Detail = "marketplace " + e.Detail
-	}
-	if c.Detail != "" {
-		e.Detail += " " + c.Detail
-	}
-	if c.Err != nil {
-		e.Detail += ": " + cli.OneLine(c.Err.Error(), 300)
-	}
-	return e
-}
-
-// SkillEvent is something that a command did with a skill.
-func SkillEvent(kind string, k *skills.Skill, detail string, err error) state.Event {
-	e := state.Event{Kind: kind, Name: k.Ref, Client: ClientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
-	if err != nil {
-		e.Detail += " failed: " + cli.OneLine(err.Error(), 300)
-	}
-	return e
 }
 
 // checkSkillsPath says what is wrong with the folder of --skills. install says that

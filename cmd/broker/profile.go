@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // profileVariable names the profile where --profile does not.
@@ -26,33 +25,6 @@ func (a *app) checkProfile(cfg *config.Config) error {
 		return nil
 	}
 	return cli.Usagef("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, cli.Lines(cfg.Broker.NearProfile(name)))
-}
-
-// HasProfile reports whether the file of a config has a profile, without reading
-// the rest of it.
-func HasProfile(path, name string) bool {
-	if name == "" {
-		return true
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	_, ok, err := config.LookupKey(data, []string{"broker", "profiles", name})
-	return ok && err == nil
-}
-
-// policyProfiles are those of a config as the broker knows them.
-func policyProfiles(cfg *config.Config) map[string]policy.Profile {
-	all := make(map[string]policy.Profile)
-	for name, p := range cfg.Broker.Profiles {
-		all[name] = profileOf(name, p)
-	}
-	return all
-}
-
-func profileOf(name string, p config.Profile) policy.Profile {
-	return policy.Profile{Name: name, Servers: p.Servers, Allow: p.Allow, Deny: p.Deny, ReadOnly: p.ReadOnly}
 }
 
 // Problems are what the config says that has no effect.

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
@@ -88,7 +89,7 @@ type clientPlace struct {
 	config  *config.Config
 	profile string
 	dir     string // its working folder; empty if not a project
-	project *Project
+	project *application.Project
 	wrong   error             // why the project cannot be read
 	env     map[string]string // the client's variables
 	apart   map[string]bool   // the servers that it does not share
@@ -99,9 +100,9 @@ type clientPlace struct {
 func (h *daemonHost) locate(hello daemon.Hello) clientPlace {
 	at := clientPlace{
 		own: &h.a.variables, config: h.current(), profile: hello.Settings[settingProfile], env: hello.Env,
-		dir: ProjectFolder(cmp.Or(hello.Root, hello.Dir)), apart: make(map[string]bool),
+		dir: application.ProjectFolder(cmp.Or(hello.Root, hello.Dir)), apart: make(map[string]bool),
 	}
-	at.project, at.wrong = OpenProject(ProjectPath(at.dir), h.session.Dir)
+	at.project, at.wrong = application.OpenProject(application.ProjectPath(at.dir), h.session.Dir)
 	at.config = at.project.Join(at.config)
 	for _, s := range at.config.Servers {
 		variables, _ := s.Reads()
@@ -142,7 +143,7 @@ func (h *daemonHost) key(at *clientPlace) string {
 	}
 	p := at.project
 	if p == nil {
-		p = &Project{Project: &config.Project{}}
+		p = &application.Project{Project: &config.Project{}}
 	}
 	// The address of the config in force tells it from those before it, which rooms
 	// keep.
@@ -211,13 +212,13 @@ func (h *daemonHost) open(at *clientPlace) (*room, error) {
 	}
 	d.Base, d.Warn = h.session.Root, nil
 	d.Apart = func(c upstream.Config) bool { return at.apart[c.Name] }
-	note := NoteChanges(h.session.Audit)
-	d.Pins = h.a.pinStore(at.config, h.session.State, func(server, what string) {
+	note := application.NoteChanges(h.session.Audit)
+	d.Pins = h.session.State.PinStore(at.config, h.a.overrides(), func(server, what string) {
 		if at.apart[server] { // the others are noted already
 			note(server, what)
 		}
 	})
-	root, err := broker.New(d, h.a.brokerSettings(h.session.Home(at.config)))
+	root, err := broker.New(d, h.a.overrides().Settings(h.session.Home(at.config), h.a.logger()))
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +320,7 @@ func (h *daemonHost) serverFor(profile string) *mcp.Server {
 // clientEnv are the variables that go with a client to the daemon: those that the
 // config names, and those that a project reads which the user trusts.
 func (a *app) clientEnv(named map[string]string, dir, state string) (map[string]string, error) {
-	p, err := OpenProject(ProjectPath(ProjectFolder(dir)), state)
+	p, err := application.OpenProject(application.ProjectPath(application.ProjectFolder(dir)), state)
 	if err != nil || p == nil || !p.Trusted {
 		return named, err
 	}

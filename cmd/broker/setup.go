@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"os"
@@ -12,16 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/learned"
 	"github.com/mcpbroker/mcpbroker/broker/quota"
-	"github.com/mcpbroker/mcpbroker/broker/typecheck"
-	"github.com/mcpbroker/mcpbroker/broker/vault"
-	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/discovery/sharing"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
@@ -30,17 +22,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/internal/telemetry"
 	"github.com/mcpbroker/mcpbroker/internal/tokens"
-	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // An App is a broker with all that it is made of.
 type App struct {
 	Config    *config.Config
-	Project   *Project // of the working folder; may be nil
+	Project   *application.Project // of the working folder; may be nil
 	Dir       string
 	State     *application.State
 	Root      *broker.Broker // of all that is configured
@@ -51,7 +41,7 @@ type App struct {
 	Pins      *pins.Store
 	learned   *learned.Store
 	Folder    *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
-	Placement *Placement
+	Placement *application.Placement
 	Places    *sandbox.Places // what the broker's runner runs in
 	Runner    sandbox.Runner  // the queue before them
 
@@ -114,13 +104,9 @@ func loadConfig(path string) (*config.Config, error) {
 	return cfg, err
 }
 
-// rules are the policy that a broker is to follow; none for commands that look at
-// it from outside.
-func (a *app) rules(cfg *config.Config) *policy.Rules {
-	if a.unruled {
-		return nil
-	}
-	return cfg.Rules()
+// overrides returns what the flags of this process overrule.
+func (a *app) overrides() application.Overrides {
+	return application.Overrides{Mode: a.mode, ReadOnly: a.readOnly, IgnorePolicy: a.unruled}
 }
 
 // loadWithState reads the config file and names its state directory.
@@ -165,7 +151,7 @@ func (a *app) open(spares int) (_ *App, err error) {
 	for _, n := range project.Warnings(cfg) {
 		cli.Fprintln(a.Err, n)
 	}
-	where := NewPlacement(cfg.SandboxSettings(), "")
+	where := application.NewPlacement(cfg.SandboxSettings(), "")
 	if err := runnable(cfg, where); err != nil {
 		return nil, err
 	}
@@ -175,14 +161,14 @@ func (a *app) open(spares int) (_ *App, err error) {
 		return nil, err
 	}
 	opened = append(opened, store.Close)
-	places := where.Runners(spares, log)
+	places := where.Runners(version, spares, log)
 	runner := sandbox.NewQueue(places, where.Settings.MaxExecutions)
-	commands := docker.NewCommands(&docker.Options{Engine: EngineAddress(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
+	commands := docker.NewCommands(&docker.Options{Engine: application.EngineAddress(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
 	opened = append(opened, runner.Close, commands.Close)
 	folder := &atomic.Pointer[string]{}
 	folder.Store(new(""))
 	if dir, err := os.Getwd(); err == nil && !a.nowhere {
-		folder.Store(new(ProjectFolder(dir)))
+		folder.Store(new(application.ProjectFolder(dir)))
 	}
 	s := new(App) // measured from when it is complete
 	seen, err := a.observed(cfg, s)
@@ -191,7 +177,7 @@ func (a *app) open(spares int) (_ *App, err error) {
 	}
 	opened = append(opened, seen.Close)
 	types, runs := learned.New(store, log), kept.Runs(state.RunOptions{Full: cfg.Broker.Durability == "full"})
-	limiter := quota.New(quotaRules(cfg), kept.Buckets(), log)
+	limiter := quota.New(application.QuotaRules(cfg), kept.Buckets(), log)
 	opened = append(opened, types.Close, runs.Close, limiter.Close)
 	vault := kept.Vault()
 	if seen != nil {
@@ -200,18 +186,18 @@ func (a *app) open(spares int) (_ *App, err error) {
 	deps := func(cfg *config.Config, from config.Sources) broker.Deps {
 		d := broker.Deps{
 			CountTokens: tokens.Count,
-			Runner:      runner, ScriptSandbox: commands, SavedScripts: SavedScripts(cfg),
-			Audit: store, CacheDir: CatalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
+			Runner:      runner, ScriptSandbox: commands, SavedScripts: application.SavedScripts(cfg),
+			Audit: store, CacheDir: application.CatalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
 			Folder: func() string { return *folder.Load() },
 			Guard:  true, PackageDir: dir, Warn: a.warn,
 			Isolations:    where.Isolations(),
-			Pins:          a.pinStore(cfg, kept, NoteChanges(store)),
-			SkillCacheDir: SkillCacheDir(dir), IndexDir: IndexDir(dir),
-			Workflows: kept.Workflows(NewHome(cfg, kept.Switchboard(SwitchFile(cfg))).Resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
+			Pins:          kept.PinStore(cfg, a.overrides(), application.NoteChanges(store)),
+			SkillCacheDir: application.SkillCacheDir(dir), IndexDir: application.IndexDir(dir),
+			Workflows: kept.Workflows(application.NewHome(cfg, kept.Switchboard(application.SwitchFile(cfg))).Resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
 			Documents: kept.Shared, Requests: kept.Requests(),
 			OAuth:   identity.Signer(kept.SignIns(), from.Expand),
 			Learned: types, Results: kept.Results(), Values: kept.Values(), Runs: runs,
-			Always: func(tools []string) error { return AllowAlways(cfg.Path, tools) },
+			Always: func(tools []string) error { return application.AllowAlways(cfg.Path, tools) },
 			Vault:  vault, Quota: limiter, Refuse: kept.Refuse(store, cfg.Broker.StateFailure == "refuse"),
 		}
 		d.Listings, d.Lists = kept.ServerListings(), kept.Lists
@@ -229,9 +215,9 @@ func (a *app) open(spares int) (_ *App, err error) {
 	if people != nil {
 		d.People, d.PersonalProcesses = people, cfg.Broker.PersonalProcesses
 	}
-	pinned := a.pinStore(cfg, kept, NoteChanges(store))
+	pinned := kept.PinStore(cfg, a.overrides(), application.NoteChanges(store))
 	d.Pins = pinned
-	b, err := broker.New(d, a.brokerSettings(NewHome(cfg, kept.Switchboard(SwitchFile(cfg)))))
+	b, err := broker.New(d, a.overrides().Settings(application.NewHome(cfg, kept.Switchboard(application.SwitchFile(cfg))), log))
 	if err != nil {
 		return nil, err
 	}
@@ -241,31 +227,13 @@ func (a *app) open(spares int) (_ *App, err error) {
 	s.Accounts, s.quotas, s.Runner = people, limiter, runner
 	s.live.Store(cfg)
 	s.see(a)
-	store.Note(configEvent(cfg))
+	store.Note(application.ConfigEvent(cfg, managedPath))
 	return s, nil
 }
 
-// configEvent says which config, and which managed policy, are in force.
-func configEvent(cfg *config.Config) state.Event {
-	h := sha256.New()
-	for _, path := range []string{cfg.Path, managedPath} {
-		text, _ := os.ReadFile(path) // what cannot be read has an empty digest
-		sum := sha256.Sum256(text)
-		h.Write(sum[:])
-	}
-	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: cli.Count(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
-}
-
-// CatalogueDir returns the folder of a state directory with the listings and failures
-// of servers.
-func CatalogueDir(state string) string { return filepath.Join(state, "catalogue") }
-
-// IndexDir is where search indexes are kept in a state directory.
-func IndexDir(state string) string { return filepath.Join(state, "index") }
-
 // runnable refuses settings that this program cannot follow: a default language
 // that never runs would only show at the first script.
-func runnable(cfg *config.Config, where *Placement) error {
+func runnable(cfg *config.Config, where *application.Placement) error {
 	if err := where.Unavailable(sandbox.Python); err != nil && cfg.Broker.Language == string(sandbox.Python) {
 		return cli.Usagef(`%s: "language" is "python", which does not run here: %w`, cfg.Path, err)
 	}
@@ -281,75 +249,6 @@ func (s *App) requireLanguage() error {
 	return nil
 }
 
-// brokerSettings returns the settings in the config file, and the flags that overrule them.
-func (a *app) brokerSettings(home *Home) broker.Settings {
-	cfg := home.Config
-	set := cfg.Broker.WithDefaults()
-	var wait time.Duration // the default
-	if w := set.Search.Wait; w != nil {
-		wait = cmp.Or(*w, -1)
-	}
-	return broker.Settings{
-		Typecheck:           Typechecker(cfg, a.logger()),
-		TypecheckStrict:     set.Typecheck == "strict",
-		Skills:              home.Registry(),
-		Commands:            pluginCommands(home),
-		SkillBudget:         cfg.Broker.Skills.CatalogBudget,
-		SkillsDir:           cfg.Broker.Skills.ContainerPath,
-		Scripts:             SkillScripts(home),
-		Redact:              vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
-		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
-		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
-		DisableForms:        set.Skills.Forms != nil && !*set.Skills.Forms,
-		Servers:             Upstreams(cfg),
-		Disabled:            Disabled(cfg),
-		DisabledServers:     upstreamsWhere(cfg, true),
-		SkipLearning:        unlearned(cfg),
-		DisableReadHints:    !*set.NotedReads,
-		Mode:                broker.Mode(cmp.Or(a.mode, set.Mode)),
-		AutoThreshold:       set.AutoThreshold,
-		SearchWait:          wait,
-		ReadOnly:            set.ReadOnly || a.readOnly,
-		Tools:               ToolLists(cfg),
-		Policy:              a.rules(cfg),
-		Overrides:           ToolOverrides(cfg),
-		Profiles:            policyProfiles(cfg),
-		Language:            sandbox.Language(set.Language),
-		Timeout:             set.Timeout,
-		MaxTimeout:          set.MaxTimeout,
-		MaxOutputChars:      set.MaxOutputChars,
-		Limits:              scriptLimits(set.Sandbox),
-	}
-}
-
-// Typechecker is the compiler that scripts are checked with, or nil.
-func Typechecker(cfg *config.Config, log *slog.Logger) *typecheck.Checker {
-	o := typecheck.Options{Dirs: []string{filepath.Dir(cfg.Path)}, Logger: log}
-	switch set := cfg.Broker.WithDefaults().Typecheck; set {
-	case "off":
-		return nil
-	case "auto", "strict":
-	default:
-		o.Compiler = cfg.Resolve(set)
-	}
-	return typecheck.New(o)
-}
-
-// unlearned returns the servers that are excluded from learning.
-func unlearned(cfg *config.Config) map[string]bool {
-	names := map[string]bool{}
-	for _, s := range cfg.Servers {
-		learn := cfg.Broker.WithDefaults().Learn
-		if s.Learn != nil {
-			learn = s.Learn
-		}
-		if !*learn {
-			names[s.Name] = true
-		}
-	}
-	return names
-}
-
 func openAudit(in *application.State, cfg *config.Config) (state.AuditStore, error) {
 	set := cfg.Broker.WithDefaults()
 	store, err := in.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: *set.Audit.Code, Payloads: set.Audit.Payloads},
@@ -358,74 +257,6 @@ func openAudit(in *application.State, cfg *config.Config) (state.AuditStore, err
 		return nil, cli.Errorf("%w\nhint: --state-dir names another directory", err)
 	}
 	return store, nil
-}
-
-// scriptLimits are those of every script; its time is the broker's to set.
-func scriptLimits(s config.Sandbox) sandbox.Limits {
-	return sandbox.Limits{
-		MemoryBytes: s.Memory, CodeBytes: int(s.MaxCode), ResultBytes: int(s.MaxResult), OutputBytes: s.MaxOutput,
-		Calls: s.MaxCalls, InFlight: s.InFlight,
-	}
-}
-
-// Upstreams are the enabled servers of a config as the upstream layer knows
-// them.
-func Upstreams(cfg *config.Config) []upstream.Config { return upstreamsWhere(cfg, false) }
-
-// upstreamsWhere returns the enabled servers, or the disabled ones.
-func upstreamsWhere(cfg *config.Config, disabled bool) []upstream.Config {
-	var list []upstream.Config
-	for _, s := range cfg.Servers {
-		if s.Disabled != disabled {
-			continue
-		}
-		list = append(list, upstream.Config{
-			Name: s.Name, Scope: s.File, Description: s.Description,
-			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
-			AsWritten: s.Direct != nil && !*s.Direct, Permit: s.Permit,
-			URL: s.URL, Headers: s.Headers, Type: s.Type,
-			Credentials: upstream.Credentials(s.Credentials),
-			OAuth:       identity.Upstream(s.OAuth),
-			KeepAlive:   s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
-			Instances: sharing.Kind(s.Instances),
-		})
-	}
-	return list
-}
-
-// Disabled returns the names of the disabled servers of a config.
-func Disabled(cfg *config.Config) (names []string) {
-	for _, s := range cfg.Servers {
-		if s.Disabled {
-			names = append(names, s.Name)
-		}
-	}
-	return names
-}
-
-// ToolLists are the "tools" of the servers of a config.
-func ToolLists(cfg *config.Config) policy.ToolLists {
-	lists := make(policy.ToolLists)
-	for _, s := range cfg.Servers {
-		if len(s.Allow)+len(s.Deny) > 0 {
-			lists[s.Name] = policy.ToolList{Allow: s.Allow, Deny: s.Deny}
-		}
-	}
-	return lists
-}
-
-// ToolOverrides are how a config changes the tools of its servers.
-func ToolOverrides(cfg *config.Config) map[string]discovery.Overrides {
-	all := make(map[string]discovery.Overrides)
-	for _, s := range cfg.Servers {
-		for name, o := range s.Overrides {
-			if all[s.Name] == nil {
-				all[s.Name] = make(discovery.Overrides)
-			}
-			all[s.Name][name] = discovery.Override(o)
-		}
-	}
-	return all
 }
 
 // logger writes to stderr: everything with --verbose, else what went wrong.

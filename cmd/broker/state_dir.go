@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
@@ -84,7 +82,7 @@ func (a *app) loadState() (*config.Config, *application.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.joinPlugins(cfg, st.Switchboard(SwitchFile(cfg))), st, nil
+	return a.joinPlugins(cfg, st.Switchboard(application.SwitchFile(cfg))), st, nil
 }
 
 // loadServers reads the config, with the servers of plugins.
@@ -101,16 +99,20 @@ func (a *app) loadServers() (*config.Config, error) {
 	return cfg, closes()
 }
 
-// SwitchFile is where skills and plugins of a config are switched: beside it.
-func SwitchFile(cfg *config.Config) skills.SwitchFile {
-	return skills.SwitchFile(cfg.Resolve(strings.TrimSuffix(filepath.Base(cfg.Path), filepath.Ext(cfg.Path)) + ".state.json"))
+// joinPlugins is WithPluginsOrNote, and prints what it notes.
+func (a *app) joinPlugins(cfg *config.Config, switches skills.Switchboard) *config.Config {
+	merged := application.WithPluginsOrNote(application.NewHome(cfg, switches))
+	for _, n := range merged.Notes[len(cfg.Notes):] {
+		cli.Fprintln(a.Err, n)
+	}
+	return merged
 }
 
 // openSwitches returns the switches of a config for a command that needs no other
 // state, and what closes them.
 func (a *app) openSwitches(cfg *config.Config) (_ skills.Switchboard, closes func() error, err error) {
 	if cfg.Broker.State == "" { // no state directory need exist
-		return SwitchFile(cfg), func() error { return nil }, nil
+		return application.SwitchFile(cfg), func() error { return nil }, nil
 	}
 	dir, err := a.stateOf(cfg.Path)
 	if err != nil {
@@ -120,5 +122,5 @@ func (a *app) openSwitches(cfg *config.Config) (_ skills.Switchboard, closes fun
 	if err != nil {
 		return nil, nil, err
 	}
-	return st.Switchboard(SwitchFile(cfg)), st.Close, nil
+	return st.Switchboard(application.SwitchFile(cfg)), st.Close, nil
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -53,7 +54,7 @@ func (a *app) recordOutcomes(path, command string, outcomes []clients.Outcome) {
 	}
 	for _, o := range outcomes {
 		if o.Action == clients.Added || o.Action == clients.Replaced {
-			a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(o.Server()), 200), Client: ClientCLI, Detail: string(o.Action) + " (" + command + ")"})
+			a.record(cfg, state.Event{Kind: state.EventServers, Server: gate.Cut(gate.Line(o.Server()), 200), Client: application.ClientCLI, Detail: string(o.Action) + " (" + command + ")"})
 		}
 	}
 }

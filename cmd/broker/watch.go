@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -56,7 +57,7 @@ func (a *app) watch(ctx context.Context, s *App) (w *watcher, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	w = &watcher{a: a, s: s, config: s.Config}
-	w.plugins, _ = PluginState(s.Home(s.Config)) // on an error, the first readable state differs
+	w.plugins, _ = application.PluginState(s.Home(s.Config)) // on an error, the first readable state differs
 	w.seen, _ = stampOf(s.Config.Path)
 	w.manage(s.Config)
 	changed, unhear := s.State.Switched()
@@ -90,7 +91,7 @@ func (w *watcher) library() *library.Library { return w.managed.Load() }
 func (w *watcher) manage(cfg *config.Config) {
 	h := w.s.Home(cfg)
 	h.Found = w.s.Root.Skills()
-	w.managed.Store(h.Library(func(c library.Change) { w.s.Audit.Note(ChangeEvent(c, ClientAdmin)) }))
+	w.managed.Store(h.Library(func(c library.Change) { w.s.Audit.Note(application.ChangeEvent(c, application.ClientAdmin)) }))
 }
 
 // now puts in force whatever has changed, before it returns.
@@ -111,7 +112,7 @@ func (w *watcher) look(all bool) {
 	installed := w.plugins
 	if all {
 		var err error
-		if installed, err = PluginState(w.s.Home(w.config)); err != nil {
+		if installed, err = application.PluginState(w.s.Home(w.config)); err != nil {
 			installed = w.plugins // assume no change until it can be read
 		}
 	}
@@ -129,7 +130,7 @@ func (w *watcher) look(all bool) {
 	w.seen, w.plugins, w.unread = now, installed, ""
 	if cfg != nil {
 		w.config = cfg
-		if state, err := PluginState(w.s.Home(cfg)); err == nil {
+		if state, err := application.PluginState(w.s.Home(cfg)); err == nil {
 			w.plugins = state
 		}
 		w.manage(cfg)
@@ -148,7 +149,7 @@ func (a *app) reload(s *App) (*config.Config, error) {
 		written = cfg.Broker
 		keepState(cfg, s.Config)
 		a.overrule(cfg)
-		merged, unread := WithPlugins(s.Home(cfg))
+		merged, unread := application.WithPlugins(s.Home(cfg))
 		if unread != nil {
 			return nil, &unreadError{unread}
 		}
@@ -163,12 +164,12 @@ func (a *app) reload(s *App) (*config.Config, error) {
 	for _, n := range cfg.Notes {
 		cli.Fprintln(a.Err, n)
 	}
-	s.Pins.SetMode(a.pinMode(cfg))
-	s.quotas.Set(quotaRules(cfg))
+	s.Pins.SetMode(a.overrides().PinMode(cfg))
+	s.quotas.Set(application.QuotaRules(cfg))
 	s.live.Store(cfg)
-	s.Root.Apply(a.brokerSettings(s.Home(cfg)))
+	s.Root.Apply(a.overrides().Settings(s.Home(cfg), a.logger()))
 	s.SetNotice()
-	s.Audit.Note(configEvent(cfg))
+	s.Audit.Note(application.ConfigEvent(cfg, managedPath))
 	cli.Fprintln(a.Err, "broker: the config, or a plugin, has changed and is in force"+notInForce(s.Config.Broker, written))
 	return cfg, nil
 }

@@ -129,7 +129,7 @@ func some(c check, on bool) []check {
 	return []check{c}
 }
 
-func checkConfig(s *App) check {
+func checkConfig(s *application.App) check {
 	off := application.Disabled(s.Config)
 	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.Config.Path, cli.Count(len(s.Config.Servers), "server"))}
 	if len(off) > 0 {
@@ -142,7 +142,7 @@ func checkConfig(s *App) check {
 }
 
 // checkNames looks for what the config says that has no effect.
-func checkNames(s *App) (check, bool) {
+func checkNames(s *application.App) (check, bool) {
 	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.Config.Broker.Profiles), "profile"), cli.Count(len(application.ToolOverrides(s.Config)), "server"))}
 	if problems := s.Problems(); len(problems) > 0 {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
@@ -151,13 +151,13 @@ func checkNames(s *App) (check, bool) {
 }
 
 // checkProject looks at the project of the working directory, if there is one.
-func checkProject(s *App) (check, bool) {
+func checkProject(s *application.App) (check, bool) {
 	dir, _ := os.Getwd()
 	path := application.ProjectPath(dir)
 	if path == "" {
 		return check{}, false
 	}
-	p, err := application.OpenProject(path, s.Dir)
+	p, err := application.OpenProject(path, s.State.Dir)
 	if err != nil {
 		return check{Name: "project", Detail: err.Error(), Hint: "correct the file"}, true
 	}
@@ -171,13 +171,13 @@ func checkProject(s *App) (check, bool) {
 }
 
 // checkState writes a file where the broker keeps its state.
-func checkState(ctx context.Context, s *App) check {
+func checkState(ctx context.Context, s *application.App) check {
 	where, err := s.State.Describe(ctx)
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "\"state\" of the config names the database"}
 	}
 	c := check{Name: "state", OK: true, Detail: where}
-	f, err := os.CreateTemp(s.Dir, "doctor-*")
+	f, err := os.CreateTemp(s.State.Dir, "doctor-*")
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "--state-dir names another directory"}
 	}
@@ -200,7 +200,7 @@ var trials = map[sandbox.Language]string{
 
 // checkSandbox runs a script in the default language, and in those that run elsewhere.
 // A missing Python is only an error if it is the default.
-func checkSandbox(ctx context.Context, s *App) []check {
+func checkSandbox(ctx context.Context, s *application.App) []check {
 	first := sandbox.Language(s.Config.Broker.WithDefaults().Language)
 	checks := []check{tryLanguage(ctx, s, "sandbox", first)}
 	for _, language := range application.AllLanguages {
@@ -214,7 +214,7 @@ func checkSandbox(ctx context.Context, s *App) []check {
 	return checks
 }
 
-func tryLanguage(ctx context.Context, s *App, name string, language sandbox.Language) check {
+func tryLanguage(ctx context.Context, s *application.App, name string, language sandbox.Language) check {
 	if err := s.Placement.Unavailable(language); err != nil {
 		return check{Name: name, Detail: "does not run here: " + err.Error()}
 	}
@@ -240,7 +240,7 @@ func checkProgram() check {
 }
 
 // checkTypes looks for the compiler that scripts are checked with.
-func checkTypes(ctx context.Context, s *App) check {
+func checkTypes(ctx context.Context, s *application.App) check {
 	c := check{Name: "typecheck", OK: true}
 	checker := application.Typechecker(s.Config, slog.New(slog.DiscardHandler))
 	if checker == nil {

@@ -17,7 +17,7 @@ import (
 
 // withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
 // or of all servers, as far as they are known. With refresh it lists the servers first.
-func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobra.Command, []string) error {
+func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.open(-1)
 		if err != nil {
@@ -26,14 +26,14 @@ func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobr
 		defer s.Close()
 		name := ""
 		if len(args) > 0 {
-			name = s.serverIn(args[0])
+			name = serverIn(s, args[0])
 		}
 		a.readKnown(cmd, s, *refresh, name)
 		listings := s.Broker.Listings()
 		rows, err := s.Pins.Rows(listings)
 		if err == nil && len(args) > 0 {
 			if name != "" && slices.Contains(s.Broker.Unlisted(), name) {
-				return s.notListed(name, "pins list "+gate.Name(name), *refresh)
+				return notListed(s, name, "pins list "+gate.Name(name), *refresh)
 			}
 			rows, err = only(listings, rows, args[0])
 		}
@@ -51,7 +51,7 @@ func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobr
 }
 
 // serverIn returns the configured server that SERVER or SERVER.NAME names, or "".
-func (s *App) serverIn(name string) string {
+func serverIn(s *application.App, name string) string {
 	longest := ""
 	for _, st := range s.Broker.Status() {
 		if (name == st.Name || strings.HasPrefix(name, st.Name+".")) && len(st.Name) > len(longest) {
@@ -91,7 +91,7 @@ func (a *app) pinsListCommand() *cobra.Command {
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
 			return cli.PrintList(&a.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
 				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
 			}))
@@ -107,7 +107,7 @@ func (a *app) pinsDiffCommand() *cobra.Command {
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
 			if a.JSON {
 				return a.PrintJSON(append([]pins.Row{}, rows...))
@@ -147,11 +147,11 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
 		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: a.withPins(&refresh, func(s *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
 			if err := s.Pins.Approve(rows); err != nil {
 				return err
 			}
-			s.notePins("approved", rows)
+			notePins(s, "approved", rows)
 			n := 0
 			for _, r := range rows {
 				if r.State != pins.Approved {
@@ -173,11 +173,11 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
 		Args:  cli.OneArg(pinArgs),
-		RunE: a.withPins(&refresh, func(s *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
 			if err := s.Pins.Block(rows); err != nil {
 				return err
 			}
-			s.notePins("blocked", rows)
+			notePins(s, "blocked", rows)
 			for _, r := range rows {
 				cli.Fprintf(a.Out, "blocked: %s.%s\n", r.Server, r.Title())
 			}
@@ -189,7 +189,7 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 }
 
 // notePins records what a person decided, an event for each server.
-func (s *App) notePins(decided string, rows []pins.Row) {
+func notePins(s *application.App, decided string, rows []pins.Row) {
 	names := make(map[string]string)
 	for _, r := range rows {
 		if decided != "approved" || r.State != pins.Approved {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 // withTools is for commands that look at the policy from outside: the broker that
 // f gets knows the tools that it denies too.
-func (a *app) withTools(f func(*App) error) error {
+func (a *app) withTools(f func(*application.App) error) error {
 	a.unruled = true
 	s, err := a.open(-1)
 	if err != nil {
@@ -43,7 +44,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				s.Broker.StartLazily(cmd.Context())
 				d, err := s.Broker.Describe(cmd.Context(), args[0])
 				if err != nil {
@@ -136,7 +137,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				a.learnMissing(cmd, s, "")
 				rules, tools := s.Config.Rules(), s.Broker.Catalog().Tools()
 				out := policyCheck{Findings: cli.OrEmpty(rules.Check(tools)), Guesses: []classGuess{}, Unlisted: s.Broker.Unlisted()}
@@ -188,7 +189,7 @@ func (a *app) printCheck(out policyCheck, tools int) error {
 }
 
 // toolFor is the tool of a recorded call: as it is known now, or by its name alone.
-func toolFor(s *App, server, name, id string) *discovery.Tool {
+func toolFor(s *application.App, server, name, id string) *discovery.Tool {
 	if t, ok := s.Broker.Catalog().Tool(id); ok && t.Server == server {
 		return t
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -50,7 +51,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				rules := s.Config.Rules()
 				if file != "" {
 					var err error
@@ -98,7 +99,7 @@ func readPolicy(file string) (*policy.Rules, error) {
 }
 
 // add replays the calls of one execution.
-func (r *replay) add(s *App, rules *policy.Rules, profile string, e state.Execution, calls []state.Call) {
+func (r *replay) add(s *application.App, rules *policy.Rules, profile string, e state.Execution, calls []state.Call) {
 	var run policy.Run
 	for _, c := range calls {
 		if c.Server == "" { // no such tool
@@ -176,7 +177,7 @@ func (a *app) policyInitCommand() *cobra.Command {
 			"tools that were never used are denied. It is printed; no file is changed.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				a.learnMissing(cmd, s, "")
 				calls, err := countCalls(cmd.Context(), s, since)
 				if err != nil {
@@ -195,7 +196,7 @@ func (a *app) policyInitCommand() *cobra.Command {
 }
 
 // countCalls counts the calls that were made, by tool id.
-func countCalls(ctx context.Context, s *App, since time.Time) (map[string]int, error) {
+func countCalls(ctx context.Context, s *application.App, since time.Time) (map[string]int, error) {
 	calls := make(map[string]int)
 	err := s.Audit.Export(ctx, func(_ state.Execution, list []state.Call) error {
 		for _, c := range list {

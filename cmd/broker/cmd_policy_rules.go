@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -61,7 +62,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 		Example: "  broker policy " + name + " notes\n  broker policy " + name + " github.delete_repo\n  broker policy " + name + " '*' --class destructive",
 		Args:    cli.OneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				rule, err := o.rule(cmd.Context(), s, effect, args[0])
 				if err != nil {
 					return err
@@ -85,7 +86,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 
 // rule returns the rule that a command describes. A pattern that matches no known tool
 // is an error, unless the rule is to be removed.
-func (o ruleOptions) rule(ctx context.Context, s *App, effect policy.Effect, name string) (r config.ToolRule, err error) {
+func (o ruleOptions) rule(ctx context.Context, s *application.App, effect policy.Effect, name string) (r config.ToolRule, err error) {
 	switch o.class {
 	case "", "read", "unknown", "write", "destructive", policy.ClassDeletes:
 	default:
@@ -212,7 +213,7 @@ func inClass(class string, c policy.Call) bool {
 
 // effects finds the decisions of the changed policy about the tools that the rule
 // matches.
-func (a *app) effects(s *App, e *ruleEdit) error {
+func (a *app) effects(s *application.App, e *ruleEdit) error {
 	cfg, err := loadConfig(e.Config)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -28,32 +27,6 @@ func (a *app) skillsCommand() *cobra.Command {
 		a.skillsCallCommand())
 	c.PersistentFlags().StringVar(&a.skillsPath, "skills", "", "the folder with public/ and custom/, instead of the config's")
 	return c
-}
-
-// skillHome reads the config, if there is one, and opens its switches. install says that the folder of
-// skills need not be there yet.
-func (a *app) skillHome(install bool) (*application.Home, error) {
-	if err := a.checkSkillsPath(install); err != nil {
-		return nil, err
-	}
-	path, exists, err := config.Target(a.configPath)
-	if err != nil {
-		return nil, err
-	}
-	cfg := &config.Config{Path: path}
-	if exists {
-		if cfg, err = config.Load(path); err != nil {
-			return nil, err
-		}
-	}
-	a.overrule(cfg)
-	switches, closes, err := a.openSwitches(cfg)
-	if err != nil {
-		return nil, err
-	}
-	h := application.NewHome(cfg, switches)
-	h.Close = closes
-	return h, nil
 }
 
 // withHome is a command's RunE that does f with the home of skills.
@@ -69,16 +42,6 @@ func (a *app) withHome(f func(h *application.Home, args []string) error) func(*c
 		}
 		return err
 	}
-}
-
-// switchboard has the switches of a config in the state that s has opened.
-func (s *App) switchboard(cfg *config.Config) skills.Switchboard {
-	return s.State.Switchboard(application.SwitchFile(cfg))
-}
-
-// Home is NewHome for a config that is in force, or may be.
-func (s *App) Home(cfg *config.Config) *application.Home {
-	return application.NewHome(cfg, s.switchboard(cfg))
 }
 
 // withFolders calls f with the skills below the folders.

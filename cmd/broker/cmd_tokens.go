@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
@@ -164,13 +163,4 @@ func (a *app) revokeToken(ctx context.Context, name string) error {
 		cli.Fprintf(a.Out, "revoked the token of %s\n", cli.OneLine(name, 200))
 		return nil
 	})
-}
-
-// issued are the tokens that were made so, for the endpoint.
-type issued struct{ *apitoken.Watcher }
-
-// Owner implements broker.Issued.
-func (i issued) Owner(token string) (client string, l broker.TokenLimits, ok bool) {
-	t, ok := i.Find(token)
-	return t.Name, broker.TokenLimits{Profile: t.Profile, Team: t.Team, Expires: t.Expires}, ok
 }

@@ -102,7 +102,7 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 }
 
 // printDisabled names the disabled servers, whose tools are not in a list.
-func (a *app) printDisabled(s *App) {
+func (a *app) printDisabled(s *application.App) {
 	if off := application.Disabled(s.Config); len(off) > 0 {
 		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
@@ -119,10 +119,10 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.readKnown(cmd, s, refresh, s.serverOf(args[0]))
+			a.readKnown(cmd, s, refresh, serverOf(s, args[0]))
 			d, err := s.Broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]), refresh)
+				err = notListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
 				_ = s.Close() // no server was started
 				return err
 			}
@@ -145,7 +145,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 }
 
 // serverOf returns the server named by the beginning of a tool's name, or "".
-func (s *App) serverOf(tool string) string {
+func serverOf(s *application.App, tool string) string {
 	if server, ok := s.Broker.Catalog().ServerOf(tool); ok {
 		return server.Listing.Server
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // checkNPX looks for what npx has installed by half, which it takes for whole.
-func checkNPX(ctx context.Context, s *App, fix bool) []check {
+func checkNPX(ctx context.Context, s *application.App, fix bool) []check {
 	var checks []check
 	for _, cache := range upstream.NPMCaches(ctx, application.Upstreams(s.Config), expand) {
 		c := check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}

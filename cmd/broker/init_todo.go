@@ -55,7 +55,7 @@ func (i *initRun) settle(ctx context.Context) error {
 		}
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return i.stuck[name].Status == string(upstream.StateStarting) }) {
-		i.ahead = i.a.startDaemon(ctx)
+		i.ahead = i.a.client().EnsureDaemon(ctx)
 	}
 	return nil
 }

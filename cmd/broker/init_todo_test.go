@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -84,8 +85,8 @@ func TestVariablesThatAClientDoesNotHave(t *testing.T) {
 	} {
 		t.Setenv("GEMINI_CLI", test.gemini)
 		t.Setenv("PASSED_ON", test.value)
-		var v variables
-		for name, lookup := range map[string]func(string) (string, bool){"a server": sources().Env, "the daemon's variables": v.lookup} {
+		v := host.NewVariables(lookupVariable)
+		for name, lookup := range map[string]func(string) (string, bool){"a server": sources().Env, "the daemon's variables": v.Lookup} {
 			if value, set := lookup("PASSED_ON"); set != test.set || set && value != test.value {
 				t.Errorf("%s, GEMINI_CLI=%s PASSED_ON=%s: %q, %v", name, test.gemini, test.value, value, set)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -40,7 +41,7 @@ func withheldLine(names []string) string {
 }
 
 // checkVariables warns of variables that servers may lack.
-func checkVariables(s *App) (check, bool) {
+func checkVariables(s *application.App) (check, bool) {
 	names := withheld(s.Config.Servers)
 	return check{Name: "variables", OK: true, Detail: withheldLine(names)}, len(names) > 0
 }

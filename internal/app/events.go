@@ -58,8 +58,8 @@ func SkillEvent(kind string, k *skills.Skill, detail string, err error) state.Ev
 	return e
 }
 
-// ConfigEvent records which config, and which managed policy, are in force.
-func ConfigEvent(cfg *config.Config, managed string) state.Event {
+// configEvent records which config, and which managed policy, are in force.
+func configEvent(cfg *config.Config, managed string) state.Event {
 	h := sha256.New()
 	for _, path := range []string{cfg.Path, managed} {
 		text, _ := os.ReadFile(path) // what cannot be read has an empty digest

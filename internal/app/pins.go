@@ -18,7 +18,7 @@ func (st *State) PinStore(cfg *config.Config, o Overrides, changed func(server, 
 			stored.file[s.Name] = s.File
 		}
 	}
-	return pins.Open(stored, &pins.Options{Mode: o.PinMode(cfg), Verdicts: st.Verdicts, Logger: st.Logger, Changed: changed})
+	return pins.Open(stored, &pins.Options{Mode: o.pinMode(cfg), Verdicts: st.Verdicts, Logger: st.Logger, Changed: changed})
 }
 
 // apartPins keeps the pins of servers of projects apart from those of others that
@@ -59,8 +59,8 @@ func NoteChanges(store state.AuditStore) func(server, what string) {
 	}
 }
 
-// PinMode returns what becomes of tools that differ from their pins.
-func (o Overrides) PinMode(cfg *config.Config) pins.Mode {
+// pinMode returns what becomes of tools that differ from their pins.
+func (o Overrides) pinMode(cfg *config.Config) pins.Mode {
 	mode := pins.Mode(cmp.Or(cfg.Broker.Pins, string(pins.On)))
 	if rules := o.rules(cfg); mode == pins.On && rules != nil && rules.Careful() {
 		return pins.Careful

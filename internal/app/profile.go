@@ -7,6 +7,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
+// ProfileVariable names the profile of a process where no flag does.
+const ProfileVariable = "BROKER_PROFILE"
+
 // HasProfile reports whether the file of a config has a profile, without reading
 // the rest of it. An empty name is that of no profile, which every config has.
 func HasProfile(path, name string) bool {

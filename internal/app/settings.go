@@ -174,8 +174,8 @@ func ToolOverrides(cfg *config.Config) map[string]discovery.Overrides {
 	return all
 }
 
-// QuotaRules returns the quotas of a config, which has checked them.
-func QuotaRules(cfg *config.Config) []*quota.Rule {
+// quotaRules returns the quotas of a config, which has checked them.
+func quotaRules(cfg *config.Config) []*quota.Rule {
 	var rules []*quota.Rule
 	for _, q := range cfg.Broker.Quotas {
 		r := &quota.Rule{Executions: q.Executions > 0, Names: q.Tools, Profile: q.Profile, Amount: max(q.Calls, q.Executions), Every: q.Every, Burst: q.Burst, Where: q.Where}

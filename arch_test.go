@@ -52,10 +52,10 @@ var diagram = []row{
 	{pkg: "internal/policies", imports: []string{"bridge", "broker", "discovery", "internal/approver", "internal/cli", "internal/config", "policy", "state"}, modules: []string{"std", "github.com/tailscale/hujson"}},
 	{pkg: "internal/setup", imports: []string{"broker/api", "discovery/launch", "discovery/upstream", "internal/cli", "internal/clients", "internal/config", "internal/oauth", "internal/redact", "state"}, modules: []string{"std"}},
 	{pkg: "internal/approver", imports: []string{"internal/cli"}, modules: []string{"std"}},
-	{pkg: "internal/app", imports: append([]string{"broker/..."}, below...)},
+	{pkg: "internal/app", imports: append([]string{"broker/...", "internal/app/identity", "internal/app/observe", "internal/pins"}, below...)},
 	{pkg: "internal/app/observe", imports: []string{"discovery", "discovery/upstream", "internal/config", "internal/pins", "internal/telemetry", "state"}, modules: []string{"std"}},
 	{pkg: "internal/app/identity", imports: []string{"broker", "broker/surface", "discovery/upstream", "internal/accounts", "internal/bearer", "internal/config", "internal/oauth"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
-	{pkg: "internal/app/host", modules: []string{"std", "golang.org/x/sys"}},
+	{pkg: "internal/app/host", imports: append([]string{"broker/...", "internal/app", "internal/app/identity"}, below...), modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
@@ -143,6 +143,7 @@ var diagram = []row{
 	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/spawn/spawntest", modules: []string{"std"}},
 	{pkg: "internal/gate", modules: []string{"std"}},
+	{pkg: "internal/words", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/related", modules: []string{"std"}},
@@ -168,12 +169,12 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/identity", "internal/cli", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/...", "internal/cli", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -136,7 +137,7 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	if always {
 		path, _, err := config.Target(a.configPath)
 		if err == nil {
-			err = AllowAlways(path, broker.ToolsOf(meant))
+			err = application.AllowAlways(path, broker.ToolsOf(meant))
 		}
 		if err != nil {
 			return fmt.Errorf("the calls are approved, but not always: %w", err)
@@ -163,11 +164,6 @@ func (a *app) readPolicy(r *api.Reader) (closes func() error) {
 	}
 	r.Broker = s.Root
 	return s.Close
-}
-
-// AllowAlways adds a rule that allows tools to the policy of a config.
-func AllowAlways(path string, tools []string) error {
-	return config.Edit(path, func(data []byte) ([]byte, error) { return config.AllowTools(data, tools) })
 }
 
 // mayApprove returns nil if it can tell that a person approves the calls. On a terminal

@@ -13,7 +13,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -57,42 +56,6 @@ func (a *app) withAudit(f func(ctx context.Context, store state.AuditStore, args
 		defer store.Close()
 		return f(cmd.Context(), store, args)
 	}
-}
-
-// stateOnly is the state directory; with --state-dir no config is needed.
-func (a *app) stateOnly() (string, error) {
-	if a.stateDir != "" && a.configPath == "" {
-		return a.stateOf("")
-	}
-	path, err := config.Find(a.configPath)
-	if errors.Is(err, config.ErrNoConfig) {
-		// Skills are managed without a config too, and leave a record.
-		if state, e := a.stateOfNone(); e == nil {
-			return state, nil
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	return a.stateOf(path)
-}
-
-// stateOfNone is the state directory of the config that is not there yet, if
-// something is recorded in it.
-func (a *app) stateOfNone() (string, error) {
-	path, _, err := config.Target(a.configPath)
-	if err != nil {
-		return "", err
-	}
-	dir, err := a.stateOf(path)
-	if err != nil {
-		return "", err
-	}
-	store, err := application.OpenDirectory(dir, state.Limits{}, a.logger()).Audit(context.Background(), state.AuditOptions{ReadOnly: true})
-	if err != nil {
-		return "", err
-	}
-	return dir, store.Close()
 }
 
 func (a *app) auditListCommand() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -113,7 +114,7 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return err
 	}
-	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: ClientCLI, Detail: "signed in at " + st.Issuer})
+	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: application.ClientCLI, Detail: "signed in at " + st.Issuer})
 	if err := a.forgetFailure(cfg, name); err != nil {
 		a.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
 	}
@@ -193,7 +194,7 @@ func (a *app) authLogoutCommand() *cobra.Command {
 				return err
 			}
 			if signedIn {
-				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
+				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
 			}
 			if a.JSON {
 				return a.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})

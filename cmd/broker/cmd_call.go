@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -51,12 +52,12 @@ func (a *app) callCommand() *cobra.Command {
 }
 
 // call calls a tool with what was typed after its name.
-func (a *app) call(cmd *cobra.Command, s *App, tool string, words []string) (value, raw json.RawMessage, err error) {
+func (a *app) call(cmd *cobra.Command, s *application.App, tool string, words []string) (value, raw json.RawMessage, err error) {
 	input, err := a.callInput(cmd, s, tool, words)
 	if err != nil {
 		return nil, nil, cli.CallError(err)
 	}
-	req := broker.CallRequest{Tool: tool, Arguments: input, Client: ClientCLI, Owner: state.Local}
+	req := broker.CallRequest{Tool: tool, Arguments: input, Client: application.ClientCLI, Owner: state.Local}
 	if in := a.Interactive(); in != nil && !slices.Contains(words, "-") {
 		req.Talker = a.talker(in)
 	}
@@ -65,7 +66,7 @@ func (a *app) call(cmd *cobra.Command, s *App, tool string, words []string) (val
 }
 
 // callInput returns the arguments of a call as JSON, or nil.
-func (a *app) callInput(cmd *cobra.Command, s *App, tool string, words []string) (json.RawMessage, error) {
+func (a *app) callInput(cmd *cobra.Command, s *application.App, tool string, words []string) (json.RawMessage, error) {
 	return a.typedInput("call", tool, words, func() cli.Schema {
 		d, _ := s.Broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
 		return cli.ReadSchema(d.InputSchema)

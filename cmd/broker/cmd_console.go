@@ -3,18 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/broker/console"
-	"github.com/mcpbroker/mcpbroker/broker/surface"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 func (a *app) consoleCommand() *cobra.Command {
@@ -81,9 +79,9 @@ func (a *app) showConsole(url string, printOnly bool) error {
 // serveConsole serves the console in this process.
 func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
 	a.nowhere = true
-	return a.serveHere(ctx, func(ctx context.Context, s *App, w *watcher) error {
-		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
-		url, err := h.open(changes)
+	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
+		h := host.NewConsole(ctx, s, w, a.consoleOptions())
+		url, err := h.Open(changes)
 		if err != nil {
 			return err
 		}
@@ -91,42 +89,15 @@ func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
 			return err
 		}
 		cli.Fprintf(a.Err, "broker: serving the console until interrupted: no daemon is running\n")
-		h.serving.Wait()
+		h.Wait()
 		return nil
 	})
 }
 
-// A consoleHost listens for browsers from the first time that somebody opens the
-// console until its context is done.
-type consoleHost struct {
-	a       *app
-	ctx     context.Context // that of the process, for what is started later
-	session *App
-	watcher *watcher
-
-	mu      sync.Mutex
-	page    *console.Console
-	address string
-	serving sync.WaitGroup
-}
-
-func (h *consoleHost) open(changes bool) (url string, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.page == nil {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		h.page, h.address = console.New(), l.Addr().String()
-		o := h.a.apiOptions(h.session, h.watcher)
-		o.Session, o.Private = consoleSession(h.page, nil), true
-		handler := surface.ConsoleHandler(h.page, api.New(o), api.Refuse)
-		h.serving.Go(func() {
-			if err := host.Serve(h.ctx, l, handler, host.ServeOptions{}); err != nil {
-				h.a.logger().Error("serve the console", "err", err)
-			}
-		})
+// consoleOptions returns what a console draws on of this process.
+func (a *app) consoleOptions() host.ConsoleOptions {
+	return host.ConsoleOptions{
+		MayChange:   func() bool { return approver.ClientAbove() == "" },
+		SecretNotes: func(name string, entry config.Object) []string { return setup.ClientOptions().SecretNotes(name, entry) },
 	}
-	return h.page.URL(h.address, changes, true), nil
 }

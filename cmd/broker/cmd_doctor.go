@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/typecheck"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -128,8 +129,8 @@ func some(c check, on bool) []check {
 	return []check{c}
 }
 
-func checkConfig(s *App) check {
-	off := Disabled(s.Config)
+func checkConfig(s *application.App) check {
+	off := application.Disabled(s.Config)
 	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.Config.Path, cli.Count(len(s.Config.Servers), "server"))}
 	if len(off) > 0 {
 		c.Detail += fmt.Sprintf(", %d of them disabled: %s", len(off), gate.Line(strings.Join(off, ", ")))
@@ -141,26 +142,26 @@ func checkConfig(s *App) check {
 }
 
 // checkNames looks for what the config says that has no effect.
-func checkNames(s *App) (check, bool) {
-	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.Config.Broker.Profiles), "profile"), cli.Count(len(ToolOverrides(s.Config)), "server"))}
+func checkNames(s *application.App) (check, bool) {
+	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", cli.Count(len(s.Config.Broker.Profiles), "profile"), cli.Count(len(application.ToolOverrides(s.Config)), "server"))}
 	if problems := s.Problems(); len(problems) > 0 {
 		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
 	}
-	return c, !c.OK || len(s.Config.Broker.Profiles)+len(ToolOverrides(s.Config)) > 0
+	return c, !c.OK || len(s.Config.Broker.Profiles)+len(application.ToolOverrides(s.Config)) > 0
 }
 
 // checkProject looks at the project of the working directory, if there is one.
-func checkProject(s *App) (check, bool) {
+func checkProject(s *application.App) (check, bool) {
 	dir, _ := os.Getwd()
-	path := ProjectPath(dir)
+	path := application.ProjectPath(dir)
 	if path == "" {
 		return check{}, false
 	}
-	p, err := OpenProject(path, s.Dir)
+	p, err := application.OpenProject(path, s.State.Dir)
 	if err != nil {
 		return check{Name: "project", Detail: err.Error(), Hint: "correct the file"}, true
 	}
-	c := check{Name: "project", OK: true, Detail: path + ": " + p.state()}
+	c := check{Name: "project", OK: true, Detail: path + ": " + p.Status()}
 	if notes := p.Warnings(p.Join(s.Config)); len(notes) > 0 {
 		c.Detail = strings.Join(notes, "; ")
 	}
@@ -170,13 +171,13 @@ func checkProject(s *App) (check, bool) {
 }
 
 // checkState writes a file where the broker keeps its state.
-func checkState(ctx context.Context, s *App) check {
+func checkState(ctx context.Context, s *application.App) check {
 	where, err := s.State.Describe(ctx)
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "\"state\" of the config names the database"}
 	}
 	c := check{Name: "state", OK: true, Detail: where}
-	f, err := os.CreateTemp(s.Dir, "doctor-*")
+	f, err := os.CreateTemp(s.State.Dir, "doctor-*")
 	if err != nil {
 		return check{Name: "state", Detail: err.Error(), Hint: "--state-dir names another directory"}
 	}
@@ -199,10 +200,10 @@ var trials = map[sandbox.Language]string{
 
 // checkSandbox runs a script in the default language, and in those that run elsewhere.
 // A missing Python is only an error if it is the default.
-func checkSandbox(ctx context.Context, s *App) []check {
+func checkSandbox(ctx context.Context, s *application.App) []check {
 	first := sandbox.Language(s.Config.Broker.WithDefaults().Language)
 	checks := []check{tryLanguage(ctx, s, "sandbox", first)}
-	for _, language := range AllLanguages {
+	for _, language := range application.AllLanguages {
 		if language == first || s.Places.Together(s.Places.Usual(language), s.Places.Usual(first)) {
 			continue
 		}
@@ -213,7 +214,7 @@ func checkSandbox(ctx context.Context, s *App) []check {
 	return checks
 }
 
-func tryLanguage(ctx context.Context, s *App, name string, language sandbox.Language) check {
+func tryLanguage(ctx context.Context, s *application.App, name string, language sandbox.Language) check {
 	if err := s.Placement.Unavailable(language); err != nil {
 		return check{Name: name, Detail: "does not run here: " + err.Error()}
 	}
@@ -239,9 +240,9 @@ func checkProgram() check {
 }
 
 // checkTypes looks for the compiler that scripts are checked with.
-func checkTypes(ctx context.Context, s *App) check {
+func checkTypes(ctx context.Context, s *application.App) check {
 	c := check{Name: "typecheck", OK: true}
-	checker := Typechecker(s.Config, slog.New(slog.DiscardHandler))
+	checker := application.Typechecker(s.Config, slog.New(slog.DiscardHandler))
 	if checker == nil {
 		c.Detail = "off; arguments are checked all the same"
 		return c

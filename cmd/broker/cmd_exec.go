@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // maxTimeoutSeconds is a day: whatever the config allows is less.
@@ -77,7 +75,7 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := s.requireExec(ctx, req.Language, req.Isolation); err != nil {
+	if err := s.RequirePlace(ctx, req.Language, req.Isolation); err != nil {
 		_ = s.Close() // nothing has run
 		return err
 	}
@@ -101,24 +99,6 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 		return cli.ExitScript(ans.ExitCode)
 	}
 	return closed
-}
-
-// requireExec refuses to go on when the script could not run, or not behind all
-// that the config requires.
-func (s *App) requireExec(ctx context.Context, language, isolation string) error {
-	short := map[string]sandbox.Language{"ts": sandbox.TypeScript, "js": sandbox.JavaScript, "py": sandbox.Python}
-	name := strings.ToLower(cmp.Or(language, s.Config.Broker.WithDefaults().Language))
-	at := s.Placement.Default(cmp.Or(short[name], sandbox.Language(name)))
-	if isolation != "" {
-		at.Isolation = sandbox.Isolation(isolation)
-	}
-	if err := s.Placement.Absent[at]; err != nil {
-		if isolation == "" { // the answer says why
-			return nil
-		}
-		return cli.Usagef("--isolation %s: %s does not run there: %w", isolation, at.Language, err)
-	}
-	return s.RequireLayers(ctx, at)
 }
 
 func (a *app) readScript(name string) (string, error) {

@@ -26,13 +26,13 @@ func (a *app) importCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 && from == "" {
-				return a.setup().ListClients(env)
+				return a.clientSetup().ListClients(env)
 			}
 			if err := setup.CheckSecrets(secrets); err != nil {
 				return err
 			}
 			read := func(keyring bool) ([]clients.Source, error) { return setup.ImportSources(env, args, from, keyring) }
-			return a.setup().ImportServers(cmd.Context(), read, secrets, dryRun, force, noIndex)
+			return a.clientSetup().ImportServers(cmd.Context(), read, secrets, dryRun, force, noIndex)
 		},
 	}
 	noIndexFlag(c, &noIndex)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
@@ -33,7 +34,7 @@ func (a *app) indexCommand() *cobra.Command {
 				return errors.New("index: interrupted before every server was listed")
 			}
 			report, err := api.ReportIndex(s.Broker, status)
-			for _, name := range Disabled(s.Config) {
+			for _, name := range application.Disabled(s.Config) {
 				report.Servers = append(report.Servers, api.IndexRow{Name: name, Status: api.StatusDisabled})
 			}
 			if e := s.Close(); err == nil {

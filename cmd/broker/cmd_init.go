@@ -44,7 +44,7 @@ func (a *app) initCommand() *cobra.Command {
 // initialize runs broker init.
 func (a *app) initialize(ctx context.Context, f setup.InitOptions) error {
 	a.background = true
-	open, err := a.setup().Initialize(ctx, f)
+	open, err := a.clientSetup().Initialize(ctx, f)
 	if err != nil || !open {
 		return err
 	}

@@ -30,7 +30,7 @@ func (a *app) installCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if link {
-				return a.setup().PrintLinks(r, args)
+				return a.clientSetup().PrintLinks(r, args)
 			}
 			if err := setup.CheckSecrets(secrets); err != nil {
 				return err
@@ -40,14 +40,14 @@ func (a *app) installCommand() *cobra.Command {
 			}
 			install := func(id string, noIndex bool) error {
 				r := r
-				if err := a.setup().Aim(&r, id); err != nil {
+				if err := a.clientSetup().Aim(&r, id); err != nil {
 					return err
 				}
 				if projects {
 					r.Projects = setup.ProjectFolders(clients.OtherProjects(r.Client, r.Env, r.Options))
 				}
-				r.Options.Keyring, r.Store = secrets == setup.SecretsKeyring, a.setup().StoreSecret
-				return a.setup().Install(cmd.Context(), r, secrets, noIndex)
+				r.Options.Keyring, r.Store = secrets == setup.SecretsKeyring, a.clientSetup().StoreSecret
+				return a.clientSetup().Install(cmd.Context(), r, secrets, noIndex)
 			}
 			if !all {
 				return install(args[0], noIndex)
@@ -96,7 +96,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			uninstall := func(id string) error {
 				r := r
-				if err := a.setup().Aim(&r, id); err != nil {
+				if err := a.clientSetup().Aim(&r, id); err != nil {
 					return err
 				}
 				res, err := clients.Uninstall(r)
@@ -112,7 +112,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if !all {
 				return uninstall(args[0])
 			}
-			list, err := a.setup().Installed(r.Project)
+			list, err := a.clientSetup().Installed(r.Project)
 			if err != nil {
 				return err
 			}

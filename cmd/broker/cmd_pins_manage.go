@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"slices"
 	"strings"
 
@@ -11,72 +9,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// pinStore judges by what is kept; changed may be nil.
-func (a *app) pinStore(cfg *config.Config, in *application.State, changed func(server, what string)) *pins.Store {
-	kept := apartPins{in.Pins(), make(map[string]string)}
-	for _, s := range cfg.Servers {
-		if s.File != "" {
-			kept.file[s.Name] = s.File
-		}
-	}
-	return pins.Open(kept, &pins.Options{Mode: a.pinMode(cfg), Verdicts: in.Verdicts, Logger: a.logger(), Changed: changed})
-}
-
-// apartPins keeps the pins of servers of projects apart from those of others that
-// have their names, by the file that configures them.
-type apartPins struct {
-	kept state.Pins
-	file map[string]string // by server
-}
-
-func (p apartPins) name(server string) string {
-	if file := p.file[server]; file != "" {
-		return server + "\x00" + file
-	}
-	return server
-}
-
-func (p apartPins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
-	return p.kept.Pins(ctx, p.name(server))
-}
-
-func (p apartPins) ChangePins(ctx context.Context, server string, change func(map[state.PinName]state.Pin) error) error {
-	return p.kept.ChangePins(ctx, p.name(server), change)
-}
-
-func (p apartPins) PinsVersion(ctx context.Context, server string) string {
-	version := p.kept.PinsVersion(ctx, p.name(server))
-	if file := p.file[server]; file != "" && version != "" {
-		version += " of " + file // the file was replaced by another one of the same name
-	}
-	return version
-}
-
-// NoteChanges makes what differs events.
-func NoteChanges(store state.AuditStore) func(server, what string) {
-	return func(server, what string) {
-		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
-	}
-}
-
-func (a *app) pinMode(cfg *config.Config) pins.Mode {
-	mode := pins.Mode(cmp.Or(cfg.Broker.Pins, string(pins.On)))
-	if rules := a.rules(cfg); mode == pins.On && rules != nil && rules.Careful() {
-		return pins.Careful
-	}
-	return mode
-}
-
 // withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
 // or of all servers, as far as they are known. With refresh it lists the servers first.
-func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobra.Command, []string) error {
+func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.open(-1)
 		if err != nil {
@@ -85,14 +26,14 @@ func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobr
 		defer s.Close()
 		name := ""
 		if len(args) > 0 {
-			name = s.serverIn(args[0])
+			name = serverIn(s, args[0])
 		}
 		a.readKnown(cmd, s, *refresh, name)
 		listings := s.Broker.Listings()
 		rows, err := s.Pins.Rows(listings)
 		if err == nil && len(args) > 0 {
 			if name != "" && slices.Contains(s.Broker.Unlisted(), name) {
-				return s.notListed(name, "pins list "+gate.Name(name), *refresh)
+				return notListed(s, name, "pins list "+gate.Name(name), *refresh)
 			}
 			rows, err = only(listings, rows, args[0])
 		}
@@ -110,7 +51,7 @@ func (a *app) withPins(refresh *bool, f func(*App, []pins.Row) error) func(*cobr
 }
 
 // serverIn returns the configured server that SERVER or SERVER.NAME names, or "".
-func (s *App) serverIn(name string) string {
+func serverIn(s *application.App, name string) string {
 	longest := ""
 	for _, st := range s.Broker.Status() {
 		if (name == st.Name || strings.HasPrefix(name, st.Name+".")) && len(st.Name) > len(longest) {
@@ -150,7 +91,7 @@ func (a *app) pinsListCommand() *cobra.Command {
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
 			return cli.PrintList(&a.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
 				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
 			}))
@@ -166,7 +107,7 @@ func (a *app) pinsDiffCommand() *cobra.Command {
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
 			if a.JSON {
 				return a.PrintJSON(append([]pins.Row{}, rows...))
@@ -206,11 +147,11 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
 		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: a.withPins(&refresh, func(s *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
 			if err := s.Pins.Approve(rows); err != nil {
 				return err
 			}
-			s.notePins("approved", rows)
+			notePins(s, "approved", rows)
 			n := 0
 			for _, r := range rows {
 				if r.State != pins.Approved {
@@ -232,11 +173,11 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
 		Args:  cli.OneArg(pinArgs),
-		RunE: a.withPins(&refresh, func(s *App, rows []pins.Row) error {
+		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
 			if err := s.Pins.Block(rows); err != nil {
 				return err
 			}
-			s.notePins("blocked", rows)
+			notePins(s, "blocked", rows)
 			for _, r := range rows {
 				cli.Fprintf(a.Out, "blocked: %s.%s\n", r.Server, r.Title())
 			}
@@ -248,7 +189,7 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 }
 
 // notePins records what a person decided, an event for each server.
-func (s *App) notePins(decided string, rows []pins.Row) {
+func notePins(s *application.App, decided string, rows []pins.Row) {
 	names := make(map[string]string)
 	for _, r := range rows {
 		if decided != "approved" || r.State != pins.Approved {
@@ -256,6 +197,6 @@ func (s *App) notePins(decided string, rows []pins.Row) {
 		}
 	}
 	for server, what := range names {
-		s.Audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: ClientCLI, Detail: decided + what})
+		s.Audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: application.ClientCLI, Detail: decided + what})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -32,7 +33,7 @@ func (a *app) pluginsListCommand() *cobra.Command {
 		Long: "List the installed plugins. With --offers, list what the marketplaces offer that broker plugins add has made known; with a name or a folder, what\n" +
 			"that marketplace offers.",
 		Args: cli.SomeArgs(0, 1, "at most one marketplace"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *Home, args []string) error {
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
 			if len(args) == 1 || offers {
 				return a.listOffers(l, args)
 			}
@@ -137,7 +138,7 @@ func kept(o plugin.Offer) string {
 func (a *app) pluginsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the servers, skills and commands of a plugin", Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *Home, args []string) error {
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
 			r, err := l.Plugin(args[0])
 			if err != nil {
 				return a.sourceError(err)
@@ -162,7 +163,7 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 					used = "  not used: the config has a server of that name"
 				}
 				cli.Fprintf(a.Out, "server       %s%s\n", gate.Terminal(s.Name), used)
-				if run, err := describePluginServer(s); err == nil {
+				if run, err := application.DescribePluginServer(s); err == nil {
 					cli.Fprintf(a.Out, "%s", runLines(run, env, "             "))
 				}
 			}
@@ -199,7 +200,7 @@ func sourceText(s *repo.Source) string {
 func (a *app) pluginsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *Home, args []string) error {
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
 			p, err := l.SwitchPlugin(args[0], on)
 			if err != nil {
 				return a.sourceError(err)
@@ -213,7 +214,7 @@ func (a *app) pluginsRemoveCommand() *cobra.Command {
 	var market bool
 	c := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a plugin that was installed, or forget a marketplace", Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *Home, args []string) error {
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
 			remove, at := l.RemovePlugin, h.Plugins
 			if market {
 				remove, at = l.RemoveMarket, h.Switches.String()

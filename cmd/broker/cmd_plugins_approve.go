@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -85,7 +86,7 @@ func (a *app) pluginsApproveCommand() *cobra.Command {
 		Long: "Show what the servers of an installed plugin run or connect to, and ask whether they may. The approval holds for them and for the files of the\n" +
 			"plugin as they are now: when one changes, its servers do not start until they are approved again.",
 		Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *Home, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
 			p, err := l.ApprovePlugin(args[0], a.ask(ctx, f, "approve", args[0]))
 			if err != nil {
 				return a.sourceError(err)

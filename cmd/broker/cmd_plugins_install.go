@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -55,7 +56,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			"names, and nothing from the keyring.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
 		Args:    cli.SomeArgs(1, -1, "an archive, a folder, a repository or a name"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *Home, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
 			sources, err := pluginSources(l, git, args)
 			if err != nil {
 				return a.sourceError(err)
@@ -174,7 +175,7 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			"repository with one, of which a copy is kept. Adding it again fetches the newest commit. Nothing in it is run.",
 		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",
 		Args:    cli.OneArg("a folder or the address of a repository"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *Home, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
 			from, err := git.source(args[0])
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/policies"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -11,7 +12,7 @@ import (
 
 // withTools is for commands that look at the policy from outside: the broker that
 // f gets knows the tools that it denies too.
-func (a *app) withTools(f func(*App) error) error {
+func (a *app) withTools(f func(*application.App) error) error {
 	a.unruled = true
 	s, err := a.open(-1)
 	if err != nil {
@@ -39,7 +40,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				s.Broker.StartLazily(cmd.Context())
 				d, err := s.Broker.Describe(cmd.Context(), args[0])
 				if err != nil {
@@ -76,7 +77,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				a.learnMissing(cmd, s, "")
 				return policies.CheckRules(s.Config.Rules(), s.Broker.Catalog().Tools(), s.Broker.Unlisted()).Print(&a.IO)
 			})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/policies"
@@ -23,7 +24,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				rules := s.Config.Rules()
 				if file != "" {
 					var err error
@@ -75,7 +76,7 @@ func (a *app) policyInitCommand() *cobra.Command {
 			"tools that were never used are denied. It is printed; no file is changed.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				a.learnMissing(cmd, s, "")
 				calls, err := policies.CountCalls(cmd.Context(), s.Audit, s.Broker.Catalog(), since)
 				if err != nil {

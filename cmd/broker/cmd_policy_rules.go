@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/policies"
@@ -27,7 +28,7 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withTools(func(s *App) error {
+			return a.withTools(func(s *application.App) error {
 				rule, err := o.Rule(cmd.Context(), s.Broker, s.Config, effect, args[0])
 				if err != nil {
 					return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -27,11 +28,11 @@ func (a *app) projectsCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "show [PATH]", Short: "Show the settings of a project, and what its servers would run", Args: upToOne,
-			RunE: a.withProject(func(_ context.Context, p *Project, _ string) error {
+			RunE: a.withProject(func(_ context.Context, p *application.Project, _ string) error {
 				if a.JSON {
-					return a.PrintJSON(p.row())
+					return a.PrintJSON(rowOfProject(p))
 				}
-				return p.print(a)
+				return a.printProject(p)
 			}),
 		},
 		&cobra.Command{
@@ -62,29 +63,14 @@ type projectRow struct {
 	Since *time.Time `json:"trusted_at,omitempty"`
 }
 
-// row describes a project as its files are now.
-func (p *Project) row() projectRow {
-	r := projectRow{Path: p.RealPath(), State: p.state(), Servers: []string{}}
+// rowOfProject returns a project as its files are now.
+func rowOfProject(p *application.Project) projectRow {
+	r := projectRow{Path: p.RealPath(), State: p.Status(), Servers: []string{}}
 	for _, s := range p.Enabled() {
 		r.Servers = append(r.Servers, s.Name)
-		r.Runs = append(r.Runs, CommandLine(s))
+		r.Runs = append(r.Runs, application.CommandLine(s))
 	}
 	return r
-}
-
-// state says in a word or two how the project stands.
-func (p *Project) state() string {
-	switch {
-	case p.Ignored != nil:
-		return "ignored"
-	case p.Digest() == "":
-		return "has no servers"
-	case p.Trusted:
-		return "trusted"
-	case p.WasTrusted:
-		return "changed"
-	}
-	return "not trusted"
 }
 
 func (a *app) listProjects() error {
@@ -99,24 +85,24 @@ func (a *app) listProjects() error {
 	var rows []projectRow
 	for _, t := range trusts {
 		r := projectRow{Path: t.Path, Servers: t.Servers, Since: &t.At}
-		if p, err := OpenProject(t.Path, state); err != nil {
+		if p, err := application.OpenProject(t.Path, state); err != nil {
 			r.State = "cannot be read: " + cli.OneLine(err.Error(), 100)
 		} else {
-			r.State = p.state()
+			r.State = p.Status()
 		}
 		rows = append(rows, r)
 	}
 	if p, err := a.readProject(state); err != nil {
 		return err
 	} else if p != nil && !slices.ContainsFunc(rows, func(r projectRow) bool { return r.Path == p.RealPath() }) {
-		rows = append(rows, p.row())
+		rows = append(rows, rowOfProject(p))
 	}
 	return cli.PrintList(&a.IO, rows, "no project is trusted, and the working directory is in none", cli.NewTable("PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }))
 }
 
 // withProject is a command's RunE that does f with the project of a path, or of
 // the working directory, and the state directory.
-func (a *app) withProject(f func(ctx context.Context, p *Project, state string) error) func(*cobra.Command, []string) error {
+func (a *app) withProject(f func(ctx context.Context, p *application.Project, state string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		_, state, err := a.loadWithState()
 		if err != nil {
@@ -127,7 +113,7 @@ func (a *app) withProject(f func(ctx context.Context, p *Project, state string) 
 		if err != nil {
 			return err
 		}
-		p, err := OpenProject(path, state)
+		p, err := application.OpenProject(path, state)
 		if err != nil {
 			return err
 		}
@@ -152,15 +138,15 @@ func projectAt(path string) (string, error) {
 	} else if !info.IsDir() {
 		return abs, nil
 	}
-	if found := ProjectPath(abs); found != "" {
+	if found := application.ProjectPath(abs); found != "" {
 		return found, nil
 	}
 	return "", cli.Usagef("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
 }
 
-// print shows what a project says.
-func (p *Project) print(a *app) error {
-	cli.Fprintf(a.Out, "%s: %s\n", p.Path, p.state())
+// printProject prints what a project says.
+func (a *app) printProject(p *application.Project) error {
+	cli.Fprintf(a.Out, "%s: %s\n", p.Path, p.Status())
 	for _, row := range []struct{ name, value string }{
 		{"profile", p.Profile}, {"servers", strings.Join(p.Narrow.Servers, " ")},
 		{"tools", strings.Join(p.Narrow.Allow, " ")}, {"not", strings.Join(p.Narrow.Deny, " ")},
@@ -172,15 +158,15 @@ func (p *Project) print(a *app) error {
 	if p.Narrow.ReadOnly {
 		cli.Fprintf(a.Out, "  read-only\n")
 	}
-	_, err := cli.Fprintf(a.Out, "%s", p.serverLines())
+	_, err := cli.Fprintf(a.Out, "%s", serverLines(p))
 	return err
 }
 
 // serverLines show all that a user has to know before the servers may start.
-func (p *Project) serverLines() cli.Lines {
+func serverLines(p *application.Project) cli.Lines {
 	var text strings.Builder
 	for _, s := range p.Enabled() {
-		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(CommandLine(s)))
+		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(application.CommandLine(s)))
 		variables, _ := s.Reads()
 		for _, v := range variables {
 			fmt.Fprintf(&text, "    reads  the variable %s\n", v)
@@ -191,36 +177,36 @@ func (p *Project) serverLines() cli.Lines {
 
 // profileLine returns a line with the profile that replaces the default one once the
 // project is trusted.
-func (p *Project) profileLine() cli.Lines {
+func profileLine(p *application.Project) cli.Lines {
 	if p.Profile == "" {
 		return ""
 	}
 	return cli.Lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
 }
 
-func (a *app) trustProject(ctx context.Context, p *Project, state string) error {
+func (a *app) trustProject(ctx context.Context, p *application.Project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
 		return cli.Usagef("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
 	if !p.Trusted {
 		err := approver.Ask(ctx, &a.IO, keyringSecret, approver.TrustQuestion(), func() error {
-			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
+			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.Status(), profileLine(p), serverLines(p))
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		t := config.Trust{Path: p.RealPath(), Digest: digest, Servers: p.row().Servers, At: time.Now().UTC().Truncate(time.Second)}
+		t := config.Trust{Path: p.RealPath(), Digest: digest, Servers: rowOfProject(p).Servers, At: time.Now().UTC().Truncate(time.Second)}
 		if err := config.SetTrust(ctx, state, t); err != nil {
 			return err
 		}
 		p.Trusted = true
 	}
 	if a.JSON {
-		return a.PrintJSON(p.row())
+		return a.PrintJSON(rowOfProject(p))
 	}
-	_, err := cli.Fprintf(a.Out, "%s of %s may start\n%s", cli.Count(len(p.Enabled()), "server"), p.Path, p.profileLine())
+	_, err := cli.Fprintf(a.Out, "%s of %s may start\n%s", cli.Count(len(p.Enabled()), "server"), p.Path, profileLine(p))
 	return err
 }
 

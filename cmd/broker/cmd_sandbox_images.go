@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/images"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
@@ -83,7 +84,7 @@ func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return docker.NewManager(ctx, EngineAddress(set))
+	return docker.NewManager(ctx, application.EngineAddress(set))
 }
 
 func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
@@ -105,7 +106,7 @@ func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
 	if err != nil {
 		return err
 	}
-	o := &docker.Options{Engine: EngineAddress(set), Spares: -1, Logger: a.logger()}
+	o := &docker.Options{Engine: application.EngineAddress(set), Spares: -1, Logger: a.logger()}
 	var r sandbox.Runner
 	var req sandbox.Request
 	switch kind {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/observe"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox/remote"
@@ -81,7 +82,7 @@ func (a *app) sandboxd(ctx context.Context, o remote.ServerOptions, addr, health
 		go func() { _ = server.Serve(h) }() // ends with Close
 		cli.Fprintf(a.Err, "broker: health at http://%s/readyz\n", h.Addr())
 	}
-	cli.Fprintf(a.Err, "broker: sandboxd at %s, %s at one time: %s\n", l.Addr(), cli.Count(s.Stats().Most, "script"), DescribeLayers(s.Layers()))
+	cli.Fprintf(a.Err, "broker: sandboxd at %s, %s at one time: %s\n", l.Addr(), cli.Count(s.Stats().Most, "script"), application.DescribeLayers(s.Layers()))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	select {

@@ -11,16 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/script"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// SavedScripts is where the scripts of a config are saved: beside it, where
-// people review them and put them under version control with it.
-func SavedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
 
 // scriptStore is where the config's scripts are. It is open until the process ends.
 func (a *app) scriptStore() (script.Store, error) {
@@ -28,7 +24,7 @@ func (a *app) scriptStore() (script.Store, error) {
 	if err != nil {
 		return script.Store{}, err
 	}
-	return st.Scripts(SavedScripts(cfg)), nil
+	return st.Scripts(application.SavedScripts(cfg)), nil
 }
 
 func (a *app) scriptsCommand() *cobra.Command {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
@@ -77,8 +78,8 @@ const knownWait = 1500 * time.Millisecond
 
 // search waits for servers that were never listed, like a model's search, or until a
 // key is pressed; for less time if a known tool matches.
-func (a *app) search(ctx context.Context, s *App, req broker.SearchRequest) (broker.SearchAnswer, error) {
-	a.beginLearning(ctx, s, req.Server)
+func (a *app) search(ctx context.Context, s *application.App, req broker.SearchRequest) (broker.SearchAnswer, error) {
+	s.BeginLearning(ctx, req.Server)
 	// Earlier searches have waited for servers that a daemon has been starting for
 	// longer.
 	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
@@ -101,7 +102,7 @@ func (a *app) search(ctx context.Context, s *App, req broker.SearchRequest) (bro
 }
 
 // explainSearch prints why hits are where they are.
-func (a *app) explainSearch(ctx context.Context, s *App, req broker.SearchRequest) error {
+func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.SearchRequest) error {
 	x, err := (&api.Reader{Broker: s.Broker}).Explain(ctx, req)
 	if err != nil {
 		return cli.Usagef("%w", err)
@@ -169,7 +170,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 
 // printCall prints how a script calls the first hit of an answer, if it is a tool and
 // its declaration does not show it.
-func (a *app) printCall(ctx context.Context, s *App, found broker.SearchAnswer) {
+func (a *app) printCall(ctx context.Context, s *application.App, found broker.SearchAnswer) {
 	if len(found.Tools) == 0 {
 		return
 	}

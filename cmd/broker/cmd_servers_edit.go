@@ -32,7 +32,7 @@ func (a *app) serversAddCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n.Command = args[1:]
-			return a.setup().AddServer(cmd.Context(), args[0], n)
+			return a.clientSetup().AddServer(cmd.Context(), args[0], n)
 		},
 	}
 	f := c.Flags()
@@ -50,7 +50,7 @@ func (a *app) serversRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a server from servers.json", Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.setup().EditServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
+			return a.clientSetup().EditServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
 				return config.RemoveServer(data, s.Name)
 			})
 		},
@@ -61,7 +61,7 @@ func (a *app) serversSwitchCommand(use, short string, off bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.setup().EditServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
+			return a.clientSetup().EditServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
 				if s.Disabled == off {
 					return data, nil
 				}

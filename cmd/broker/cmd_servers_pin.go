@@ -24,7 +24,7 @@ func (a *app) serversPinCommand() *cobra.Command {
 			}
 			store := packages.Open(state, nil)
 			defer store.Close()
-			return a.setup().EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
+			return a.clientSetup().EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
 				return pin(data, s, store)
 			})
 		},

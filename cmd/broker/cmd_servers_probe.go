@@ -126,7 +126,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	only := *cfg
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
-	pool := a.pool(Upstreams(&only), in)
+	pool := a.pool(application.Upstreams(&only), in)
 	start := time.Now()
 	st := pool.Refresh(ctx, name)[0]
 	took := time.Since(start)
@@ -149,7 +149,7 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 func (a *app) pool(servers []upstream.Config, st *application.State) *upstream.Pool {
 	return upstream.NewPool(servers, &upstream.Options{
 		Listings: st.ServerListings(),
-		Logger:   st.Logger, CacheDir: CatalogueDir(st.Dir), PackageDir: st.Dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
+		Logger:   st.Logger, CacheDir: application.CatalogueDir(st.Dir), PackageDir: st.Dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
 		OAuth: identity.Signer(st.SignIns(), expand),
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
@@ -31,7 +32,7 @@ func (a *app) serviceCommand() *cobra.Command {
 			"config and the flags of this command, and with the PATH of this shell; it does not end when it has no clients.\n" +
 			"Where the service manager does not run, the file is written and the commands are printed.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := a.daemonSettings()
+			settings, err := a.client().Settings()
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ func (a *app) withInstalled(name string, do func(service.Plan) error) error {
 	if err != nil {
 		return err
 	}
-	settings, err := a.daemonSettingsOf(path)
+	settings, err := a.client().SettingsOf(path)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (a *app) withInstalled(name string, do func(service.Plan) error) error {
 }
 
 // withService calls do with the plan of the service.
-func (a *app) withService(name string, settings daemonSettings, do func(service.Plan) error) error {
+func (a *app) withService(name string, settings host.Settings, do func(service.Plan) error) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" || strings.HasPrefix(name, "-") {
 		return cli.Usagef("%q cannot be the name of a service: use letters, digits, hyphens and dots", name)
 	}
@@ -87,7 +88,7 @@ func (a *app) withService(name string, settings daemonSettings, do func(service.
 	return do(p)
 }
 
-func (a *app) servicePlan(name string, settings daemonSettings) (service.Plan, error) {
+func (a *app) servicePlan(name string, settings host.Settings) (service.Plan, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return service.Plan{}, err
@@ -103,11 +104,11 @@ func (a *app) servicePlan(name string, settings daemonSettings) (service.Plan, e
 		}
 	}
 	return service.For(runtime.GOOS, service.Spec{
-		Name: name, Description: "MCP broker of " + settings.flags["config"],
-		Program: program, Args: append(a.daemonArgs(settings), "--idle", "0"),
-		Env: env, Dir: filepath.Dir(settings.flags["config"]), Log: daemon.LogPath(settings.state),
+		Name: name, Description: "MCP broker of " + settings.Config(),
+		Program: program, Args: append(a.client().Args(settings), "--idle", "0"),
+		Env: env, Dir: filepath.Dir(settings.Config()), Log: daemon.LogPath(settings.StateDir),
 	}, service.User{
-		Home: me.HomeDir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), ID: me.Uid, Name: me.Username, StateDir: settings.state,
+		Home: me.HomeDir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), ID: me.Uid, Name: me.Username, StateDir: settings.StateDir,
 	})
 }
 

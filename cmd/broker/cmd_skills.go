@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,10 +13,9 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/skills"
-	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -32,46 +29,8 @@ func (a *app) skillsCommand() *cobra.Command {
 	return c
 }
 
-// A Home is where skills and plugins are found and kept.
-type Home struct {
-	Config   *config.Config // without a file it holds defaults
-	Skills   string         // the folder with custom/
-	Plugins  string
-	Switches skills.Switchboard
-
-	Close func() error // the switches; nil if somebody else does
-
-	Found *skills.Registry // the skills, including those of servers; nil before servers were asked
-}
-
-// skillHome reads the config, if there is one, and opens its switches. install says that the folder of
-// skills need not be there yet.
-func (a *app) skillHome(install bool) (*Home, error) {
-	if err := a.checkSkillsPath(install); err != nil {
-		return nil, err
-	}
-	path, exists, err := config.Target(a.configPath)
-	if err != nil {
-		return nil, err
-	}
-	cfg := &config.Config{Path: path}
-	if exists {
-		if cfg, err = config.Load(path); err != nil {
-			return nil, err
-		}
-	}
-	a.overrule(cfg)
-	switches, closes, err := a.openSwitches(cfg)
-	if err != nil {
-		return nil, err
-	}
-	h := NewHome(cfg, switches)
-	h.Close = closes
-	return h, nil
-}
-
 // withHome is a command's RunE that does f with the home of skills.
-func (a *app) withHome(f func(h *Home, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withHome(f func(h *application.Home, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		h, err := a.skillHome(cmd.Name() == "install")
 		if err != nil {
@@ -83,90 +42,6 @@ func (a *app) withHome(f func(h *Home, args []string) error) func(*cobra.Command
 		}
 		return err
 	}
-}
-
-// NewHome is where the skills and plugins of a config are.
-func NewHome(cfg *config.Config, switches skills.Switchboard) *Home {
-	h := &Home{Config: cfg, Switches: switches}
-	h.Skills = h.Resolve(cmp.Or(h.Config.Broker.Skills.Path, "skills"))
-	h.Plugins = h.Resolve(cmp.Or(h.Config.Broker.Plugins.Path, "plugins"))
-	return h
-}
-
-// switchboard has the switches of a config in the state that s has opened.
-func (s *App) switchboard(cfg *config.Config) skills.Switchboard {
-	return s.State.Switchboard(SwitchFile(cfg))
-}
-
-// Home is NewHome for a config that is in force, or may be.
-func (s *App) Home(cfg *config.Config) *Home { return NewHome(cfg, s.switchboard(cfg)) }
-
-// Resolve makes a path of the config absolute; ~ is the user's folder.
-func (h *Home) Resolve(path string) string {
-	if rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, filepath.FromSlash(rest))
-		}
-	}
-	return h.Config.Resolve(path)
-}
-
-func (h *Home) Custom() string { return filepath.Join(h.Skills, string(skills.ScopeCustom)) }
-
-// CodeSkillsOff is that of the problem that the config has switched skills off.
-const CodeSkillsOff = "skills_off"
-
-// Registry finds the skills that the config means.
-func (h *Home) Registry() *skills.Registry {
-	if h.Found != nil {
-		return h.Found
-	}
-	s := h.Config.Broker.Skills
-	o := &skills.Options{Switches: h.Switches, Include: s.Include, Exclude: s.Exclude}
-	if s.Enabled != nil && !*s.Enabled {
-		o.Off = `skills are switched off in the config: "enabled" of "skills" is false`
-		o.Roots = func() ([]skills.Root, []skills.Problem) {
-			return nil, []skills.Problem{{Path: h.Config.Path, Diagnostic: skills.Diagnostic{Code: CodeSkillsOff, Severity: skills.Warning, Message: o.Off}}}
-		}
-	} else {
-		places := h.folders()
-		o.Roots = func() ([]skills.Root, []skills.Problem) {
-			roots, problems := places.Roots()
-			list, more, _ := library.EnabledPlugins(h.Plugins, h.Switches, h.Config.Broker.Plugins.Enabled) // the registry reports problems
-			for _, p := range list {
-				roots = append(roots, p.Roots()...)
-			}
-			for _, p := range more {
-				// Servers and commands are the business of "plugins list".
-				if !slices.Contains([]string{"server_no_endpoint", "bad_servers", "bad_command"}, p.Code) {
-					problems = append(problems, p)
-				}
-			}
-			return roots, problems
-		}
-	}
-	return skills.NewRegistry(o)
-}
-
-func (h *Home) folders() skills.Places {
-	s := h.Config.Broker.Skills
-	p := skills.Places{Path: h.Skills, Scan: s.Scan == nil || *s.Scan, Env: os.Getenv("AGENT_SKILLS_PATH"), Trusted: h.trusts}
-	for _, path := range s.Paths {
-		p.Paths = append(p.Paths, h.Resolve(path))
-	}
-	// Without either, there is less to look into, and nothing is wrong.
-	p.Dir, _ = os.Getwd()
-	p.Home, _ = os.UserHomeDir()
-	return p
-}
-
-// trusts reports whether the skills of a project are used.
-func (h *Home) trusts(project string) bool {
-	s := h.Config.Broker.Skills
-	return s.TrustProject || slices.ContainsFunc(s.TrustedProjects, func(dir string) bool {
-		rel, err := filepath.Rel(h.Resolve(dir), project)
-		return err == nil && filepath.IsLocal(rel)
-	})
 }
 
 // withFolders calls f with the skills below the folders.
@@ -209,7 +84,7 @@ func (a *app) skillsListCommand() *cobra.Command {
 			if len(args) > 0 {
 				return withFolders(args, func(s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 			}
-			return a.withSkills(cmd.Context(), func(_ *Home, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
+			return a.withSkills(cmd.Context(), func(_ *application.Home, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 		},
 	}
 	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "show the warnings of each skill")
@@ -273,7 +148,7 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 			if limit < 1 {
 				return cli.Usagef("--limit is %d: use a number above 0, such as 8", limit)
 			}
-			return a.withSkills(cmd.Context(), func(h *Home, s *skills.Snapshot) error {
+			return a.withSkills(cmd.Context(), func(h *application.Home, s *skills.Snapshot) error {
 				rows, err := a.searchSkills(cmd.Context(), h, s, args[0], limit)
 				if err != nil {
 					return err
@@ -291,7 +166,7 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 
 // searchSkills returns the skills with words of the query in their name or description,
 // then those with such words in their files.
-func (a *app) searchSkills(ctx context.Context, h *Home, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
+func (a *app) searchSkills(ctx context.Context, h *application.Home, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
 	rows := []skillRow{}
 	for _, k := range s.Search(query, limit) {
 		rows = append(rows, rowOf(k))
@@ -300,7 +175,7 @@ func (a *app) searchSkills(ctx context.Context, h *Home, s *skills.Snapshot, que
 	if err != nil {
 		return nil, err
 	}
-	texts := skill.NewTexts(IndexDir(state), a.logger())
+	texts := skill.NewTexts(application.IndexDir(state), a.logger())
 	defer texts.Close()
 	if err := texts.Sync(enabled(s)); err != nil {
 		return nil, err
@@ -329,8 +204,8 @@ func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error {
-				return a.showSkill(k, SkillScripts(h).ToolsOf(k))
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error {
+				return a.showSkill(k, application.SkillScripts(h).ToolsOf(k))
 			})
 		},
 	}
@@ -390,10 +265,10 @@ func (a *app) skillsReadCommand() *cobra.Command {
 		Short: "Print a file of a skill; without one, SKILL.md",
 		Args:  cli.SomeArgs(1, 2, "the name of a skill, and perhaps a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error {
 				file := append(args, k.File())[1]
 				p, err := k.ReadFile(file, offset, limit)
-				a.record(h.Config, SkillEvent(state.EventSkillFileRead, k, file, err))
+				a.record(h.Config, application.SkillEvent(state.EventSkillFileRead, k, file, err))
 				if e, ok := errors.AsType[*skills.FileError](err); ok {
 					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
 						return e // the name is not mistyped
@@ -425,7 +300,7 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error {
 				k, err := a.recorded(h).SwitchSkill(k.Ref, on)
 				if err != nil {
 					return a.sourceError(err)

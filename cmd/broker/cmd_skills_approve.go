@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -16,25 +17,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// SkillScripts is how the scripts of skills run.
-func SkillScripts(h *Home) broker.Scripts {
-	s := h.Config.Broker.Skills
-	o := broker.Scripts{
-		Mode: broker.ScriptMode(s.Scripts), Timeout: s.ScriptTimeout, MaxOutput: int(s.ScriptMaxOutput),
-		Cwd: s.ScriptCwd, Image: s.ScriptImage, Env: s.ScriptEnv, Approvals: h.Switches,
-	}
-	if o.Mode == broker.ScriptsSandbox && o.Image == "" {
-		o.Programs = docker.Programs()
-	}
-	if o.Cwd != "" && o.Cwd != "skill" && o.Cwd != "tmp" {
-		o.Cwd = h.Resolve(o.Cwd)
-	}
-	return o
-}
-
 // checkSkillScripts says whether scripts of skills can run; on is false if they
 // are not to.
-func checkSkillScripts(ctx context.Context, h *Home) (c check, on bool) {
+func checkSkillScripts(ctx context.Context, h *application.Home) (c check, on bool) {
 	cfg := h.Config
 	c = check{Name: "scripts of skills", OK: true}
 	switch set := cfg.Broker.Skills; broker.ScriptMode(set.Scripts) {
@@ -48,7 +33,7 @@ func checkSkillScripts(ctx context.Context, h *Home) (c check, on bool) {
 		c.Detail = "on this computer, without a sandbox, those of skills that were approved: " + cmp.Or(strings.Join(approved, ", "), "none")
 		return c, true
 	case broker.ScriptsSandbox:
-		m, err := docker.NewManager(ctx, EngineAddress(cfg.SandboxSettings()))
+		m, err := docker.NewManager(ctx, application.EngineAddress(cfg.SandboxSettings()))
 		if err == nil {
 			c.Detail, err = m.HasCommands(ctx, "python3", set.ScriptImage)
 			m.Close()
@@ -89,7 +74,7 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 			if revoke && dry {
 				return cli.Usagef("skills approve takes --revoke or --dry-run, not both")
 			}
-			return a.withSkill(cmd.Context(), args[0], func(h *Home, k *skills.Skill) error { return a.approve(h, k, revoke, dry) })
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error { return a.approve(h, k, revoke, dry) })
 		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
@@ -97,7 +82,7 @@ func (a *app) skillsApproveCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) approve(h *Home, k *skills.Skill, revoke, dry bool) error {
+func (a *app) approve(h *application.Home, k *skills.Skill, revoke, dry bool) error {
 	if k.Scope == skills.ScopeServer {
 		return cli.Usagef("skill %s is from a server: it never runs on this computer, so there is nothing to allow", k.Ref)
 	}
@@ -121,13 +106,13 @@ func (a *app) approve(h *Home, k *skills.Skill, revoke, dry bool) error {
 }
 
 // setApproval allows the scripts of a skill, or takes that back, and records it.
-func (a *app) setApproval(h *Home, k *skills.Skill, row *approval, on bool) error {
+func (a *app) setApproval(h *application.Home, k *skills.Skill, row *approval, on bool) error {
 	digest, detail := row.Digest, "approved, files "+row.Digest
 	if !on {
 		digest, detail = "", "revoked, files "+cmp.Or(row.Before, row.Digest)
 	}
 	err := skills.SetApproval(h.Switches, k.ID(), digest)
-	a.record(h.Config, SkillEvent(state.EventSkillStateChanged, k, detail, err))
+	a.record(h.Config, application.SkillEvent(state.EventSkillStateChanged, k, detail, err))
 	row.Approved = on
 	return err
 }

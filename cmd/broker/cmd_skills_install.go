@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -41,7 +42,7 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
 			"  broker skills install https://example.com review",
 		Args: cli.SomeArgs(1, -1, "an archive, a folder, a repository or https://host"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *Home, args []string) error {
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
 			if isHost(args[0]) {
 				return a.installRemote(ctx, l, args[0], args[1:], how)
 			}
@@ -257,7 +258,7 @@ func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
 		}
 	}
 	for _, p := range now.Problems {
-		if p.Path == dir || p.Code == CodeSkillsOff {
+		if p.Path == dir || p.Code == application.CodeSkillsOff {
 			cli.Fprintf(a.Err, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
 		}
 	}
@@ -338,7 +339,7 @@ func (a *app) skillsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(func(h *Home, v *skillView) error {
+			return a.withView(func(h *application.Home, v *skillView) error {
 				if strings.Contains(args[0], ":") && !v.registry.Refresh().Contains(args[0]) {
 					v.learn(cmd.Context()) // it may be a server's, which is more than unknown
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -34,7 +35,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 				return err
 			}
 			s.Broker.StartLazily(cmd.Context())
-			value, failed, err := s.Broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: ClientCLI, Owner: state.Local, Shell: true})
+			value, failed, err := s.Broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: application.ClientCLI, Owner: state.Local, Shell: true})
 			closed := s.Close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {
 				hint := "broker skills show " + args[0]

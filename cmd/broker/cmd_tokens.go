@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -95,7 +95,7 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) e
 		if t.Profile != "" {
 			detail += " for the profile " + t.Profile
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: ClientCLI, Detail: detail + until(t.Expires)})
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: application.ClientCLI, Detail: detail + until(t.Expires)})
 		if a.JSON {
 			return a.PrintJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
 		}
@@ -159,17 +159,8 @@ func (a *app) revokeToken(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: ClientCLI, Detail: "its token was revoked"})
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: application.ClientCLI, Detail: "its token was revoked"})
 		cli.Fprintf(a.Out, "revoked the token of %s\n", cli.OneLine(name, 200))
 		return nil
 	})
-}
-
-// issued are the tokens that were made so, for the endpoint.
-type issued struct{ *apitoken.Watcher }
-
-// Owner implements broker.Issued.
-func (i issued) Owner(token string) (client string, l broker.TokenLimits, ok bool) {
-	t, ok := i.Find(token)
-	return t.Name, broker.TokenLimits{Profile: t.Profile, Team: t.Team, Expires: t.Expires}, ok
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -101,8 +102,8 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 }
 
 // printDisabled names the disabled servers, whose tools are not in a list.
-func (a *app) printDisabled(s *App) {
-	if off := Disabled(s.Config); len(off) > 0 {
+func (a *app) printDisabled(s *application.App) {
+	if off := application.Disabled(s.Config); len(off) > 0 {
 		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
 }
@@ -118,10 +119,10 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.readKnown(cmd, s, refresh, s.serverOf(args[0]))
+			a.readKnown(cmd, s, refresh, serverOf(s, args[0]))
 			d, err := s.Broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]), refresh)
+				err = notListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
 				_ = s.Close() // no server was started
 				return err
 			}
@@ -144,7 +145,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 }
 
 // serverOf returns the server named by the beginning of a tool's name, or "".
-func (s *App) serverOf(tool string) string {
+func serverOf(s *application.App, tool string) string {
 	if server, ok := s.Broker.Catalog().ServerOf(tool); ok {
 		return server.Listing.Server
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
@@ -73,12 +75,12 @@ func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 	var said lastSaid
 	a.Err, a.nowhere, o.Notes = &said, true, said.take
 	defer func() { a.Err = printed }()
-	return a.serveHere(ctx, func(ctx context.Context, s *App, w *watcher) error {
+	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
-		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
-		defer h.serving.Wait()
+		h := host.NewConsole(ctx, s, w, a.consoleOptions())
+		defer h.Wait()
 		defer cancel()
-		o.Connect = func() (string, error) { return h.open(o.MayNot == "") }
+		o.Connect = func() (string, error) { return h.Open(o.MayNot == "") }
 		return top.Run(ctx, o)
 	})
 }

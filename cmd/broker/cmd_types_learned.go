@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func (a *app) withLearned(f func(*learned.Store) error) error {
 		return err
 	}
 	defer st.Close()
-	store, err := openAudit(st, cfg)
+	store, err := st.OpenAudit(context.Background(), cfg)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -61,7 +62,7 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	if len(names) == 0 {
 		names = enabledServers(cfg)
 	}
-	pool := a.pool(Upstreams(cfg), st)
+	pool := a.pool(application.Upstreams(cfg), st)
 	rows := a.awaitServers(ctx, pool, names, limit)
 	if err := pool.Close(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -106,7 +107,7 @@ func (a *app) completeScript(_ *cobra.Command, _ []string, typed string) (list [
 // completeSkill completes names of skills, as far as they are known without
 // asking a server.
 func (a *app) completeSkill(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	_ = a.withView(func(_ *Home, v *skillView) error {
+	_ = a.withView(func(_ *application.Home, v *skillView) error {
 		for _, k := range v.registry.Refresh().All() {
 			list = cli.AddCompletion(list, typed, k.Ref, k.Description)
 		}
@@ -140,21 +141,21 @@ func (a *app) cachedCatalog() *discovery.Catalog {
 	if err != nil {
 		return &discovery.Catalog{}
 	}
-	servers := Upstreams(cfg)
-	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: CatalogueDir(state), Expand: expand})
+	servers := application.Upstreams(cfg)
+	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: application.CatalogueDir(state), Expand: expand})
 	defer pool.Close()
 	known := make(map[string]discovery.Listing)
 	for _, l := range pool.Listings() {
 		known[l.Server] = l
 	}
-	lists := ToolLists(cfg)
+	lists := application.ToolLists(cfg)
 	var listings []discovery.Listing
 	for _, s := range servers { // those that are not known have a name too
 		l := known[s.Name]
 		l.Server = s.Name
 		listings = append(listings, lists.Filter(l))
 	}
-	catalog := discovery.NewCatalog(listings, Disabled(cfg)...)
+	catalog := discovery.NewCatalog(listings, application.Disabled(cfg)...)
 	if !cfg.Broker.ReadOnly && !a.readOnly {
 		return catalog
 	}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 )
 
 // checkNPX looks for what npx has installed by half, which it takes for whole.
-func checkNPX(ctx context.Context, s *App, fix bool) []check {
+func checkNPX(ctx context.Context, s *application.App, fix bool) []check {
 	var checks []check
-	for _, cache := range upstream.NPMCaches(ctx, Upstreams(s.Config), expand) {
+	for _, cache := range upstream.NPMCaches(ctx, application.Upstreams(s.Config), expand) {
 		c := check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}
 		var found []string
 		for _, h := range launch.HalfInstalls(cache) {

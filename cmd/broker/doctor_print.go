@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -16,7 +17,7 @@ import (
 // An examination is one run of doctor. It prints each check as it is known.
 type examination struct {
 	a       *app
-	session *App
+	session *application.App
 	begun   time.Time
 	names   []string // the servers to examine; all if empty
 	waits   bool     // until each server is listed or has failed

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -36,7 +37,7 @@ func (e *examination) learn(ctx context.Context) {
 		return
 	}
 	if e.daemon {
-		s.Root.Upstream().Follow(ctx, s.askDaemonServers)
+		s.Root.Upstream().Follow(ctx, s.DaemonServers)
 	}
 	s.Broker.Learn(ctx, names...)
 	s.Broker.AwaitStarting(ctx, "")
@@ -192,7 +193,7 @@ func unstartable(cfg *config.Config, server string) error {
 }
 
 // checkServer returns the check of a server that was started for it.
-func checkServer(ctx context.Context, s *App, st upstream.Status) check {
+func checkServer(ctx context.Context, s *application.App, st upstream.Status) check {
 	if st.Err != nil {
 		return checkFailed(ctx, s, st)
 	}
@@ -200,7 +201,7 @@ func checkServer(ctx context.Context, s *App, st upstream.Status) check {
 }
 
 // checkFailed returns the check of a server that has failed just now.
-func checkFailed(ctx context.Context, s *App, st upstream.Status) check {
+func checkFailed(ctx context.Context, s *application.App, st upstream.Status) check {
 	c := check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + cli.Cause(st.Err.Error())}
 	c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
 	if srv := s.Config.Server(st.Name); srv != nil {
@@ -213,7 +214,7 @@ func checkFailed(ctx context.Context, s *App, st upstream.Status) check {
 
 // checkListed returns the check of a server whose tools are known; when follows their
 // number.
-func checkListed(s *App, st upstream.Status, when string) check {
+func checkListed(s *application.App, st upstream.Status, when string) check {
 	c := check{Name: st.Name, OK: true, Detail: st.Transport + ", " + cli.Count(st.Tools, "tool") + when}
 	if st.Version != "" {
 		c.Detail += ", " + st.Version

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
@@ -89,7 +90,7 @@ func (a *app) printStarting() {
 		return
 	}
 	printed := false
-	for _, e := range DaemonServers(state) {
+	for _, e := range application.DaemonServers(state) {
 		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
 			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, cli.OrStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
 			printed = true

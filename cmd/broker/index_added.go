@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
@@ -72,7 +73,7 @@ func (a *app) indexAdded(ctx context.Context, added, known []string) (*api.Index
 		return nil, nil
 	}
 	cli.Fprintf(a.Err, "connecting to %s; --no-index skips this\n", cli.OneLine(strings.Join(names, ", "), 100))
-	if a.background && a.startDaemon(ctx) {
+	if a.background && a.client().EnsureDaemon(ctx) {
 		a.awaitReload(ctx, s, names)
 	}
 	waiting, cancel := context.WithTimeout(ctx, addedTime)
@@ -90,13 +91,13 @@ const reloadTime = 3 * time.Second
 
 // awaitReload waits until the daemon knows these servers as the config has them now, so
 // that they are not started twice.
-func (a *app) awaitReload(ctx context.Context, s *App, names []string) {
+func (a *app) awaitReload(ctx context.Context, s *application.App, names []string) {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		unreported := s.Root.Upstream().Unreported(s.askDaemonServers())
+		unreported := s.Root.Upstream().Unreported(s.DaemonServers())
 		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(unreported, name) }) {
 			return
 		}
@@ -111,13 +112,13 @@ func (a *app) awaitReload(ctx context.Context, s *App, names []string) {
 // refreshEach lists the tools of these servers, and says on a terminal when each has
 // answered. A key ends the wait by goOn. A server that a daemon is starting is not started
 // here, too.
-func (a *app) refreshEach(ctx context.Context, s *App, names []string, goOn func()) []upstream.Status {
+func (a *app) refreshEach(ctx context.Context, s *application.App, names []string, goOn func()) []upstream.Status {
 	defer a.goOnByKey(ctx, s, len(names), goOn)()
 	status := make([]upstream.Status, len(names))
 	var elsewhere []upstream.Status
 	if s.ObserveDaemon() {
 		elsewhere = starting(s)
-		s.Root.Upstream().Follow(ctx, s.askDaemonServers)
+		s.Root.Upstream().Follow(ctx, s.DaemonServers)
 	}
 	var wg sync.WaitGroup
 	for i, name := range names {
@@ -144,7 +145,7 @@ func (a *app) refreshEach(ctx context.Context, s *App, names []string, goOn func
 }
 
 // statusOf returns the state of one server of a session.
-func statusOf(s *App, name string) upstream.Status {
+func statusOf(s *application.App, name string) upstream.Status {
 	for _, st := range s.Broker.Status() {
 		if st.Name == name {
 			return st

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -14,68 +13,11 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
-
-// askDaemonTime bounds how long a command waits for the answer of a daemon.
-const askDaemonTime = time.Second
-
-// askDaemonServers returns the states of the servers in the daemon that runs for this
-// config, or nil if no daemon answers in time.
-func (s *App) askDaemonServers() []upstream.Elsewhere { return DaemonServers(s.Dir) }
-
-// DaemonServers is askDaemonServers for a state directory.
-func DaemonServers(state string) []upstream.Elsewhere {
-	w, err := daemon.AskWithin(state, daemon.OpStatus, daemon.Build{}, askDaemonTime)
-	if err != nil || w.Status == nil {
-		return nil
-	}
-	var list []upstream.Elsewhere
-	if json.Unmarshal(w.Status.Servers, &list) != nil { // earlier versions do not send servers
-		return nil
-	}
-	return list
-}
-
-// ObserveDaemon takes over the states of the servers from a running daemon. It reports
-// whether one is running.
-func (s *App) ObserveDaemon() bool {
-	list := s.askDaemonServers()
-	if list != nil {
-		s.Root.Upstream().Observe(list)
-	}
-	return list != nil
-}
-
-// Concerned returns the servers that a command is about: only, or all of them if only
-// is not the name of a server.
-func (s *App) Concerned(only string) []string {
-	var names []string
-	for _, st := range s.Broker.Status() {
-		if s.Config.Server(only) == nil || st.Name == only {
-			names = append(names, st.Name)
-		}
-	}
-	return names
-}
-
-// beginLearning connects, in the background, the servers with unknown tools, except
-// those that failed recently and those that a daemon is starting. If only is the name
-// of a server, the others are left alone.
-func (a *app) beginLearning(ctx context.Context, s *App, only string) {
-	names := s.Concerned(only)
-	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(s.Broker.Unlisted(), name) })
-	if len(names) == 0 {
-		return
-	}
-	if s.ObserveDaemon() {
-		s.Root.Upstream().Follow(ctx, s.askDaemonServers)
-	}
-	s.Broker.Learn(ctx, names...)
-}
 
 // learnTime bounds the wait of a command for servers that were never listed.
 const learnTime = 2 * time.Second
@@ -83,7 +25,7 @@ const learnTime = 2 * time.Second
 // learnMissing connects to the servers that were never listed, waits for them for
 // learnTime, and prints those that are still missing. If only is the name of a server, it
 // waits for that one.
-func (a *app) learnMissing(cmd *cobra.Command, s *App, only string) {
+func (a *app) learnMissing(cmd *cobra.Command, s *application.App, only string) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), learnTime)
 	defer cancel()
 	defer func() {
@@ -91,18 +33,10 @@ func (a *app) learnMissing(cmd *cobra.Command, s *App, only string) {
 			cli.Fprintf(a.Err, "left out until broker index has listed it: %s: %s\n", st.Name, cli.Standing(st, time.Now()))
 		}
 	}()
-	a.beginLearning(ctx, s, only)
+	s.BeginLearning(ctx, only)
 	done := a.goOnByKey(ctx, s, len(starting(s)), cancel)
 	s.Broker.AwaitStarting(ctx, s.ServerNamed(only))
 	done()
-}
-
-// ServerNamed returns name if a server has it, or "".
-func (s *App) ServerNamed(name string) string {
-	if s.Config.Server(name) == nil {
-		return ""
-	}
-	return name
 }
 
 // refreshFlag adds the flag --refresh to a command that reads stored listings.
@@ -112,7 +46,7 @@ func refreshFlag(c *cobra.Command, refresh *bool) {
 
 // readKnown takes over the states of the servers from a running daemon without starting
 // any. With refresh it connects to the servers that the command is about instead.
-func (a *app) readKnown(cmd *cobra.Command, s *App, refresh bool, only string) {
+func (a *app) readKnown(cmd *cobra.Command, s *application.App, refresh bool, only string) {
 	if !refresh {
 		s.ObserveDaemon()
 		return
@@ -129,12 +63,12 @@ func (a *app) readKnown(cmd *cobra.Command, s *App, refresh bool, only string) {
 
 // goOnByKey shows the progress of starting servers and calls goOn when a key is
 // pressed, until done is called or ctx is done.
-func (a *app) goOnByKey(ctx context.Context, s *App, all int, goOn func()) (done func()) {
+func (a *app) goOnByKey(ctx context.Context, s *application.App, all int, goOn func()) (done func()) {
 	return a.MeterUntilKey(ctx, progressOf(s, all), "the servers that are starting", goOn)
 }
 
 // progressOf returns a function that describes the servers that have not answered yet.
-func progressOf(s *App, all int) func() string {
+func progressOf(s *application.App, all int) func() string {
 	return func() string {
 		var waiting []string
 		for _, st := range starting(s) {
@@ -149,13 +83,13 @@ func progressOf(s *App, all int) func() string {
 }
 
 // starting returns the servers of a session that are starting.
-func starting(s *App) []upstream.Status {
+func starting(s *application.App) []upstream.Status {
 	return slices.DeleteFunc(s.Broker.Status(), func(st upstream.Status) bool { return st.State != upstream.StateStarting })
 }
 
 // notListed returns the error for a server with unknown tools. again is the command
 // that connects to it with --refresh; refreshed is set if it did.
-func (s *App) notListed(server, again string, refreshed bool) error {
+func notListed(s *application.App, server, again string, refreshed bool) error {
 	hint := again + " --refresh"
 	if refreshed {
 		hint = "servers test " + gate.Name(server)
@@ -175,9 +109,9 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range Upstreams(cfg) {
+	for _, c := range application.Upstreams(cfg) {
 		if c.Name == server {
-			err = upstream.ForgetFailure(CatalogueDir(dir), c)
+			err = upstream.ForgetFailure(application.CatalogueDir(dir), c)
 		}
 	}
 	return err
@@ -185,7 +119,7 @@ func (a *app) forgetFailure(cfg *config.Config, server string) error {
 
 // printMissing prints the state of each server that the command is about whose tools
 // are not known, and a command to try next. It returns the number of these servers.
-func printMissing(w io.Writer, s *App, only, prefix string) int {
+func printMissing(w io.Writer, s *application.App, only, prefix string) int {
 	missing := s.Missing(only)
 	for _, st := range missing {
 		cli.Fprintf(w, "%s%s: %s\n", prefix, st.Name, cli.Standing(st, time.Now()))
@@ -200,20 +134,12 @@ func printMissing(w io.Writer, s *App, only, prefix string) int {
 	return len(missing)
 }
 
-// Missing are the servers that a command is about and whose tools are not known.
-func (s *App) Missing(only string) []upstream.Status {
-	unlisted, concerned := s.Broker.Unlisted(), s.Concerned(only)
-	return slices.DeleteFunc(s.Broker.Status(), func(st upstream.Status) bool {
-		return !slices.Contains(unlisted, st.Name) || !slices.Contains(concerned, st.Name)
-	})
-}
-
 // maxUnsearched is how many servers a search explains that its query does not name.
 const maxUnsearched = 2
 
 // printUnsearched says which servers a search left out. Where these are many, it explains
 // those that the query names, and lists the others on one line.
-func printUnsearched(w io.Writer, s *App, req broker.SearchRequest) {
+func printUnsearched(w io.Writer, s *application.App, req broker.SearchRequest) {
 	missing := s.Missing(req.Server)
 	if len(missing) <= maxUnsearched {
 		printMissing(w, s, req.Server, "not searched: ")

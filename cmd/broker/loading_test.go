@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
@@ -100,10 +101,10 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closes()
-	if _, err := WithPlugins(NewHome(cfg, switches)); err == nil {
+	if _, err := application.WithPlugins(application.NewHome(cfg, switches)); err == nil {
 		t.Error("a reload would take the plugin's servers away")
 	}
-	if _, err := PluginState(NewHome(cfg, switches)); err == nil {
+	if _, err := application.PluginState(application.NewHome(cfg, switches)); err == nil {
 		t.Error("the plugins look as if they had changed")
 	}
 

@@ -55,7 +55,7 @@ func run() int {
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)
 	if a, ok := bridgeApp(os.Args[1:]); ok {
-		return a.end(nil, a.serveBridge(ctx))
+		return a.end(nil, a.client().Serve(ctx, a.In, a.protocol))
 	}
 	a := &app{IO: cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, protocol: os.Stdout}
 	return a.run(ctx, os.Args[1:])
@@ -65,8 +65,6 @@ func run() int {
 type app struct {
 	cli.IO
 	protocol io.Writer // stdout for MCP, with texts cleaned by the gate
-
-	variables variables // of this process and of a daemon's clients
 
 	configPath string
 	stateDir   string
@@ -78,13 +76,10 @@ type app struct {
 	profile    string // see chosenProfile
 	httpAddr   string // where it serves over HTTP; empty elsewhere
 	nowhere    bool   // it serves many clients, so its working folder is not a project
-	serving    bool   // it goes on, so it hears of other brokers on its database
 	whole      bool   // the command is about all that is configured, whatever the profile
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
 	background bool   // servers that it begins to start go on in a daemon
-
-	warn func(problem string) // reports what in the config has no effect; may be nil
 
 	tokens api.Tokens // describes the tokens in waiting calls; see withRuns
 }
@@ -122,6 +117,7 @@ func (a *app) end(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return cli.ExitOK
 	}
+	err = ownError(err)
 	code := cli.ExitFailed
 	coded, ok := errors.AsType[*cli.ExitError](err)
 	if ok {

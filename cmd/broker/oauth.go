@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"sync"
 
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
-	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/secret"
@@ -29,16 +26,4 @@ func sources() config.Sources {
 		Keyring: keyringSecret,
 		Program: programs.Get,
 	}
-}
-
-// settingError returns the error of a setting that cannot be followed as wrong usage.
-func settingError(err error) error {
-	wrong, ok := errors.AsType[*identity.Error](err)
-	switch {
-	case !ok:
-		return err
-	case wrong.Hint == "":
-		return cli.Usagef("%w", wrong)
-	}
-	return cli.Usagef("%w\nhint: %s", wrong, wrong.Hint)
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -34,7 +35,7 @@ var places = []*place{
 	{
 		name: "worker", isolation: "worker", kind: attack.JavaScript,
 		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
-			return NewWorker(s, 0, log)
+			return application.NewWorker(s, version, 0, log)
 		},
 		probes: func(ctx context.Context) ([]worker.Probe, error) { return worker.ProbeAll(ctx, nil) },
 		used:   func(s config.Sandbox) bool { return uses(s, "worker") },
@@ -57,7 +58,7 @@ var places = []*place{
 			return docker.NewPython(containerOptions(s, log))
 		},
 		used: func(s config.Sandbox) bool {
-			_, err := CheckEngine(EngineAddress(s), "")
+			_, err := application.CheckEngine(application.EngineAddress(s), "")
 			return err == nil
 		},
 	},
@@ -70,7 +71,7 @@ func uses(s config.Sandbox, isolation string) bool {
 }
 
 func containerOptions(s config.Sandbox, log *slog.Logger) *docker.Options {
-	return &docker.Options{Engine: EngineAddress(s), MemoryBytes: s.Memory, Require: s.Require, Logger: log}
+	return &docker.Options{Engine: application.EngineAddress(s), MemoryBytes: s.Memory, Require: s.Require, Logger: log}
 }
 
 // placesOf are the places of an isolation, or if it is empty those that a config

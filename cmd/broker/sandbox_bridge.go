@@ -64,7 +64,7 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 		Results:   a.kept.Results(),
 		Values:    a.kept.Values(),
 		Logger:    a.log,
-		Languages: AllLanguages,
+		Languages: application.AllLanguages,
 	}, broker.Settings{
 		Servers:    []upstream.Config{{Name: "demo", Type: "http", URL: demo.url}},
 		Skills:     loop,

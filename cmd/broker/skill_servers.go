@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,10 +14,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
-// SkillCacheDir is where files of skills of servers are kept in a state
-// directory. Nothing looks for skills there.
-func SkillCacheDir(state string) string { return filepath.Join(state, "server-skills") }
-
 // A skillView is the skills of a config, those of its servers among them.
 type skillView struct {
 	app      *app
@@ -30,9 +25,9 @@ type skillView struct {
 }
 
 // openSkills reads what is known of the skills. It starts no server.
-func (a *app) openSkills(h *Home) (*skillView, error) {
+func (a *app) openSkills(h *application.Home) (*skillView, error) {
 	v := &skillView{app: a, registry: h.Registry()}
-	servers := Upstreams(WithPluginsOrNote(h))
+	servers := application.Upstreams(application.WithPluginsOrNote(h))
 	if set := h.Config.Broker.Skills.Enabled; len(servers) == 0 || (set != nil && !*set) {
 		return v, nil
 	}
@@ -41,12 +36,12 @@ func (a *app) openSkills(h *Home) (*skillView, error) {
 		return nil, err
 	}
 	h.Found = v.registry
-	v.cache = skills.NewCache(SkillCacheDir(state))
+	v.cache = skills.NewCache(application.SkillCacheDir(state))
 	if v.store, err = a.openPrepared(h.Config, state); err != nil {
 		return nil, err
 	}
 	v.pool = a.pool(servers, v.store)
-	v.pins = a.pinStore(h.Config, v.store, nil)
+	v.pins = v.store.PinStore(h.Config, a.overrides(), nil)
 	v.take()
 	return v, nil
 }
@@ -91,7 +86,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 }
 
 // withView calls f with what is known of the skills of the config.
-func (a *app) withView(f func(*Home, *skillView) error) (err error) {
+func (a *app) withView(f func(*application.Home, *skillView) error) (err error) {
 	h, err := a.skillHome(false)
 	if err != nil {
 		return err
@@ -110,8 +105,8 @@ func (a *app) withView(f func(*Home, *skillView) error) (err error) {
 }
 
 // withSkills calls f with all skills of the config.
-func (a *app) withSkills(ctx context.Context, f func(*Home, *skills.Snapshot) error) error {
-	return a.withView(func(h *Home, v *skillView) error {
+func (a *app) withSkills(ctx context.Context, f func(*application.Home, *skills.Snapshot) error) error {
+	return a.withView(func(h *application.Home, v *skillView) error {
 		v.learn(ctx)
 		return f(h, v.registry.Refresh())
 	})
@@ -119,8 +114,8 @@ func (a *app) withSkills(ctx context.Context, f func(*Home, *skills.Snapshot) er
 
 // withSkill calls f with the skill of that name, whatever its state. It asks servers
 // that were never asked only if the skill is not found otherwise.
-func (a *app) withSkill(ctx context.Context, name string, f func(*Home, *skills.Skill) error) error {
-	return a.withView(func(h *Home, v *skillView) error {
+func (a *app) withSkill(ctx context.Context, name string, f func(*application.Home, *skills.Skill) error) error {
+	return a.withView(func(h *application.Home, v *skillView) error {
 		k, err := v.registry.Refresh().Find(name)
 		if err != nil && v.learn(ctx) {
 			k, err = v.registry.Refresh().Find(name)

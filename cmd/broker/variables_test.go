@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
+)
 
 // What a client passes without having it counts as not set, for a server and for the
 // daemon.
@@ -14,8 +18,8 @@ func TestVariablesThatAClientDoesNotHave(t *testing.T) {
 	} {
 		t.Setenv("GEMINI_CLI", test.gemini)
 		t.Setenv("PASSED_ON", test.value)
-		var v variables
-		for name, lookup := range map[string]func(string) (string, bool){"a server": sources().Env, "the daemon's variables": v.lookup} {
+		v := host.NewVariables(lookupVariable)
+		for name, lookup := range map[string]func(string) (string, bool){"a server": sources().Env, "the daemon's variables": v.Lookup} {
 			if value, set := lookup("PASSED_ON"); set != test.set || set && value != test.value {
 				t.Errorf("%s, GEMINI_CLI=%s PASSED_ON=%s: %q, %v", name, test.gemini, test.value, value, set)
 			}

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // A Table has the names of its columns, parted by tabs, and the cells of each
@@ -67,9 +67,4 @@ func PrintList[Row any](t *IO, rows []Row, none string, what Table[Row]) error {
 }
 
 // Count returns "1 tool" or "2 tools".
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func Count(n int, what string) string { return words.Count(n, what) }

@@ -8,8 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // OrEmpty keeps an empty list from being printed as null.
@@ -62,9 +61,7 @@ func ShortPath(path string) string {
 }
 
 // OneLine returns s on one line of at most n characters.
-func OneLine(s string, n int) string {
-	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)
-}
+func OneLine(s string, n int) string { return words.Line(s, n) }
 
 // ScreenWidth is the width of tables that are made to fit.
 const ScreenWidth = 80
@@ -116,12 +113,5 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
-
 // ShellWord quotes a word for a shell if that is needed.
-func ShellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+func ShellWord(s string) string { return words.Shell(s) }

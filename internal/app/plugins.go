@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -47,7 +47,7 @@ func WithPlugins(h *Home) (*config.Config, error) {
 			return nil, err
 		}
 		if yes == nil {
-			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", cli.Count(len(servers), "server"), p.Name, why, p.Name))
+			merged.Notes = append(merged.Notes, fmt.Sprintf("warning: %s of plugin %s will not start: %s: broker plugins approve %s", words.Count(len(servers), "server"), p.Name, why, p.Name))
 			continue
 		}
 		for _, s := range servers {
@@ -66,17 +66,8 @@ func WithPluginsOrNote(h *Home) *config.Config {
 		return merged
 	}
 	noted := *cfg
-	noted.Notes = append(slices.Clone(cfg.Notes), "warning: the servers of plugins are left out: "+cli.OneLine(err.Error(), 300))
+	noted.Notes = append(slices.Clone(cfg.Notes), "warning: the servers of plugins are left out: "+words.Line(err.Error(), 300))
 	return &noted
-}
-
-// joinPlugins is WithPluginsOrNote, and prints what it notes.
-func (a *app) joinPlugins(cfg *config.Config, switches skills.Switchboard) *config.Config {
-	merged := WithPluginsOrNote(NewHome(cfg, switches))
-	for _, n := range merged.Notes[len(cfg.Notes):] {
-		cli.Fprintln(a.Err, n)
-	}
-	return merged
 }
 
 // noBytecode keeps Python from writing beside its programs, which would not be the
@@ -86,12 +77,12 @@ const noBytecode = "PYTHONDONTWRITEBYTECODE"
 // addPluginServer adds a server of a plugin as the user has approved it.
 func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approval, permit plugin.Permit) {
 	note := func(format string, args ...any) {
-		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{cli.OneLine(s.Name, 100)}, args...)...))
+		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{words.Line(s.Name, 100)}, args...)...))
 	}
 	entry, err := pluginServer(s)
 	switch {
 	case err != nil:
-		note("is left out: %s", cli.OneLine(err.Error(), 300))
+		note("is left out: %s", words.Line(err.Error(), 300))
 		return
 	case !slices.Contains(yes.Servers, s.Name):
 		note("is left out: it was not shown when the plugin was approved")
@@ -100,7 +91,7 @@ func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approv
 	entry, withheld := entry.Restricted(yes.Env)
 	for _, name := range withheld {
 		if secret, ok := strings.CutPrefix(name, "keyring:"); ok {
-			note("gets nothing from the keyring: ${keyring:%s} is empty", cli.OneLine(secret, 80))
+			note("gets nothing from the keyring: ${keyring:%s} is empty", words.Line(secret, 80))
 			continue
 		}
 		note("does not get the variable %s: broker plugins approve %s --env %s", name, strings.SplitN(s.Name, ":", 2)[0], name)
@@ -117,8 +108,8 @@ func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approv
 	merged.Servers = append(merged.Servers, entry)
 }
 
-// describePluginServer says what a server of a plugin would be.
-func describePluginServer(s plugin.Server) (library.Run, error) {
+// DescribePluginServer returns what a server of a plugin would run and read.
+func DescribePluginServer(s plugin.Server) (library.Run, error) {
 	entry, err := pluginServer(s)
 	if err != nil {
 		return library.Run{}, err
@@ -127,28 +118,28 @@ func describePluginServer(s plugin.Server) (library.Run, error) {
 	return library.Run{Name: s.Name, Runs: CommandLine(entry), Reads: append([]string{}, variables...)}, nil
 }
 
-// CommandLine is the command line of a server with its environment, or its address
+// CommandLine returns the command line of a server with its environment, or its address
 // with its headers.
 func CommandLine(s config.Server) string {
-	var words []string
+	var line []string
 	if s.Remote() {
-		words = append(words, s.URL)
+		line = append(line, s.URL)
 		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
-			words = append(words, "-H", cli.ShellWord(k+": "+s.Headers[k]))
+			line = append(line, "-H", words.Shell(k+": "+s.Headers[k]))
 		}
-		return strings.Join(words, " ")
+		return strings.Join(line, " ")
 	}
 	if s.Dir != "" {
-		words = append(words, "cd", cli.ShellWord(s.Dir), "&&")
+		line = append(line, "cd", words.Shell(s.Dir), "&&")
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		words = append(words, k+"="+cli.ShellWord(s.Env[k]))
+		line = append(line, k+"="+words.Shell(s.Env[k]))
 	}
-	words = append(words, cli.ShellWord(s.Command))
+	line = append(line, words.Shell(s.Command))
 	for _, a := range s.Args {
-		words = append(words, cli.ShellWord(a))
+		line = append(line, words.Shell(a))
 	}
-	return strings.Join(words, " ")
+	return strings.Join(line, " ")
 }
 
 // HasServer returns a function that reports whether a config has a server of its
@@ -159,8 +150,8 @@ func HasServer(cfg *config.Config) func(name string) bool {
 	}
 }
 
-// EnabledPlugins are the plugins of a config that are switched on, and what is
-// wrong with plugins.
+// EnabledPlugins returns the plugins of a config that are switched on, and the problems of
+// plugins.
 func (h *Home) EnabledPlugins() ([]*plugin.Plugin, []skills.Problem, error) {
 	return library.EnabledPlugins(h.Plugins, h.Switches, h.Config.Broker.Plugins.Enabled)
 }
@@ -182,9 +173,9 @@ func pluginServer(s plugin.Server) (config.Server, error) {
 	return one.Servers[0], nil
 }
 
-// pluginCommands are the commands of the plugins that are switched on.
+// pluginCommands returns the commands of the plugins that are switched on.
 func pluginCommands(h *Home) []plugin.Command {
-	plugins, _, _ := h.EnabledPlugins() // joinPlugins reports problems
+	plugins, _, _ := h.EnabledPlugins() // WithPluginsOrNote reports problems
 	var list []plugin.Command
 	for _, p := range plugins {
 		list = append(list, p.Commands...)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"net/http"
@@ -77,17 +77,5 @@ func TestContainersThatCannotRunTheBinaryAreNotOffered(t *testing.T) {
 	_, reasons = NewPlacement(set, "/bin/sh").Languages()
 	if got := reasons[sandbox.JavaScript]; !strings.Contains(got, "none answers") {
 		t.Errorf("without an engine, JavaScript does not run because %q", got)
-	}
-}
-
-// A changed setting that is read only once is reported as not in force.
-func TestWhatAReloadDoesNotChangeIsSaid(t *testing.T) {
-	started := config.Broker{HTTP: config.HTTP{Tokens: map[string]config.Token{"ann": {Value: "${ANN}"}}, AdminToken: "${ADMIN}"}}
-	if got := notInForce(started, started); got != "" {
-		t.Errorf("nothing has changed: %q", got)
-	}
-	now := config.Broker{Sandbox: config.Sandbox{Runner: "node"}}
-	if got, want := notInForce(started, now), ", but for sandbox.runner, http.tokens, http.adminToken: start the broker again for them"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

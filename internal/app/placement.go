@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -28,9 +28,9 @@ type Placement struct {
 	Absent   map[sandbox.Place]error // the places that do not work, and what to do about it
 }
 
-// NewPlacement looks for a container engine and its images. It is asked at every
-// start, because what clients are shown depends on it, and takes a few
-// milliseconds where an engine answers. executable is as in docker.Options.
+// NewPlacement looks for a container engine and its images. It runs at every start,
+// because what clients are shown depends on it, and takes a few milliseconds where an
+// engine answers. executable is as in docker.Options.
 func NewPlacement(set config.Sandbox, executable string) *Placement {
 	p := &Placement{Settings: set, Absent: make(map[sandbox.Place]error)}
 	javaScript, python := CheckEngine(EngineAddress(set), set.Runner)
@@ -59,8 +59,8 @@ func NewPlacement(set config.Sandbox, executable string) *Placement {
 	return p
 }
 
-// lacks is what the config requires that a place never has. Whether it has the
-// rest shows when it is used.
+// lacks returns an error if the config requires a layer that a place never has. Whether
+// it has the others shows when it is used.
 func (p *Placement) lacks(at sandbox.Place) error {
 	missing := docker.LayerContainer
 	switch {
@@ -79,7 +79,7 @@ func (p *Placement) lacks(at sandbox.Place) error {
 // it is there, and then for what it says of each image.
 const lookForEngine = time.Second
 
-// EngineAddress is where the container engine is.
+// EngineAddress returns where the container engine is.
 func EngineAddress(set config.Sandbox) (at docker.Address) {
 	if d := set.Docker; d != nil {
 		at = docker.Address{Host: d.Host, CA: d.CA, Cert: d.Cert, Key: d.Key}
@@ -87,7 +87,7 @@ func EngineAddress(set config.Sandbox) (at docker.Address) {
 	return at
 }
 
-// CheckEngine says why JavaScript, with that runner, and Python do not run in
+// CheckEngine returns why JavaScript, with that runner, and Python do not run in
 // containers, and what to do about it; nil if they do.
 func CheckEngine(at docker.Address, runner string) (javaScript, python error) {
 	kind := ""
@@ -139,17 +139,17 @@ func engineError(err error, kind string) error {
 	return fmt.Errorf("the container engine does not work: %w", err)
 }
 
-// Default is where scripts of a language run that name no isolation.
+// Default returns where scripts of a language run that name no isolation.
 func (p *Placement) Default(language sandbox.Language) sandbox.Place {
 	return sandbox.Place{Language: language, Isolation: sandbox.Isolation(p.Settings.IsolationOf(string(language)))}
 }
 
-// Unavailable says why a language does not run; nil if it does.
+// Unavailable returns why a language does not run; nil if it does.
 func (p *Placement) Unavailable(language sandbox.Language) error {
 	return p.Absent[p.Default(language)]
 }
 
-// Describe says where scripts of a language run, as the config names it.
+// Describe returns where scripts of a language run, as the config names it.
 func (p *Placement) Describe(language sandbox.Language) string {
 	isolation := p.Default(language).Isolation
 	switch {
@@ -163,7 +163,7 @@ func (p *Placement) Describe(language sandbox.Language) string {
 	return string(isolation)
 }
 
-// Languages are the languages that run, and reasons says of the others why not.
+// Languages returns the languages that run, and the reasons why the others do not.
 func (p *Placement) Languages() (runs []sandbox.Language, reasons map[sandbox.Language]string) {
 	reasons = make(map[sandbox.Language]string)
 	for _, language := range AllLanguages {
@@ -193,35 +193,37 @@ func (p *Placement) Isolations() []sandbox.Isolation {
 	return works
 }
 
-// NewWorker runs scripts in processes of their own, here or at sandboxd.
-func NewWorker(set config.Sandbox, spares int, log *slog.Logger) sandbox.Runner {
+// NewWorker returns a runner of scripts in processes of their own, here or at sandboxd,
+// which must be of the same build.
+func NewWorker(set config.Sandbox, build string, spares int, log *slog.Logger) sandbox.Runner {
 	if set.Remote == nil {
 		return worker.New(&worker.Options{Spares: spares, MemoryBytes: set.Memory, Require: set.Require, Logger: log})
 	}
-	return remote.New(remoteOptions(set, spares, log))
+	return remote.New(remoteOptions(set, build, spares, log))
 }
 
-func remoteOptions(set config.Sandbox, spares int, log *slog.Logger) remote.Options {
+func remoteOptions(set config.Sandbox, build string, spares int, log *slog.Logger) remote.Options {
 	r := set.Remote
 	return remote.Options{
 		Addresses: r.Addresses, Files: remote.Files{CA: r.CA, Cert: r.Cert, Key: r.Key},
-		Spares: spares, Require: set.Require, Build: version, Logger: log,
+		Spares: spares, Require: set.Require, Build: build, Logger: log,
 	}
 }
 
-// Runners are the runners. spares is as in app.open; without any, all places are
-// there, because nothing is started before it is used.
-func (p *Placement) Runners(spares int, log *slog.Logger) *sandbox.Places {
-	usual := make(map[sandbox.Language]sandbox.Isolation)
+// Runners returns the runners of all places that a config uses. spares is the number of
+// sandboxes kept ready; if it is negative, all places are included, because nothing is
+// started before it is used.
+func (p *Placement) Runners(build string, spares int, log *slog.Logger) *sandbox.Places {
+	defaults := make(map[sandbox.Language]sandbox.Isolation)
 	for _, language := range AllLanguages {
-		usual[language] = p.Default(language).Isolation
+		defaults[language] = p.Default(language).Isolation
 	}
 	containers := docker.Options{Engine: EngineAddress(p.Settings), Spares: spares, MemoryBytes: p.Settings.Memory, Require: p.Settings.Require, Logger: log}
 	runners := map[sandbox.Place]sandbox.Runner{
 		{Language: sandbox.Python, Isolation: sandbox.InContainer}: docker.NewPython(&containers),
 	}
 	for _, isolation := range []sandbox.Isolation{sandbox.InWorker, sandbox.InContainer, sandbox.InProcess} {
-		wanted := usual[sandbox.TypeScript] == isolation || usual[sandbox.JavaScript] == isolation
+		wanted := defaults[sandbox.TypeScript] == isolation || defaults[sandbox.JavaScript] == isolation
 		if !wanted && (isolation == sandbox.InProcess || spares >= 0 && !p.Settings.PerCall) {
 			continue
 		}
@@ -238,11 +240,11 @@ func (p *Placement) Runners(spares int, log *slog.Logger) *sandbox.Places {
 			if !wanted {
 				n = -1 // few scripts will ask for it
 			}
-			r = NewWorker(p.Settings, n, log)
+			r = NewWorker(p.Settings, build, n, log)
 		}
 		for _, language := range AllLanguages[:2] {
 			runners[sandbox.Place{Language: language, Isolation: isolation}] = r
 		}
 	}
-	return sandbox.NewPlaces(usual, runners)
+	return sandbox.NewPlaces(defaults, runners)
 }

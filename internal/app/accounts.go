@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -8,42 +8,40 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
-	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
-	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// isForPeople reports whether a config is for a broker that people sign in to. One
-// that is wrong is not.
-func isForPeople(path string) bool {
-	cfg, err := loadConfig(path)
+// ServesPeople reports whether a config is for a broker that people sign in to. A config
+// with mistakes is not.
+func (s *Setup) ServesPeople(path string) bool {
+	cfg, err := s.LoadFile(path)
 	return err == nil && len(identity.Personal(cfg)) > 0
 }
 
 // openAccounts opens the service with which people connect their accounts, or returns nil
 // for a broker without people.
-func (a *app) openAccounts(cfg *config.Config, s *App, kept *application.State, shared func(upstream.Config, string) (auth.OAuthHandler, error), note func(state.Event)) (*accounts.Service, error) {
-	if a.httpAddr == "" {
+func (s *App) openAccounts(shared func(upstream.Config, string) (auth.OAuthHandler, error)) (*accounts.Service, error) {
+	o, http := s.options, s.Config.Broker.HTTP
+	if o.HTTPAddr == "" {
 		return nil, nil
 	}
-	with, err := identity.BrowserSignIn(cfg.Broker.HTTP.SignIn, expand)
+	with, err := identity.BrowserSignIn(http.SignIn, o.Sources.Expand)
 	if err != nil {
-		return nil, settingError(err)
+		return nil, SettingError(err)
 	}
-	console, err := identity.ConsoleSignIn(cfg.Broker.HTTP, expand)
+	console, err := identity.ConsoleSignIn(http, o.Sources.Expand)
 	if err != nil {
-		return nil, settingError(err)
+		return nil, SettingError(err)
 	}
-	base := identity.PublicURL(cfg.Broker.HTTP)
+	base := identity.PublicURL(http)
 	if base == "" {
-		base = "http://localhost" // until it listens: see meetPeople
+		base = "http://localhost" // until it listens: see SetAddress
 	}
 	return accounts.New(accounts.Options{
-		Documents: kept.People, Base: base, SignIn: with, Console: console, Shared: shared, Note: note, Logger: kept.Logger,
-		Servers: func() []accounts.Server { return identity.Connectable(s.live.Load(), expand) },
+		Documents: s.State.People, Base: base, SignIn: with, Console: console, Shared: shared, Note: s.Audit.Note, Logger: o.Logger,
+		Servers: func() []accounts.Server { return identity.Connectable(s.live.Load(), o.Sources.Expand) },
 		Expand: func(secret func(string) (string, error)) func(string) (string, error) {
-			from := sources()
+			from := o.Sources
 			from.Person = secret
 			return from.Expand
 		},
@@ -67,7 +65,7 @@ func (s *App) listFor(server string) {
 	}
 }
 
-// SetAddress says where people reach a broker that listens on this machine alone.
+// SetAddress sets where people reach a broker that listens on this machine alone.
 func (s *App) SetAddress(addr string) error {
 	if s.Accounts == nil || identity.PublicURL(s.Config.Broker.HTTP) != "" {
 		return nil

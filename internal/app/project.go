@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
-// A Project is one as this process uses it. Nil is none.
+// A Project is the project of a client's folder, as this process uses it. A nil Project
+// changes nothing.
 type Project struct {
 	*config.Project
 	Trusted    bool   // servers may start, and profile replaces the default one
@@ -32,32 +33,13 @@ func ProjectPath(dir string) string {
 	return config.FindProject(dir, home)
 }
 
-// ProjectFolder is a working directory if it may be that of a project: clients
-// that are in none start programs in the root or in the home directory.
+// ProjectFolder returns a working directory if it may be that of a project, or "". Clients
+// that are in no project start programs in the root or in the home directory.
 func ProjectFolder(dir string) string {
 	if home, _ := os.UserHomeDir(); dir == home || dir == filepath.Dir(dir) {
 		return ""
 	}
 	return dir
-}
-
-// here returns the folder of this process that determines the project, or "".
-func (a *app) here() string {
-	dir, err := os.Getwd()
-	if err != nil || a.whole || a.nowhere {
-		return ""
-	}
-	return dir
-}
-
-// readProject reads what the project of the working directory says, if there is
-// one.
-func (a *app) readProject(state string) (*Project, error) {
-	p, err := OpenProject(ProjectPath(a.here()), state)
-	if p != nil {
-		p.Bound = a.chosenProfile()
-	}
-	return p, err
 }
 
 // OpenProject reads a project's file and whether it is trusted.
@@ -87,7 +69,7 @@ func OpenProject(path, state string) (*Project, error) {
 	return p, nil
 }
 
-// Join is a config with the servers of the project, if they are trusted, behind
+// Join returns a config with the servers of the project, if they are trusted, behind
 // its own. A name that the config has already is the config's.
 func (p *Project) Join(cfg *config.Config) *config.Config {
 	if p == nil || !p.Trusted {
@@ -105,7 +87,7 @@ func (p *Project) Join(cfg *config.Config) *config.Config {
 	return &joined
 }
 
-// Warnings are what the user should know of the project, one line each. cfg is
+// Warnings returns what the user should know of the project, one line each. cfg is
 // joined.
 func (p *Project) Warnings(cfg *config.Config) []string {
 	if p == nil {
@@ -117,9 +99,9 @@ func (p *Project) Warnings(cfg *config.Config) []string {
 		switch {
 		case !p.Trusted:
 		case own != nil && own.File == "":
-			notes = append(notes, fmt.Sprintf("%s: server %s is left out: your config has one of that name", s.File, cli.OneLine(s.Name, 100)))
+			notes = append(notes, fmt.Sprintf("%s: server %s is left out: your config has one of that name", s.File, words.Line(s.Name, 100)))
 		case p.Profile != "" && !profile.HasServer(s.Name):
-			notes = append(notes, fmt.Sprintf("%s: server %s is left out: the profile %q does not have it", s.File, cli.OneLine(s.Name, 100), p.Profile))
+			notes = append(notes, fmt.Sprintf("%s: server %s is left out: the profile %q does not have it", s.File, words.Line(s.Name, 100), p.Profile))
 		}
 	}
 	if n := p.Notice(cfg); n != "" {
@@ -128,7 +110,7 @@ func (p *Project) Warnings(cfg *config.Config) []string {
 	return notes
 }
 
-// Notice is what models should know too: why there is less than one may expect.
+// Notice returns what models should know too: why there is less than one may expect.
 func (p *Project) Notice(cfg *config.Config) string {
 	if p == nil {
 		return ""
@@ -152,7 +134,7 @@ func (p *Project) Notice(cfg *config.Config) string {
 		if len(waiting) == 1 {
 			are = "is"
 		}
-		less = append(less, fmt.Sprintf("%s of this project %s left out", cli.Count(len(waiting), "server"), are))
+		less = append(less, fmt.Sprintf("%s of this project %s left out", words.Count(len(waiting), "server"), are))
 	}
 	if len(less) == 0 {
 		return ""
@@ -161,17 +143,7 @@ func (p *Project) Notice(cfg *config.Config) string {
 	if p.WasTrusted {
 		why = "changed since you trusted it"
 	}
-	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, cli.ShellWord(p.Path))
-}
-
-// see narrows what this session sees: to the chosen profile, or that of the
-// project or of the config.
-func (s *App) see(a *app) {
-	if s.Bound, s.Broker = s.Root, s.Root; a.whole {
-		return
-	}
-	s.Bound = s.Root.View(a.chosenProfile())
-	s.Broker = s.Project.View(s.Bound, s.Config, a.chosenProfile())
+	return fmt.Sprintf("%s: %s, since it is %s: run broker projects trust %s", p.Path, strings.Join(less, ", and "), why, words.Shell(p.Path))
 }
 
 // View returns the view for a profile, or for none. The profile of a trusted project
@@ -195,4 +167,19 @@ func (p *Project) View(b *broker.Broker, cfg *config.Config, bound string) *brok
 		b = b.View(name)
 	}
 	return b.View(cmp.Or(p.Profile, name), narrow)
+}
+
+// Status returns the state of the project in a word or two.
+func (p *Project) Status() string {
+	switch {
+	case p.Ignored != nil:
+		return "ignored"
+	case p.Digest() == "":
+		return "has no servers"
+	case p.Trusted:
+		return "trusted"
+	case p.WasTrusted:
+		return "changed"
+	}
+	return "not trusted"
 }

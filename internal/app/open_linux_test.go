@@ -1,14 +1,13 @@
-package main
+package app
 
 import (
-	"io"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // A broker that fails to open leaves nothing open, whichever step fails.
@@ -25,11 +24,14 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		file, state := filepath.Join(dir, "servers.json"), filepath.Join(dir, "state")
-		writeConfig(t, file, map[string]any{"broker": c.broker, "mcpServers": map[string]any{}})
-		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.env)
+		text, err := json.Marshal(map[string]any{"broker": c.broker, "mcpServers": map[string]any{}})
+		if err := errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 		before := children(t)
-		a := &app{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: state, httpAddr: c.http}
-		s, err := a.open(1)
+		o := OpenOptions{Setup: testSetup(file, state), HTTPAddr: c.http, Spares: 1}
+		o.LookupEnv = func(name string) (string, bool) { return c.env, name == "OTEL_EXPORTER_OTLP_ENDPOINT" }
+		s, err := Open(t.Context(), o)
 		if err == nil {
 			_ = s.Close()
 		}

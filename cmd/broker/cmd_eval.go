@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
@@ -77,7 +78,7 @@ func (a *app) evaluated(cmd *cobra.Command, tools string) (*broker.Broker, func(
 		if err != nil {
 			return nil, nil, err
 		}
-		a.learnMissing(cmd, s, "")
+		await.Learn(cmd.Context(), &a.IO, s, "")
 		return s.Broker, func() { _ = s.Close() }, nil
 	}
 	listings, err := readTools(tools)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
@@ -24,11 +24,7 @@ func (a *app) indexCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, goOn := context.WithCancel(cmd.Context())
-			done := a.goOnByKey(ctx, s, len(s.Broker.Status()), goOn)
-			status := s.Broker.Refresh(ctx)
-			done()
-			goOn()
+			status := await.Refresh(cmd.Context(), &a.IO, s)
 			if cmd.Context().Err() != nil {
 				_ = s.Close() // the interruption is what there is to say
 				return errors.New("index: interrupted before every server was listed")

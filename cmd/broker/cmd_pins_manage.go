@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
@@ -28,12 +29,12 @@ func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error
 		if len(args) > 0 {
 			name = serverIn(s, args[0])
 		}
-		a.readKnown(cmd, s, *refresh, name)
+		await.Known(cmd.Context(), &a.IO, s, *refresh, name)
 		listings := s.Broker.Listings()
 		rows, err := s.Pins.Rows(listings)
 		if err == nil && len(args) > 0 {
 			if name != "" && slices.Contains(s.Broker.Unlisted(), name) {
-				return notListed(s, name, "pins list "+gate.Name(name), *refresh)
+				return await.NotListed(s, name, "pins list "+gate.Name(name), *refresh)
 			}
 			rows, err = only(listings, rows, args[0])
 		}
@@ -44,7 +45,7 @@ func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error
 			if name == "" {
 				a.printDisabled(s)
 			}
-			printMissing(a.Err, s, name, "")
+			await.PrintMissing(a.Err, s, name, "")
 		}
 		return err
 	}

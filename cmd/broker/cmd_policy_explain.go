@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/policies"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -78,7 +79,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(func(s *application.App) error {
-				a.learnMissing(cmd, s, "")
+				await.Learn(cmd.Context(), &a.IO, s, "")
 				return policies.CheckRules(s.Config.Rules(), s.Broker.Catalog().Tools(), s.Broker.Unlisted()).Print(&a.IO)
 			})
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/policies"
@@ -77,7 +78,7 @@ func (a *app) policyInitCommand() *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTools(func(s *application.App) error {
-				a.learnMissing(cmd, s, "")
+				await.Learn(cmd.Context(), &a.IO, s, "")
 				calls, err := policies.CountCalls(cmd.Context(), s.Audit, s.Broker.Catalog(), since)
 				if err != nil {
 					return err

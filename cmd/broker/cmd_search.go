@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
@@ -41,7 +38,7 @@ func (a *app) searchCommand() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			found, err := a.search(cmd.Context(), s, req)
+			found, err := await.Search(cmd.Context(), &a.IO, s, req)
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
@@ -53,7 +50,7 @@ func (a *app) searchCommand() *cobra.Command {
 			}
 			printHits(a.Out, found)
 			a.printCall(cmd.Context(), s, found)
-			printUnsearched(a.Out, s, req)
+			await.PrintUnsearched(a.Out, s, req)
 			if len(found.Tools) == 0 {
 				return cli.Exit(cli.ExitFailed, nil)
 			}
@@ -68,37 +65,6 @@ func (a *app) searchCommand() *cobra.Command {
 	c.Flags().BoolVar(&req.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
-}
-
-// firstWait is the time for which a starting server delays searches.
-const firstWait = 10 * time.Second
-
-// knownWait is the time for which a search waits for servers if others have a match.
-const knownWait = 1500 * time.Millisecond
-
-// search waits for servers that were never listed, like a model's search, or until a
-// key is pressed; for less time if a known tool matches.
-func (a *app) search(ctx context.Context, s *application.App, req broker.SearchRequest) (broker.SearchAnswer, error) {
-	s.BeginLearning(ctx, req.Server)
-	// Earlier searches have waited for servers that a daemon has been starting for
-	// longer.
-	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
-	if req.NoWait {
-		return s.Broker.Search(ctx, req)
-	}
-	goOn := make(chan struct{})
-	stopWaiting := sync.OnceFunc(func() { close(goOn) })
-	known := req
-	known.NoWait = true
-	if found, err := s.Broker.Search(ctx, known); err != nil {
-		return found, err
-	} else if len(found.Tools) > 0 {
-		defer time.AfterFunc(knownWait, stopWaiting).Stop()
-	}
-	req.GoOn = goOn
-	done := a.goOnByKey(ctx, s, len(starting(s)), stopWaiting)
-	defer done()
-	return s.Broker.Search(ctx, req)
 }
 
 // explainSearch prints why hits are where they are.

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -40,7 +41,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			if len(args) == 1 {
 				name = args[0]
 			}
-			a.readKnown(cmd, s, refresh, name)
+			await.Known(cmd.Context(), &a.IO, s, refresh, name)
 			rows := (&api.Reader{Broker: s.Broker}).Servers(cmd.Context(), name)
 			if rows.Note != "" {
 				return cli.Usagef("%s", rows.Note)

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/doctor"
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
@@ -52,7 +53,7 @@ func (a *app) serversTestCommand() *cobra.Command {
 			}
 			if !p.OK {
 				cli.Fprintf(a.Out, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
-				for _, line := range unsaid(p.Stderr, p.Error) {
+				for _, line := range doctor.Unsaid(p.Stderr, p.Error) {
 					cli.Fprintf(a.Out, "  | %s\n", cli.OneLine(line, 200))
 				}
 				if p.Hint != "" {

@@ -2,65 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/sandbox/docker"
+	"github.com/mcpbroker/mcpbroker/internal/extensions"
 	"github.com/mcpbroker/mcpbroker/skills"
-	"github.com/mcpbroker/mcpbroker/skills/script"
 	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// checkSkillScripts says whether scripts of skills can run; on is false if they
-// are not to.
-func checkSkillScripts(ctx context.Context, h *application.Home) (c check, on bool) {
-	cfg := h.Config
-	c = check{Name: "scripts of skills", OK: true}
-	switch set := cfg.Broker.Skills; broker.ScriptMode(set.Scripts) {
-	case broker.ScriptsHost:
-		var approved []string
-		for _, k := range h.Registry().Refresh().All() {
-			if row, err := approvalOf(k, h.Switches); err == nil && row.Approved {
-				approved = append(approved, row.Name)
-			}
-		}
-		c.Detail = "on this computer, without a sandbox, those of skills that were approved: " + cmp.Or(strings.Join(approved, ", "), "none")
-		return c, true
-	case broker.ScriptsSandbox:
-		m, err := docker.NewManager(ctx, application.EngineAddress(cfg.SandboxSettings()))
-		if err == nil {
-			c.Detail, err = m.HasCommands(ctx, "python3", set.ScriptImage)
-			m.Close()
-		}
-		c.Detail = "in containers of " + c.Detail
-		if err != nil {
-			c.OK, c.Detail, c.Hint = false, err.Error(), "broker sandbox build python, or name an image in skills.scriptImage"
-			if errors.Is(err, docker.ErrNoEngine) {
-				c.Hint = "start Docker or Podman, or take \"scripts\" out of \"skills\" in the config"
-			}
-		}
-		return c, true
-	}
-	return c, false
-}
-
-// An approval is what "broker skills approve" has done, or would do.
-type approval struct {
-	Name     string   `json:"name"`
-	Origin   string   `json:"origin"`
-	Path     string   `json:"path"`
-	Digest   string   `json:"digest"`
-	Before   string   `json:"digest_before,omitempty"` // what was approved before, if that is another one
-	Scripts  []string `json:"scripts"`
-	Approved bool     `json:"approved"`
-	Kept     string   `json:"kept_in"`
-}
 
 func (a *app) skillsApproveCommand() *cobra.Command {
 	var revoke, dry bool
@@ -86,7 +37,7 @@ func (a *app) approve(h *application.Home, k *skills.Skill, revoke, dry bool) er
 	if k.Scope == skills.ScopeServer {
 		return cli.Usagef("skill %s is from a server: it never runs on this computer, so there is nothing to allow", k.Ref)
 	}
-	row, err := approvalOf(k, h.Switches)
+	row, err := extensions.ApprovalOf(k, h.Switches)
 	if err != nil {
 		return err
 	}
@@ -106,7 +57,7 @@ func (a *app) approve(h *application.Home, k *skills.Skill, revoke, dry bool) er
 }
 
 // setApproval allows the scripts of a skill, or takes that back, and records it.
-func (a *app) setApproval(h *application.Home, k *skills.Skill, row *approval, on bool) error {
+func (a *app) setApproval(h *application.Home, k *skills.Skill, row *extensions.Approval, on bool) error {
 	digest, detail := row.Digest, "approved, files "+row.Digest
 	if !on {
 		digest, detail = "", "revoked, files "+cmp.Or(row.Before, row.Digest)
@@ -117,41 +68,7 @@ func (a *app) setApproval(h *application.Home, k *skills.Skill, row *approval, o
 	return err
 }
 
-// approvalOf says what is and would be allowed.
-func approvalOf(k *skills.Skill, switches skills.Switchboard) (approval, error) {
-	row := approval{Name: k.ID(), Origin: k.Origin(), Path: k.Dir(), Kept: switches.String(), Scripts: []string{}}
-	bundle, err := k.Bundle()
-	if err != nil {
-		return row, err
-	}
-	row.Digest = bundle.Digest
-	if row.Before, err = skills.Approved(switches, k.ID()); err != nil {
-		return row, err
-	}
-	if row.Approved = row.Before == row.Digest; row.Approved {
-		row.Before = ""
-	}
-	files, done, err := k.Open()
-	if err != nil {
-		return row, err
-	}
-	defer done()
-	text := ""
-	if doc, err := k.Doc(); err == nil {
-		text = doc.Body
-	}
-	var paths []string
-	for _, f := range bundle.Files {
-		paths = append(paths, f.Path)
-	}
-	listed := script.List(files, paths, text)
-	for _, s := range listed {
-		row.Scripts = append(row.Scripts, s.Path)
-	}
-	return row, nil
-}
-
-func (a *app) printApproval(row approval, revoked bool) {
+func (a *app) printApproval(row extensions.Approval, revoked bool) {
 	for _, f := range [][2]string{{"skill", row.Name}, {"origin", row.Origin}, {"path", row.Path}, {"digest", row.Digest}, {"before", row.Before}} {
 		if f[1] != "" {
 			cli.Fprintf(a.Out, "%-8s %s\n", f[0], cli.OneLine(f[1], 400))

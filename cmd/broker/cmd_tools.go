@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -53,7 +54,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if known {
 				server = only.Listing.Server
 			}
-			a.readKnown(cmd, s, refresh, server)
+			await.Known(cmd.Context(), &a.IO, s, refresh, server)
 			rows := []toolRow{}
 			for _, t := range s.Broker.Catalog().Tools() {
 				if !known || t.Server == server {
@@ -66,7 +67,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if !known {
 				a.printDisabled(s)
 			}
-			if printMissing(a.Err, s, server, "") > 0 {
+			if await.PrintMissing(a.Err, s, server, "") > 0 {
 				return cli.Exit(cli.ExitServers, nil)
 			}
 			return nil
@@ -119,10 +120,10 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.readKnown(cmd, s, refresh, serverOf(s, args[0]))
+			await.Known(cmd.Context(), &a.IO, s, refresh, serverOf(s, args[0]))
 			d, err := s.Broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = notListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
+				err = await.NotListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
 				_ = s.Close() // no server was started
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
@@ -25,7 +26,7 @@ func (a *app) typesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.learnMissing(cmd, s, "")
+			await.Learn(cmd.Context(), &a.IO, s, "")
 			unlisted := s.Broker.Unlisted()
 			r, err := writeTree(out, s.Broker.CodeFiles(), unlisted)
 			if e := s.Close(); err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -72,7 +73,7 @@ func (v *skillView) learn(ctx context.Context) bool {
 		return false
 	}
 	if due := v.pool.Due(); len(due) > 0 {
-		waiting, cancel := context.WithTimeout(ctx, learnTime)
+		waiting, cancel := context.WithTimeout(ctx, await.LearnTime)
 		v.pool.Refresh(waiting, due...)
 		cancel()
 	}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -10,31 +10,31 @@ import (
 	"time"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // An examination is one run of doctor. It prints each check as it is known.
 type examination struct {
-	a       *app
+	Options
+	t       *cli.IO
 	session *application.App
-	begun   time.Time
-	names   []string // the servers to examine; all if empty
-	waits   bool     // until each server is listed or has failed
-	daemon  bool     // states are those of a running daemon
+	waits   bool // until each server is listed or has failed
+	daemon  bool // states are those of a running daemon
 
 	others chan struct{} // closed when everything but the servers is added
 
 	mu   sync.Mutex // guards what follows, and the terminal
 	busy []string   // names of checks that are being made
-	seen diagnosis
+	seen Diagnosis
 	bad  []string // the names of checks that failed
 }
 
 // A look is one or more checks that are made together.
 type look struct {
 	name string
-	make func(context.Context) []check
+	make func(context.Context) []Check
 }
 
 // errNotWaited ends checks that doctor does not wait for any longer.
@@ -57,18 +57,18 @@ func (e *examination) look(ctx context.Context, list []look) {
 // lookAt makes all checks at the same time, and adds them in this order. A check that has
 // not succeeded by the end of ctx is unchecked.
 func (e *examination) lookAt(ctx context.Context, list []look) {
-	results := make([]chan []check, len(list))
+	results := make([]chan []Check, len(list))
 	e.mu.Lock()
 	for _, l := range list {
 		e.busy = append(e.busy, l.name)
 	}
 	e.mu.Unlock()
 	for i, l := range list {
-		results[i] = make(chan []check, 1)
+		results[i] = make(chan []Check, 1)
 		go func() {
 			checks := l.make(ctx)
 			if context.Cause(ctx) == errNotWaited {
-				unfinished(checks, time.Since(e.begun))
+				unfinished(checks, time.Since(e.Begun))
 			}
 			e.mu.Lock()
 			e.busy = slices.DeleteFunc(e.busy, func(name string) bool { return name == l.name })
@@ -82,10 +82,10 @@ func (e *examination) lookAt(ctx context.Context, list []look) {
 }
 
 // unfinished marks the checks that have not succeeded in time as unchecked.
-func unfinished(checks []check, after time.Duration) {
+func unfinished(checks []Check, after time.Duration) {
 	for i, c := range checks {
 		if !c.OK {
-			checks[i] = check{Name: c.Name, OK: true, Unchecked: true,
+			checks[i] = Check{Name: c.Name, OK: true, Unchecked: true,
 				Detail: "not checked: no answer after " + cli.Duration(after), Hint: "broker doctor --refresh, to wait for it"}
 		}
 	}
@@ -99,9 +99,9 @@ func (e *examination) watch(ctx context.Context, goOn func()) (done func()) {
 		defer e.mu.Unlock()
 		var doing []string
 		for _, name := range e.busy {
-			doing = append(doing, fmt.Sprintf("%s, %s", name, cli.Duration(time.Since(e.begun))))
+			doing = append(doing, fmt.Sprintf("%s, %s", name, cli.Duration(time.Since(e.Begun))))
 		}
-		for _, st := range starting(e.session) {
+		for _, st := range await.Starting(e.session) {
 			doing = append(doing, fmt.Sprintf("%s %s, %s", st.Name, st.Doing, cli.Duration(time.Since(st.Since))))
 		}
 		if len(doing) == 0 {
@@ -109,11 +109,11 @@ func (e *examination) watch(ctx context.Context, goOn func()) (done func()) {
 		}
 		return "checking " + cli.OneLine(strings.Join(doing, "; "), 300)
 	}
-	return e.a.MeterUntilKey(ctx, progress, "what is still being checked", goOn)
+	return e.t.MeterUntilKey(ctx, progress, "what is still being checked", goOn)
 }
 
 // add adds checks that are not servers.
-func (e *examination) add(checks ...check) {
+func (e *examination) add(checks ...Check) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range checks {
@@ -123,19 +123,19 @@ func (e *examination) add(checks ...check) {
 }
 
 // print prints one check, unless it is to be JSON in the end; e.mu is held.
-func (e *examination) print(c check) {
+func (e *examination) print(c Check) {
 	switch {
 	case !c.OK:
 		e.bad = append(e.bad, c.Name)
 	case c.Unchecked:
 		e.seen.Unchecked = append(e.seen.Unchecked, c.Name)
 	}
-	if e.a.JSON {
+	if e.t.JSON {
 		return
 	}
-	e.a.Lock()
-	defer e.a.Unlock()
-	w := e.a.Out
+	e.t.Lock()
+	defer e.t.Unlock()
+	w := e.t.Out
 	mark := "ok  "
 	switch {
 	case !c.OK:
@@ -186,17 +186,17 @@ func (e *examination) end(ctx context.Context) error {
 			code = cli.ExitFailed
 		}
 	}
-	if e.a.JSON {
-		if err := e.a.PrintJSON(d); err != nil {
+	if e.t.JSON {
+		if err := e.t.PrintJSON(d); err != nil {
 			return err
 		}
 	} else {
-		cli.Fprintln(e.a.Out, e.summary())
+		cli.Fprintln(e.t.Out, e.summary())
 		if len(e.seen.Unchecked) > 0 && !e.waits {
-			cli.Fprintln(e.a.Out, "broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one")
+			cli.Fprintln(e.t.Out, "broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one")
 		}
 		if len(e.bad) > 0 {
-			cli.Fprintln(e.a.Out, "broker help troubleshooting says what to do about common failures")
+			cli.Fprintln(e.t.Out, "broker help troubleshooting says what to do about common failures")
 		}
 	}
 	switch {

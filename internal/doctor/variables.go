@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
@@ -6,7 +6,7 @@ import (
 )
 
 // checkVariables warns of variables that servers may lack.
-func checkVariables(s *application.App) (check, bool) {
+func checkVariables(s *application.App) (Check, bool) {
 	names := setup.Withheld(s.Config.Servers)
-	return check{Name: "variables", OK: true, Detail: setup.WithheldLine(names)}, len(names) > 0
+	return Check{Name: "variables", OK: true, Detail: setup.WithheldLine(names)}, len(names) > 0
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (e *examination) recall(ctx context.Context) {
 // refresh starts the named servers, or all, at the same time, and adds each when it is
 // listed or has failed, or ctx is done.
 func (e *examination) refresh(ctx context.Context) {
-	names := e.names
+	names := e.Servers
 	if len(names) == 0 {
 		for _, st := range e.session.Broker.Status() {
 			names = append(names, st.Name)
@@ -74,13 +74,13 @@ func (e *examination) refresh(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-	slices.SortStableFunc(e.seen.Servers, func(a, b check) int {
+	slices.SortStableFunc(e.seen.Servers, func(a, b Check) int {
 		return slices.IndexFunc(names, func(n string) bool { return n == a.Name }) - slices.IndexFunc(names, func(n string) bool { return n == b.Name })
 	})
 }
 
 // addServer adds the check of a server, after those of everything else.
-func (e *examination) addServer(c check) {
+func (e *examination) addServer(c Check) {
 	<-e.others
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,19 +89,19 @@ func (e *examination) addServer(c check) {
 }
 
 // tried returns the check of a server that was started for it.
-func (e *examination) tried(ctx context.Context, st upstream.Status) check {
+func (e *examination) tried(ctx context.Context, st upstream.Status) Check {
 	switch {
 	case errors.Is(st.Err, upstream.ErrUnknownServer):
-		return check{Name: st.Name, OK: true, Detail: "disabled: it was not started", Hint: "broker servers enable " + cli.ShellWord(st.Name)}
-	case context.Cause(ctx) == errNotWaited && (st.State == upstream.StateStarting || st.Took == 0 && st.FailedAt.Before(e.begun)):
+		return Check{Name: st.Name, OK: true, Detail: "disabled: it was not started", Hint: "broker servers enable " + cli.ShellWord(st.Name)}
+	case context.Cause(ctx) == errNotWaited && (st.State == upstream.StateStarting || st.Took == 0 && st.FailedAt.Before(e.Begun)):
 		return e.unfinished(st)
 	}
 	return checkServer(ctx, e.session, st)
 }
 
 // unfinished returns the check of a server that is starting, or was never started.
-func (e *examination) unfinished(st upstream.Status) check {
-	c := check{Name: st.Name, OK: true, Unchecked: true, Hint: "broker servers test " + cli.ShellWord(st.Name) + ", to wait for it"}
+func (e *examination) unfinished(st upstream.Status) Check {
+	c := Check{Name: st.Name, OK: true, Unchecked: true, Hint: "broker servers test " + cli.ShellWord(st.Name) + ", to wait for it"}
 	switch {
 	case st.State == upstream.StateStarting:
 		c.Detail = fmt.Sprintf("still %s after %s", cli.OrStarting(string(st.Doing)), cli.Duration(time.Since(st.Since)))
@@ -126,14 +126,14 @@ func (e *examination) listed(server string) int {
 
 // known returns the check of a server that was not started for it, unless its tools were
 // unknown.
-func (e *examination) known(ctx context.Context, st upstream.Status) check {
+func (e *examination) known(ctx context.Context, st upstream.Status) Check {
 	again := "broker servers test " + cli.ShellWord(st.Name)
 	retried := st.State == upstream.StateStarting && st.Err != nil && !st.FailedAt.IsZero()
 	failed := st.State == upstream.StateFailed || st.State == upstream.StateNeedsSignIn || retried
 	unlisted := slices.Contains(e.session.Broker.Unlisted(), st.Name)
 	switch {
-	case failed && st.FailedAt.Before(e.begun):
-		c := check{Name: st.Name, Detail: cli.FailedAgo(string(st.State), st.FailedAt, time.Now()) + cli.Cause(st.Err.Error()), Hint: again + " tries it now"}
+	case failed && st.FailedAt.Before(e.Begun):
+		c := Check{Name: st.Name, Detail: cli.FailedAgo(string(st.State), st.FailedAt, time.Now()) + cli.Cause(st.Err.Error()), Hint: again + " tries it now"}
 		if st.Hint != "" {
 			c.Hint = st.Hint + "; then " + again
 		}
@@ -150,8 +150,8 @@ func (e *examination) known(ctx context.Context, st upstream.Status) check {
 	case st.State == upstream.StateReady:
 		return checkServer(ctx, e.session, st)
 	}
-	if err := unstartable(e.session.Config, st.Name); err != nil && !e.daemon { // which may have other variables
-		return check{Name: st.Name, Detail: "cannot start: " + err.Error(), Hint: "correct it; then " + again}
+	if err := e.unstartable(e.session.Config, st.Name); err != nil && !e.daemon { // which may have other variables
+		return Check{Name: st.Name, Detail: "cannot start: " + err.Error(), Hint: "correct it; then " + again}
 	}
 	c := checkListed(e.session, st, " when it was last listed")
 	c.Detail += "; not started now"
@@ -161,7 +161,7 @@ func (e *examination) known(ctx context.Context, st upstream.Status) check {
 
 // unstartable returns the reason for which a server cannot start from here, as far as that
 // is known without starting it.
-func unstartable(cfg *config.Config, server string) error {
+func (e *examination) unstartable(cfg *config.Config, server string) error {
 	s := cfg.Server(server)
 	if s == nil {
 		return nil
@@ -169,7 +169,7 @@ func unstartable(cfg *config.Config, server string) error {
 	var set, unset []string
 	variables, _ := s.Reads()
 	for _, name := range variables {
-		if _, ok := lookupVariable(name); ok {
+		if _, ok := e.Lookup(name); ok {
 			set = append(set, name)
 		}
 	}
@@ -193,7 +193,7 @@ func unstartable(cfg *config.Config, server string) error {
 }
 
 // checkServer returns the check of a server that was started for it.
-func checkServer(ctx context.Context, s *application.App, st upstream.Status) check {
+func checkServer(ctx context.Context, s *application.App, st upstream.Status) Check {
 	if st.Err != nil {
 		return checkFailed(ctx, s, st)
 	}
@@ -201,9 +201,9 @@ func checkServer(ctx context.Context, s *application.App, st upstream.Status) ch
 }
 
 // checkFailed returns the check of a server that has failed just now.
-func checkFailed(ctx context.Context, s *application.App, st upstream.Status) check {
-	c := check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + cli.Cause(st.Err.Error())}
-	c.Log, c.Output = unsaid(st.Stderr, c.Detail), unsaid(st.Dropped, c.Detail)
+func checkFailed(ctx context.Context, s *application.App, st upstream.Status) Check {
+	c := Check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + cli.Cause(st.Err.Error())}
+	c.Log, c.Output = Unsaid(st.Stderr, c.Detail), Unsaid(st.Dropped, c.Detail)
 	if srv := s.Config.Server(st.Name); srv != nil {
 		if h := shellHint(ctx, srv.Command); h != "" {
 			c.Hint = h
@@ -214,8 +214,8 @@ func checkFailed(ctx context.Context, s *application.App, st upstream.Status) ch
 
 // checkListed returns the check of a server whose tools are known; when follows their
 // number.
-func checkListed(s *application.App, st upstream.Status, when string) check {
-	c := check{Name: st.Name, OK: true, Detail: st.Transport + ", " + cli.Count(st.Tools, "tool") + when}
+func checkListed(s *application.App, st upstream.Status, when string) Check {
+	c := Check{Name: st.Name, OK: true, Detail: st.Transport + ", " + cli.Count(st.Tools, "tool") + when}
 	if st.Version != "" {
 		c.Detail += ", " + st.Version
 	}

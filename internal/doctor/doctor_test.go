@@ -1,8 +1,9 @@
-package main
+package doctor
 
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,31 +21,31 @@ func TestChecksThatDoctorDoesNotWaitFor(t *testing.T) {
 		name  string
 		takes time.Duration
 		ok    bool // once it is done
-		want  check
+		want  Check
 	}{
-		{"quick and well", time.Second, true, check{OK: true}},
-		{"quick and broken", time.Second, false, check{}},
-		{"hangs", time.Hour, false, check{OK: true, Unchecked: true}},
-		{"slow and well", 3 * time.Second, true, check{OK: true, Unchecked: true}},
-		{"slow and broken", 3 * time.Second, false, check{OK: true, Unchecked: true}},
+		{"quick and well", time.Second, true, Check{OK: true}},
+		{"quick and broken", time.Second, false, Check{}},
+		{"hangs", time.Hour, false, Check{OK: true, Unchecked: true}},
+		{"slow and well", 3 * time.Second, true, Check{OK: true, Unchecked: true}},
+		{"slow and broken", 3 * time.Second, false, Check{OK: true, Unchecked: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
 				began := time.Now()
-				e := &examination{a: &app{IO: cli.IO{Out: &out, Err: &out}}, begun: began}
+				e := &examination{t: &cli.IO{Out: &out, Err: &out}, Options: Options{Begun: began}}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer time.AfterFunc(doctorTime, func() { cancel(errNotWaited) }).Stop()
 				e.lookAt(ctx, []look{
-					{"slow", func(ctx context.Context) []check {
+					{"slow", func(ctx context.Context) []Check {
 						select {
 						case <-time.After(tt.takes):
-							return []check{{Name: "slow", OK: tt.ok}}
+							return []Check{{Name: "slow", OK: tt.ok}}
 						case <-ctx.Done():
-							return []check{{Name: "slow", Detail: context.Cause(ctx).Error()}}
+							return []Check{{Name: "slow", Detail: context.Cause(ctx).Error()}}
 						}
 					}},
-					{"last", now(check{Name: "last", OK: true})},
+					{"last", now(Check{Name: "last", OK: true})},
 				})
 				if took := time.Since(began); took > doctorTime {
 					t.Errorf("it took %s", took)
@@ -102,27 +103,8 @@ func TestUnstartable(t *testing.T) {
 		"fine": "", "variable": "not set: DOCTOR_UNSET", "header": "not set: DOCTOR_UNSET", "remote": "",
 		"program": "not found in PATH", "path": "/no/such/program", "named by a variable": "", "package": "",
 	} {
-		if err := unstartable(cfg, name); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := (&examination{Options: Options{Lookup: os.LookupEnv}}).unstartable(cfg, name); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
-		}
-	}
-}
-
-// A search explains the servers that it names.
-func TestMentions(t *testing.T) {
-	for _, tt := range []struct {
-		query, name string
-		want        bool
-	}{
-		{"notion page", "notion", true},
-		{"list github issues", "github-work", true},
-		{"Read a FILE", "file_store", true},
-		{"a list", "a", false}, // too short to mean a server
-		{"resize a picture", "notion", false},
-		{"notional value", "notion", false},
-	} {
-		if got := mentions(tt.query, tt.name); got != tt.want {
-			t.Errorf("mentions(%q, %q) = %v", tt.query, tt.name, got)
 		}
 	}
 }

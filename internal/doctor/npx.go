@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 )
 
 // checkNPX looks for what npx has installed by half, which it takes for whole.
-func checkNPX(ctx context.Context, s *application.App, fix bool) []check {
-	var checks []check
-	for _, cache := range upstream.NPMCaches(ctx, application.Upstreams(s.Config), expand) {
-		c := check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}
+func checkNPX(ctx context.Context, s *application.App, f Options) []Check {
+	var checks []Check
+	for _, cache := range upstream.NPMCaches(ctx, application.Upstreams(s.Config), f.Expand) {
+		c := Check{Name: "npx", OK: true, Detail: cache + ": every installation is whole"}
 		var found []string
 		for _, h := range launch.HalfInstalls(cache) {
 			what := strings.TrimSpace(h.Dir + " " + h.Package)
@@ -21,7 +21,7 @@ func checkNPX(ctx context.Context, s *application.App, fix bool) []check {
 			case h.Installing:
 				found = append(found, what+" is being installed, or was until a moment ago")
 				continue
-			case !fix:
+			case !f.Fix:
 				c.OK, c.Hint = false, "broker doctor --fix puts it aside, and npx installs it anew"
 				found = append(found, what+" is installed by half, so what is in it does not start")
 				continue

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 // checkLayers returns one check for each layer of each place of the sandbox. A missing
 // one is only an error if the config requires it.
-func checkLayers(ctx context.Context, s *application.App) []check {
-	var checks []check
+func checkLayers(ctx context.Context, s *application.App) []Check {
+	var checks []Check
 	places, names := s.DefaultPlaces()
 	for i, at := range places {
 		whose := ""
@@ -24,23 +24,23 @@ func checkLayers(ctx context.Context, s *application.App) []check {
 	return checks
 }
 
-func checkLayersAt(ctx context.Context, s *application.App, at sandbox.Place, whose string) []check {
+func checkLayersAt(ctx context.Context, s *application.App, at sandbox.Place, whose string) []Check {
 	layers, err := s.Places.LayersAt(ctx, at)
 	if err == nil {
 		err = sandbox.RequireLayers(layers, s.Config.Broker.Sandbox.Require)
 	}
 	if missing, ok := errors.AsType[*sandbox.LayerError](err); ok {
-		return []check{{Name: "sandbox layers" + whose, Detail: missing.Error(), Hint: "remove from \"require\" what this machine does not support, or fix what the reason names"}}
+		return []Check{{Name: "sandbox layers" + whose, Detail: missing.Error(), Hint: "remove from \"require\" what this machine does not support, or fix what the reason names"}}
 	}
 	if err != nil {
 		return nil // the small script of checkSandbox says why
 	}
 	if len(layers) == 0 {
-		return []check{{Name: "sandbox layers" + whose, OK: true, Detail: application.DescribeLayers(layers), Hint: `"isolation": "auto" contains scripts`}}
+		return []Check{{Name: "sandbox layers" + whose, OK: true, Detail: application.DescribeLayers(layers), Hint: `"isolation": "auto" contains scripts`}}
 	}
-	var checks []check
+	var checks []Check
 	for _, l := range layers {
-		c := check{Name: "sandbox layer " + l.Name + whose, OK: true, Detail: l.Detail}
+		c := Check{Name: "sandbox layer " + l.Name + whose, OK: true, Detail: l.Detail}
 		if !l.Active {
 			c.Detail = "missing: " + l.Detail
 		}

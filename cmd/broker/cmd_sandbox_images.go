@@ -3,30 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/images"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/internal/selftest"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
-
-// A recipe is how the image of a kind is made that holds more than this program.
-type recipe struct {
-	base       string // the usual image to begin with
-	dockerfile []byte
-}
-
-var recipes = map[string]recipe{
-	docker.KindNode:   {"node:22-slim", images.Node},
-	docker.KindPython: {"python:3-slim", images.Python},
-}
 
 func (a *app) sandboxBuildCommand() *cobra.Command {
 	var base, rootfs string
@@ -40,7 +25,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 		Args: cli.OneArg("goja, node or python"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := args[0]
-			how, made := recipes[kind]
+			how, made := selftest.Recipes[kind]
 			if !made && kind != docker.KindGoja {
 				return cli.Usagef("unknown image %q\nhint: the images are goja, node and python", kind)
 			}
@@ -50,7 +35,11 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			if base != "" && rootfs != "" {
 				return cli.Usagef("--base and --rootfs exclude each other")
 			}
-			m, err := a.imageManager(cmd.Context())
+			set, err := a.sandboxSettings()
+			if err != nil {
+				return err
+			}
+			m, err := docker.NewManager(cmd.Context(), application.EngineAddress(set))
 			if err != nil {
 				return err
 			}
@@ -64,12 +53,12 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			case rootfs != "":
 				name, err = a.importImage(cmd.Context(), m, kind, rootfs)
 			default:
-				name, err = m.Build(cmd.Context(), kind, "", how.dockerfile, cmp.Or(base, how.base))
+				name, err = m.Build(cmd.Context(), kind, "", how.Dockerfile, cmp.Or(base, how.Base))
 			}
 			if stop(); err != nil {
 				return err
 			}
-			return a.tryImage(cmd, kind, name)
+			return selftest.TryImage(cmd.Context(), &a.IO, set, kind, name, a.logger())
 		},
 	}
 	c.Flags().StringVar(&base, "base", "", "the image that has node or python3 (default node:22-slim, python:3-slim)")
@@ -100,40 +89,6 @@ func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs s
 	return m.Import(ctx, kind, "", in)
 }
 
-// tryImage runs a small script in a new image, and says what is there now.
-func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
-	set, err := a.sandboxSettings()
-	if err != nil {
-		return err
-	}
-	o := &docker.Options{Engine: application.EngineAddress(set), Spares: -1, Logger: a.logger()}
-	var r sandbox.Runner
-	var req sandbox.Request
-	switch kind {
-	case docker.KindNode:
-		r, req.Code = docker.NewNode(o), "return 'JavaScript and TypeScript in Node'"
-	case docker.KindPython:
-		r, req.Code = docker.NewPython(o), "import platform, asyncio, json\n'Python ' + platform.python_version()"
-		req.Language = sandbox.Python
-	default:
-		r, req.Code = docker.New(o), "return 'JavaScript and TypeScript'"
-	}
-	defer r.Close()
-	res, err := r.Run(cmd.Context(), req)
-	if err == nil && res.ExitCode != sandbox.ExitOK {
-		err = fmt.Errorf("a small script ended with code %d: %s", res.ExitCode, res.Error)
-	}
-	if err != nil {
-		return fmt.Errorf("the image %s was built but does not work: %w", name, err)
-	}
-	says := strings.Trim(string(res.Value), `"`)
-	if a.JSON {
-		return a.PrintJSON(map[string]string{"kind": kind, "image": name, "runs": says})
-	}
-	_, err = cli.Fprintf(a.Out, "%s is ready: %s\n", name, says)
-	return err
-}
-
 func (a *app) sandboxListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -156,19 +111,9 @@ func (a *app) sandboxListCommand() *cobra.Command {
 				_, err := cli.Fprintf(a.Out, "no images at %s; broker sandbox build makes them\n", m.Address())
 				return err
 			}
-			return printImages(a.Out, list)
+			return selftest.PrintImages(a.Out, list)
 		},
 	}
-}
-
-func printImages(w io.Writer, list []docker.Image) error {
-	return cli.NewTable("KIND\tIMAGE\tID\tSIZE\tUSE", func(i docker.Image) []any {
-		use := "not used by this version: broker sandbox prune"
-		if i.Current {
-			use = "current"
-		}
-		return []any{i.Kind, strings.Join(i.Names, " "), i.ID, fmt.Sprintf("%d MB", i.Bytes/1e6), use}
-	}).Print(w, list)
 }
 
 func (a *app) sandboxPruneCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/typefiles"
 )
 
 func (a *app) typesCommand() *cobra.Command {
@@ -28,14 +29,14 @@ func (a *app) typesCommand() *cobra.Command {
 			}
 			await.Learn(cmd.Context(), &a.IO, s, "")
 			unlisted := s.Broker.Unlisted()
-			r, err := writeTree(out, s.Broker.CodeFiles(), unlisted)
+			r, err := typefiles.Write(out, s.Broker.CodeFiles(), unlisted)
 			if e := s.Close(); err == nil {
 				err = e
 			}
 			if err != nil {
 				return err
 			}
-			if err := a.printTree(r); err != nil {
+			if err := typefiles.Print(&a.IO, r); err != nil {
 				return err
 			}
 			if len(unlisted) > 0 {
@@ -49,15 +50,4 @@ func (a *app) typesCommand() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "directory to write to; created if missing")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
-}
-
-func (a *app) printTree(r treeReport) error {
-	if a.JSON {
-		return a.PrintJSON(r)
-	}
-	for _, path := range r.Foreign {
-		cli.Fprintf(a.Err, "%s was not written by broker types: left alone\n", path)
-	}
-	_, err := cli.Fprintf(a.Out, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, cli.Count(r.Tools, "tool"), cli.Count(r.Written, "file"), r.Removed, r.Unchanged)
-	return err
 }

@@ -1,4 +1,4 @@
-package main
+package selftest
 
 import (
 	"context"
@@ -17,24 +17,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// A place is one of the sandboxes that scripts can run in, as a test sees it.
-type place struct {
+// A target is one of the sandboxes that scripts can run in, as a test sees it.
+type target struct {
 	name      string
 	isolation string // "worker" or "container"
 	kind      attack.Kind
-	open      func(config.Sandbox, *slog.Logger) sandbox.Runner
+	open      func(set config.Sandbox, version string, log *slog.Logger) sandbox.Runner
 	// probes lets processes try things that contain themselves as those of
-	// scripts do; nil if nothing contains a process but the place itself.
+	// scripts do; nil if nothing else contains a process.
 	probes func(context.Context) ([]worker.Probe, error)
 	// used says whether scripts run here under a config.
 	used func(config.Sandbox) bool
 }
 
-// places are all sandboxes.
-var places = []*place{
+// targets are all sandboxes.
+var targets = []*target{
 	{
 		name: "worker", isolation: "worker", kind: attack.JavaScript,
-		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
+		open: func(s config.Sandbox, version string, log *slog.Logger) sandbox.Runner {
 			return application.NewWorker(s, version, 0, log)
 		},
 		probes: func(ctx context.Context) ([]worker.Probe, error) { return worker.ProbeAll(ctx, nil) },
@@ -42,19 +42,21 @@ var places = []*place{
 	},
 	{
 		name: "container goja", isolation: "container", kind: attack.JavaScript,
-		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner { return docker.New(containerOptions(s, log)) },
+		open: func(s config.Sandbox, version string, log *slog.Logger) sandbox.Runner {
+			return docker.New(containerOptions(s, log))
+		},
 		used: func(s config.Sandbox) bool { return s.Runner != "node" && uses(s, "container") },
 	},
 	{
 		name: "container node", isolation: "container", kind: attack.JavaScript,
-		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
+		open: func(s config.Sandbox, version string, log *slog.Logger) sandbox.Runner {
 			return docker.NewNode(containerOptions(s, log))
 		},
 		used: func(s config.Sandbox) bool { return s.Runner == "node" && uses(s, "container") },
 	},
 	{
 		name: "container python", isolation: "container", kind: attack.Python,
-		open: func(s config.Sandbox, log *slog.Logger) sandbox.Runner {
+		open: func(s config.Sandbox, version string, log *slog.Logger) sandbox.Runner {
 			return docker.NewPython(containerOptions(s, log))
 		},
 		used: func(s config.Sandbox) bool {
@@ -74,11 +76,11 @@ func containerOptions(s config.Sandbox, log *slog.Logger) *docker.Options {
 	return &docker.Options{Engine: application.EngineAddress(s), MemoryBytes: s.Memory, Require: s.Require, Logger: log}
 }
 
-// placesOf are the places of an isolation, or if it is empty those that a config
+// targetsOf returns the targets of an isolation, or if it is empty those that a config
 // uses.
-func placesOf(s config.Sandbox, isolation string) []*place {
-	var list []*place
-	for _, p := range places {
+func targetsOf(s config.Sandbox, isolation string) []*target {
+	var list []*target
+	for _, p := range targets {
 		if isolation == "all" || isolation == p.isolation || isolation == "" && p.used(s) {
 			list = append(list, p)
 		}
@@ -86,8 +88,8 @@ func placesOf(s config.Sandbox, isolation string) []*place {
 	return list
 }
 
-// A placeReport is what became of the attacks on one place.
-type placeReport struct {
+// A report is what became of the attacks on one target.
+type report struct {
 	Name string `json:"name"`
 	// Untested is why it could not be tested; empty if it was.
 	Untested  string           `json:"untested,omitempty"`
@@ -103,7 +105,7 @@ type placeReport struct {
 	OK        bool          `json:"ok"`
 }
 
-func printPlace(w io.Writer, rep *placeReport) error {
+func printReport(w io.Writer, rep *report) error {
 	if rep.Untested != "" {
 		_, err := cli.Fprintf(w, "%s: not tested: %s\n\n", rep.Name, rep.Untested)
 		return err

@@ -1,4 +1,4 @@
-package main
+package typefiles
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/codegen"
 )
 
-// A treeReport says what became of a folder of generated files.
-type treeReport struct {
+// A Report says what became of a folder of generated files.
+type Report struct {
 	Dir       string `json:"dir"`
 	Tools     int    `json:"tools"`
 	Written   int    `json:"written"`
@@ -33,23 +33,23 @@ type treeReport struct {
 // are in it.
 type tree struct {
 	root   *os.Root
-	report treeReport
+	report Report
 	kept   map[string]bool // folders of servers that are left as they are
 }
 
-// writeTree makes the folder dir contain files: it writes those that differ and removes
+// Write makes the folder dir contain files: it writes those that differ and removes
 // those of an earlier manifest that files lacks, except those of the servers in keep,
 // which are unknown at the moment.
-func writeTree(dir string, files iter.Seq[codegen.File], keep []string) (treeReport, error) {
+func Write(dir string, files iter.Seq[codegen.File], keep []string) (Report, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return treeReport{}, err
+		return Report{}, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return treeReport{}, err
+		return Report{}, err
 	}
 	defer root.Close()
-	t := &tree{root: root, kept: make(map[string]bool), report: treeReport{Dir: dir, Foreign: []string{}}}
+	t := &tree{root: root, kept: make(map[string]bool), report: Report{Dir: dir, Foreign: []string{}}}
 	before, err := t.manifest()
 	if err != nil {
 		return t.report, err

@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
+	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/contain"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
@@ -42,8 +42,8 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 			if !(timeout > 0 && timeout <= 60) {
 				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most 60", timeout)
 			}
-			if isolation != "" && !slices.Contains(isolations, isolation) {
-				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(isolations, ", "))
+			if isolation != "" && !slices.Contains(contain.Isolations, isolation) {
+				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(contain.Isolations, ", "))
 			}
 			return a.testSandbox(cmd.Context(), isolation, attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups})
 		},
@@ -53,16 +53,13 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 	return c
 }
 
-// isolations are the values of --isolation.
-var isolations = []string{"worker", "container", "all"}
-
 // A sandboxReport is what "broker sandbox test --json" prints.
 type sandboxReport struct {
-	Sandboxes []placeReport `json:"sandboxes"`
-	OK        bool          `json:"ok"`
+	Sandboxes []contain.Report `json:"sandboxes"`
+	OK        bool             `json:"ok"`
 }
 
-// testSandbox tries the places where the config lets scripts run, or those of an
+// testSandbox tries the sandboxes where the config lets scripts run, or those of an
 // isolation.
 func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Options) error {
 	set, err := a.sandboxSettings()
@@ -74,8 +71,8 @@ func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Opt
 	}
 	rep := sandboxReport{OK: true}
 	tested := 0
-	for _, p := range placesOf(set, isolation) {
-		got, err := a.prove(ctx, p, set, opts)
+	for _, target := range contain.Targets(set, isolation) {
+		got, err := a.tryTarget(ctx, target, set, opts)
 		if err != nil {
 			return err
 		}
@@ -91,7 +88,7 @@ func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Opt
 	} else {
 		for i := range rep.Sandboxes {
 			if err == nil {
-				err = printPlace(a.Out, &rep.Sandboxes[i])
+				err = printTarget(a.Out, &rep.Sandboxes[i])
 			}
 		}
 	}
@@ -113,61 +110,72 @@ func (a *app) sandboxSettings() (config.Sandbox, error) {
 	return cfg.SandboxSettings(), nil
 }
 
-// prove runs the attacks and the probes on one place. It reports what cannot be
-// started; an error means that the caller has cancelled.
-func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts attack.Options) (placeReport, error) {
-	rep := placeReport{Name: p.name, Attacks: []attack.Outcome{}, OK: true}
-	r := sandbox.NewQueue(p.open(set, a.logger()), set.MaxExecutions)
-	defer r.Close()
-	var err error
-	if rep.Layers, err = sandbox.LayersOf(ctx, r); err != nil {
-		rep.Untested = err.Error()
-		return rep, context.Cause(ctx)
-	}
-	dir, err := os.MkdirTemp("", "broker-attack-")
-	if err != nil {
-		return rep, err
-	}
-	defer os.RemoveAll(dir)
-	through, err := openAttacked(r, dir, a.logger())
-	if err != nil {
-		return rep, err
-	}
-	defer through.audit.Close()
-	opts.Kind, opts.Run = p.kind, through.run
-	opts.Parallel = min(runtime.GOMAXPROCS(0), 2) // so that the memory is that of as many scripts everywhere
+// tryTarget tries one sandbox, and shows on a terminal how far that is.
+func (a *app) tryTarget(ctx context.Context, target *contain.Target, set config.Sandbox, opts attack.Options) (contain.Report, error) {
 	done := 0
 	if cli.IsTerminal(a.Err) {
 		opts.Progress = func(o attack.Outcome) {
 			done++
-			cli.ReplaceLine(a.Err, "%s: %d: %s", p.name, done, o.Name)
+			cli.ReplaceLine(a.Err, "%s: %d: %s", target.Name, done, o.Name)
 		}
 		defer cli.ReplaceLine(a.Err, "")
 	}
-	start := time.Now()
-	got := attack.Run(ctx, r, opts)
-	if err := context.Cause(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: %w after %s on %s", err, cli.Count(len(got.Outcomes), "attack"), p.name)
+	return target.Try(ctx, set, contain.Options{Attack: opts, Build: version, Logger: a.logger()})
+}
+
+// printTarget prints what became of the attacks on one sandbox.
+func printTarget(w io.Writer, rep *contain.Report) error {
+	if rep.Untested != "" {
+		_, err := cli.Fprintf(w, "%s: not tested: %s\n\n", rep.Name, rep.Untested)
+		return err
 	}
-	if len(got.Outcomes) == 0 {
-		rep.Untested = "there is no attack of these groups on it"
-		return rep, nil
-	}
-	rep.Attacks, rep.OK = append(rep.Attacks, got.Outcomes...), got.OK()
-	rep.HostBytes, rep.HostAfter, rep.Took = got.HostBytes, got.HostAfter, time.Since(start)
-	for _, o := range rep.Attacks {
-		if o.Contained {
-			rep.Contained++
+	cli.Fprintf(w, "%s\n\n", rep.Name)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range rep.Layers {
+		mark := "active"
+		if !l.Active {
+			mark = "MISSING"
 		}
+		cli.Fprintf(t, "layer\t%s\t%s\t\t%s\n", l.Name, mark, l.Detail)
 	}
-	if p.probes == nil || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, "escape") {
-		return rep, nil
+	cli.Fprintln(t)
+	for _, o := range rep.Attacks {
+		mark := "contained"
+		if !o.Contained {
+			mark = gotOut
+		}
+		cli.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Group, o.Name, mark, fmt.Sprintf("%.1f s", o.Took.Seconds()), o.How+problem(o))
 	}
-	if rep.Probes, err = p.probes(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: probe a process of %s: %w", p.name, err)
+	if len(rep.Probes) > 0 {
+		cli.Fprintln(t)
 	}
-	for _, probe := range rep.Probes {
-		rep.OK = rep.OK && probe.Held
+	held := 0
+	for _, p := range rep.Probes {
+		mark := gotOut
+		if p.Held {
+			mark = "held"
+			held++
+		}
+		cli.Fprintf(t, "taken over\t%s\t%s\t\t%s\n", p.Name, mark, p.How)
 	}
-	return rep, nil
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := cli.Fprintf(w, "\n%s: %d of %d contained in %.0f s; a small script ran after each; the broker held at most %d MB, and %d MB at the end\n",
+		rep.Name, rep.Contained, len(rep.Attacks), rep.Took.Seconds(), rep.HostBytes>>20, rep.HostAfter>>20)
+	if err == nil && len(rep.Probes) > 0 {
+		_, err = cli.Fprintf(w, "%s: %d of %d held of what a process tried that was taken over\n", rep.Name, held, len(rep.Probes))
+	}
+	cli.Fprintln(w)
+	return err
+}
+
+const gotOut = "GOT OUT"
+
+// problem is what an outcome says more if the attack got out.
+func problem(o attack.Outcome) string {
+	if o.Contained {
+		return ""
+	}
+	return ": " + cli.OneLine(o.Problem, 200)
 }

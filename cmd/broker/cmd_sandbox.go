@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/contain"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/selftest"
@@ -38,14 +39,14 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 			if !(timeout > 0 && timeout <= 60) {
 				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most 60", timeout)
 			}
-			if isolation != "" && !slices.Contains(selftest.Isolations, isolation) {
-				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(selftest.Isolations, ", "))
+			if isolation != "" && !slices.Contains(contain.Isolations, isolation) {
+				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(contain.Isolations, ", "))
 			}
 			set, err := a.sandboxSettings()
 			if err != nil {
 				return err
 			}
-			return selftest.Run(cmd.Context(), &a.IO, set, isolation, attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups}, version, a.logger())
+			return selftest.Run(cmd.Context(), &a.IO, set, isolation, contain.Options{Attack: attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups}, Build: version, Logger: a.logger()})
 		},
 	}
 	c.Flags().Float64Var(&timeout, "timeout", 1, "seconds that each script gets")

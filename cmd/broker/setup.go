@@ -111,13 +111,6 @@ func (a *app) stateOf(configPath string) (string, error) {
 	return s.StateOf(configPath)
 }
 
-// stateOnly returns the state directory; with --state-dir no config is needed.
-func (a *app) stateOnly() (string, error) {
-	s := a.setup()
-	dir, err := s.AnyStateDir(context.Background())
-	return dir, ownError(err)
-}
-
 // openPrepared opens the state of a config and creates the tables of a database.
 func (a *app) openPrepared(cfg *config.Config, dir string) (*application.State, error) {
 	s := a.setup()

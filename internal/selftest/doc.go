@@ -1,3 +1,3 @@
-// Package selftest runs hostile scripts in the sandboxes of this machine and reports which
-// of them were contained, and tries the images of containers.
+// Package selftest shows on a terminal which hostile scripts the sandboxes of this machine
+// have contained, and tries the images of containers.
 package selftest

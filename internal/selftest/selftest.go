@@ -3,37 +3,31 @@ package selftest
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
-	"runtime"
-	"slices"
-	"time"
+	"io"
+	"text/tabwriter"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/contain"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
-// Isolations are the values of --isolation.
-var Isolations = []string{"worker", "container", "all"}
-
 // A sandboxReport is what "broker sandbox test --json" prints.
 type sandboxReport struct {
-	Sandboxes []report `json:"sandboxes"`
-	OK        bool     `json:"ok"`
+	Sandboxes []contain.Report `json:"sandboxes"`
+	OK        bool             `json:"ok"`
 }
 
 // Run tries the sandboxes where the config lets scripts run, or those of an
-// isolation, and prints what became of the attacks.
-func Run(ctx context.Context, t *cli.IO, set config.Sandbox, isolation string, opts attack.Options, version string, log *slog.Logger) error {
+// isolation.
+func Run(ctx context.Context, t *cli.IO, set config.Sandbox, isolation string, opts contain.Options) error {
 	if isolation == "" && set.Isolation == "inprocess" {
 		return cli.Usagef("\"isolation\" is \"inprocess\": scripts run in the broker's own process, and hostile ones would end this one\nhint: use \"auto\"")
 	}
 	rep := sandboxReport{OK: true}
 	tested := 0
-	for _, p := range targetsOf(set, isolation) {
-		got, err := prove(ctx, t, p, set, opts, version, log)
+	for _, target := range contain.Targets(set, isolation) {
+		got, err := tryTarget(ctx, t, target, set, opts)
 		if err != nil {
 			return err
 		}
@@ -58,68 +52,79 @@ func (rep sandboxReport) print(t *cli.IO) error {
 		return t.PrintJSON(rep)
 	}
 	for i := range rep.Sandboxes {
-		if err := printReport(t.Out, &rep.Sandboxes[i]); err != nil {
+		if err := printTarget(t.Out, &rep.Sandboxes[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// prove runs the attacks and the probes on one target. It reports what cannot be
-// started; an error means that the caller has cancelled.
-func prove(ctx context.Context, t *cli.IO, p *target, set config.Sandbox, opts attack.Options, version string, log *slog.Logger) (report, error) {
-	rep := report{Name: p.name, Attacks: []attack.Outcome{}, OK: true}
-	r := sandbox.NewQueue(p.open(set, version, log), set.MaxExecutions)
-	defer r.Close()
-	var err error
-	if rep.Layers, err = sandbox.LayersOf(ctx, r); err != nil {
-		rep.Untested = err.Error()
-		return rep, context.Cause(ctx)
-	}
-	dir, err := os.MkdirTemp("", "broker-attack-")
-	if err != nil {
-		return rep, err
-	}
-	defer os.RemoveAll(dir)
-	through, err := openAttacked(r, dir, log)
-	if err != nil {
-		return rep, err
-	}
-	defer through.audit.Close()
-	opts.Kind, opts.Run = p.kind, through.run
-	opts.Parallel = min(runtime.GOMAXPROCS(0), 2) // so that the memory is that of as many scripts everywhere
+// tryTarget tries one sandbox, and shows on a terminal how far that is.
+func tryTarget(ctx context.Context, t *cli.IO, target *contain.Target, set config.Sandbox, opts contain.Options) (contain.Report, error) {
 	done := 0
 	if cli.IsTerminal(t.Err) {
-		opts.Progress = func(o attack.Outcome) {
+		opts.Attack.Progress = func(o attack.Outcome) {
 			done++
-			cli.ReplaceLine(t.Err, "%s: %d: %s", p.name, done, o.Name)
+			cli.ReplaceLine(t.Err, "%s: %d: %s", target.Name, done, o.Name)
 		}
 		defer cli.ReplaceLine(t.Err, "")
 	}
-	start := time.Now()
-	got := attack.Run(ctx, r, opts)
-	if err := context.Cause(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: %w after %s on %s", err, cli.Count(len(got.Outcomes), "attack"), p.name)
+	return target.Try(ctx, set, opts)
+}
+
+// printTarget prints what became of the attacks on one sandbox.
+func printTarget(w io.Writer, rep *contain.Report) error {
+	if rep.Untested != "" {
+		_, err := cli.Fprintf(w, "%s: not tested: %s\n\n", rep.Name, rep.Untested)
+		return err
 	}
-	if len(got.Outcomes) == 0 {
-		rep.Untested = "there is no attack of these groups on it"
-		return rep, nil
-	}
-	rep.Attacks, rep.OK = append(rep.Attacks, got.Outcomes...), got.OK()
-	rep.HostBytes, rep.HostAfter, rep.Took = got.HostBytes, got.HostAfter, time.Since(start)
-	for _, o := range rep.Attacks {
-		if o.Contained {
-			rep.Contained++
+	cli.Fprintf(w, "%s\n\n", rep.Name)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range rep.Layers {
+		mark := "active"
+		if !l.Active {
+			mark = "MISSING"
 		}
+		cli.Fprintf(t, "layer\t%s\t%s\t\t%s\n", l.Name, mark, l.Detail)
 	}
-	if p.probes == nil || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, "escape") {
-		return rep, nil
+	cli.Fprintln(t)
+	for _, o := range rep.Attacks {
+		mark := "contained"
+		if !o.Contained {
+			mark = gotOut
+		}
+		cli.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Group, o.Name, mark, fmt.Sprintf("%.1f s", o.Took.Seconds()), o.How+problem(o))
 	}
-	if rep.Probes, err = p.probes(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: probe a process of %s: %w", p.name, err)
+	if len(rep.Probes) > 0 {
+		cli.Fprintln(t)
 	}
-	for _, probe := range rep.Probes {
-		rep.OK = rep.OK && probe.Held
+	held := 0
+	for _, p := range rep.Probes {
+		mark := gotOut
+		if p.Held {
+			mark = "held"
+			held++
+		}
+		cli.Fprintf(t, "taken over\t%s\t%s\t\t%s\n", p.Name, mark, p.How)
 	}
-	return rep, nil
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := cli.Fprintf(w, "\n%s: %d of %d contained in %.0f s; a small script ran after each; the broker held at most %d MB, and %d MB at the end\n",
+		rep.Name, rep.Contained, len(rep.Attacks), rep.Took.Seconds(), rep.HostBytes>>20, rep.HostAfter>>20)
+	if err == nil && len(rep.Probes) > 0 {
+		_, err = cli.Fprintf(w, "%s: %d of %d held of what a process tried that was taken over\n", rep.Name, held, len(rep.Probes))
+	}
+	cli.Fprintln(w)
+	return err
+}
+
+const gotOut = "GOT OUT"
+
+// problem is what an outcome says more if the attack got out.
+func problem(o attack.Outcome) string {
+	if o.Contained {
+		return ""
+	}
+	return ": " + cli.OneLine(o.Problem, 200)
 }

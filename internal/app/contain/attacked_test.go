@@ -1,16 +1,55 @@
-package selftest
+package contain
 
 import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 	"github.com/mcpbroker/mcpbroker/state"
 )
+
+// The binary of the test is its sandbox too.
+func TestMain(m *testing.M) {
+	if worker.IsChild() {
+		worker.Main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A test is of one isolation, of all, or of those that a config uses.
+func TestTargets(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
+	for _, c := range []struct {
+		set       config.Sandbox
+		isolation string
+		want      string
+	}{
+		{config.Sandbox{Isolation: "auto"}, "", "worker"},
+		{config.Sandbox{Isolation: "container"}, "", "container goja"},
+		{config.Sandbox{Isolation: "container", Runner: "node"}, "", "container node"},
+		{config.Sandbox{Isolation: "worker", Runner: "node", Languages: map[string]string{"typescript": "container"}}, "", "worker, container node"},
+		{config.Sandbox{Isolation: "container"}, "worker", "worker"},
+		{config.Sandbox{Isolation: "worker"}, "container", "container goja, container node, container python"},
+		{config.Sandbox{}, "all", "worker, container goja, container node, container python"},
+	} {
+		var names []string
+		for _, target := range Targets(c.set, c.isolation) {
+			names = append(names, target.Name)
+		}
+		if got := strings.Join(names, ", "); got != c.want {
+			t.Errorf("%+v, %q: %s, want %s", c.set, c.isolation, got, c.want)
+		}
+	}
+}
 
 // What hostile scripts are tried on is the whole road of execute_code: the bridge
 // and its counters, the store, skills and the record.

@@ -1,4 +1,4 @@
-package selftest
+package contain
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -22,29 +22,28 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// An attacked runs programs as execute_code does: each by a broker of its own
-// with the server "demo", which is in this process, the skill "attack", a record
-// and a store.
+// An attacked runs programs as execute_code does: each in a broker of its own with the
+// server "demo", which is in this process, the skill "attack", a record and a store.
 type attacked struct {
 	runner sandbox.Runner
 	audit  state.AuditStore
-	kept   state.Backend
+	state  state.Backend
 	log    *slog.Logger
 	n      atomic.Int64
 }
 
-// maxKeptByAttack is how much one hostile script may keep.
-const maxKeptByAttack = 64 << 20
+// maxStored is how much one hostile script may store.
+const maxStored = 64 << 20
 
 // openAttacked opens a broker with its record and store in dir. The caller closes
 // runner, and then the record.
 func openAttacked(runner sandbox.Runner, dir string, log *slog.Logger) (*attacked, error) {
-	kept := application.OpenDirectory(dir, state.Limits{MaxBytes: maxKeptByAttack}, log)
-	record, err := kept.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: true}})
+	backend := app.OpenDirectory(dir, state.Limits{MaxBytes: maxStored}, log)
+	record, err := backend.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: true}})
 	if err != nil {
 		return nil, err
 	}
-	return &attacked{runner: runner, audit: record, kept: kept, log: log}, nil
+	return &attacked{runner: runner, audit: record, state: backend, log: log}, nil
 }
 
 // run is attack.Options.Run.
@@ -61,10 +60,10 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 	b, err := broker.New(broker.Deps{
 		Runner:    keepOpen{a.runner},
 		Audit:     a.audit,
-		Results:   a.kept.Results(),
-		Values:    a.kept.Values(),
+		Results:   a.state.Results(),
+		Values:    a.state.Values(),
 		Logger:    a.log,
-		Languages: application.AllLanguages,
+		Languages: app.AllLanguages,
 	}, broker.Settings{
 		Servers:    []upstream.Config{{Name: "demo", Type: "http", URL: demo.url}},
 		Skills:     loop,
@@ -84,12 +83,12 @@ func (a *attacked) run(ctx context.Context, req sandbox.Request) (sandbox.Result
 	return sandbox.Result{ExitCode: got.ExitCode, Value: got.Result, Error: got.Diagnostics}, nil
 }
 
-// forget removes what a script has kept.
+// forget removes what a script has stored.
 func (a *attacked) forget(owner string) {
 	ctx := context.Background()
-	list, _ := a.kept.Results().List(ctx, owner) // what cannot be listed is removed with the folder
+	list, _ := a.state.Results().List(ctx, owner) // what cannot be listed is removed with the folder
 	for _, r := range list {
-		_ = a.kept.Results().Remove(ctx, owner, r.Ref)
+		_ = a.state.Results().Remove(ctx, owner, r.Ref)
 	}
 }
 

@@ -45,12 +45,24 @@ var below = []string{
 // diagram is the picture in docs/architecture.md as data. A package that no
 // row names fails the test.
 var diagram = []row{
-	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/app/...", "internal/pins", "internal/top", "state"},
+	{pkg: "cmd/broker", imports: append([]string{"broker/...", "docs", "images", "internal/app/...", "internal/approver", "internal/await", "internal/cli", "internal/doctor", "internal/extensions", "internal/measure", "internal/pins", "internal/policies", "internal/records", "internal/selftest", "internal/setup", "internal/top", "internal/typefiles", "state"},
 		slices.DeleteFunc(slices.Clone(below), func(p string) bool { return p == "state/..." })...)},
-	{pkg: "internal/app", imports: append([]string{"broker/..."}, below...)},
+	{pkg: "internal/cli", imports: []string{"bridge", "codegen", "discovery/questions", "discovery/upstream", "internal/config"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"}},
+	{pkg: "internal/records", imports: []string{"broker/api", "internal/cli", "internal/telemetry", "state"}, modules: []string{"std"}},
+	{pkg: "internal/policies", imports: []string{"bridge", "broker", "discovery", "internal/approver", "internal/cli", "internal/config", "policy", "state"}, modules: []string{"std", "github.com/tailscale/hujson"}},
+	{pkg: "internal/setup", imports: []string{"broker/api", "discovery/launch", "discovery/upstream", "internal/cli", "internal/clients", "internal/config", "internal/oauth", "internal/redact", "state"}, modules: []string{"std"}},
+	{pkg: "internal/await", imports: []string{"broker", "broker/api", "discovery/upstream", "internal/app", "internal/cli"}, modules: []string{"std"}},
+	{pkg: "internal/doctor", imports: []string{"broker", "broker/typecheck", "discovery/launch", "discovery/upstream", "internal/app", "internal/await", "internal/cli", "internal/config", "internal/extensions", "internal/setup", "sandbox", "sandbox/docker", "sandbox/worker"}, modules: []string{"std"}},
+	{pkg: "internal/extensions", imports: []string{"internal/app", "internal/cli", "internal/config", "skills/..."}, modules: []string{"std"}},
+	{pkg: "internal/measure", imports: []string{"broker", "broker/api", "discovery", "internal/cli", "internal/evaluate"}, modules: []string{"std"}},
+	{pkg: "internal/typefiles", imports: []string{"codegen", "internal/cli"}, modules: []string{"std"}},
+	{pkg: "internal/selftest", imports: []string{"images", "internal/app", "internal/app/contain", "internal/cli", "internal/config", "sandbox", "sandbox/attack", "sandbox/docker"}, modules: []string{"std"}},
+	{pkg: "internal/approver", imports: []string{"internal/cli"}, modules: []string{"std"}},
+	{pkg: "internal/app", imports: append([]string{"broker/...", "internal/app/identity", "internal/app/observe", "internal/pins"}, below...)},
 	{pkg: "internal/app/observe", imports: []string{"discovery", "discovery/upstream", "internal/config", "internal/pins", "internal/telemetry", "state"}, modules: []string{"std"}},
 	{pkg: "internal/app/identity", imports: []string{"broker", "broker/surface", "discovery/upstream", "internal/accounts", "internal/bearer", "internal/config", "internal/oauth"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
-	{pkg: "internal/app/host", modules: []string{"std", "golang.org/x/sys"}},
+	{pkg: "internal/app/contain", imports: []string{"broker", "discovery/upstream", "internal/app", "internal/config", "sandbox/...", "skills/...", "state"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
+	{pkg: "internal/app/host", imports: append([]string{"broker/...", "internal/app", "internal/app/identity", "internal/app/observe"}, below...), modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
@@ -138,6 +150,7 @@ var diagram = []row{
 	{pkg: "internal/spawn", modules: []string{"std"}},
 	{pkg: "internal/spawn/spawntest", modules: []string{"std"}},
 	{pkg: "internal/gate", modules: []string{"std"}},
+	{pkg: "internal/words", modules: []string{"std"}},
 	{pkg: "internal/tsname", modules: []string{"std"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/related", modules: []string{"std"}},
@@ -163,12 +176,12 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/identity", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/...", "internal/cli", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},
@@ -182,8 +195,8 @@ var reserved = map[string][]string{
 	"github.com/jackc/pgx":                      {"state/postgres"},
 	"github.com/coreos/go-oidc":                 {"internal/bearer"},
 	"github.com/go-jose/go-jose":                {"internal/bearer", "internal/fakeauth"},
-	"github.com/spf13/cobra":                    {"cmd/broker"},
-	"github.com/spf13/pflag":                    {"cmd/broker"},
+	"github.com/spf13/cobra":                    {"cmd/broker", "internal/cli"},
+	"github.com/spf13/pflag":                    {"cmd/broker", "internal/cli"},
 	"github.com/pelletier/go-toml":              {"internal/clients"},
 }
 
@@ -195,7 +208,7 @@ var readers = []string{"sandbox/script", "sandbox/nodejs", "sandbox/jsrun/amend"
 
 // above are the packages that a test of a lower package must not import
 // either. Otherwise tests may draw on anything: they use real neighbours.
-var above = []string{"broker/...", "cmd/...", "examples/...", "internal/app/..."}
+var above = []string{"broker/...", "cmd/...", "examples/...", "internal/app/...", "internal/approver", "internal/await", "internal/cli", "internal/doctor", "internal/extensions", "internal/measure", "internal/policies", "internal/records", "internal/selftest", "internal/setup", "internal/typefiles"}
 
 // An arrow is one import of one file.
 type arrow struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -40,7 +41,7 @@ func askingLedger(t *testing.T, policy string) (file string, made func() string)
 // approve is broker approvals approve at a terminal, where a person types the code.
 func approve(t *testing.T, config, run string, flags ...string) {
 	t.Helper()
-	if name := clientAbove(ancestors()); name != "" {
+	if name := approver.ClientAbove(); name != "" {
 		t.Skip("nothing can be approved below ", name)
 	}
 	person, cmd := atTerminal(t, nil, append([]string{"approvals", "approve", run, "--config", config}, flags...)...)

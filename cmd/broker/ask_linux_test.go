@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -175,7 +176,7 @@ func TestPluginsAskAtTheTerminal(t *testing.T) {
 // The servers of a project are trusted by who types the code that the terminal
 // shows, below what they run.
 func TestProjectsAreTrustedAtTheTerminal(t *testing.T) {
-	if client := clientAbove(ancestors()); client != "" {
+	if client := approver.ClientAbove(); client != "" {
 		t.Skip("below ", client)
 	}
 	dir := t.TempDir()

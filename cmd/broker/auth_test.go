@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 )
 
@@ -48,9 +49,9 @@ func TestLoginWithoutABrowser(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var stdout strings.Builder
-	a := &app{stdin: stdin, stdout: &stdout, stderr: stderr}
+	a := &app{IO: cli.IO{In: stdin, Out: &stdout, Err: stderr}}
 	code := a.run(ctx, []string{"auth", "login", "remote", "--no-browser", "--config", path, "--state-dir", dir})
-	if code != exitOK || !strings.HasPrefix(stdout.String(), "signed in to remote at "+remote.Issuer+", renewed by itself; the token is in "+dir) {
+	if code != cli.ExitOK || !strings.HasPrefix(stdout.String(), "signed in to remote at "+remote.Issuer+", renewed by itself; the token is in "+dir) {
 		t.Errorf("code %d, stdout %q", code, stdout.String())
 	}
 	if strings.Contains(stdout.String(), fakeauth.Secret) {

@@ -5,31 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
-	return group("approvals", "Approve or deny calls that runs wait for",
+	return cli.Group("approvals", "Approve or deny calls that runs wait for",
 		a.approvalsListCommand(), a.approvalsShowCommand(), a.approveCommand(), a.denyCommand())
 }
 
 func (a *app) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: noArgs,
+		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: cli.NoArgs,
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
 			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Undone(ctx)
 			if err != nil {
 				return err
 			}
-			return printRuns(a, list.Runs, "no run waits for a decision")
+			return records.PrintRuns(&a.IO, list.Runs, "no run waits for a decision")
 		}),
 	}
 }
@@ -37,7 +40,7 @@ func (a *app) approvalsListCommand() *cobra.Command {
 func (a *app) approvalsShowCommand() *cobra.Command {
 	full := false
 	c := &cobra.Command{
-		Use: "show RUN", Short: "Show the calls that a run waits for", Args: oneArg("the id of a run, or how it begins"),
+		Use: "show RUN", Short: "Show the calls that a run waits for", Args: cli.OneArg("the id of a run, or how it begins"),
 		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json, each call that is\n" +
 			"shown in full has a digest: pass it to approve --shown where approve has no terminal.",
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
@@ -45,39 +48,11 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 			if err != nil {
 				return unknownRun(err, args[0])
 			}
-			return a.printPending(run, state.Pending(calls), full)
+			return records.PrintPending(&a.IO, a.tokens, run, state.Pending(calls), full)
 		}),
 	}
 	c.Flags().BoolVar(&full, "full", false, "show arguments in full, whatever their length")
 	return c
-}
-
-// printPending prints waiting calls, in full if whole is set.
-func (a *app) printPending(run state.Run, calls []state.RunCall, whole bool) error {
-	pending, cut := []api.RunCall{}, false
-	for _, c := range calls {
-		p := api.RunCallOf(c, run.Principal, a.tokens, whole)
-		pending, cut = append(pending, p), cut || p.Bytes > 0
-	}
-	if a.json {
-		return a.printJSON(map[string]any{"run_id": run.ID, "expires": run.Expires, "pending": pending})
-	}
-	if len(pending) == 0 {
-		next := ""
-		if run.Status == state.StatusDecided {
-			next = "; to go on: broker runs resume " + run.ID
-		}
-		say(a.stdout, "run %s waits for no decision%s\n", run.ID, next)
-		return nil
-	}
-	say(a.stdout, "run %s of %s waits for a decision, at the latest until %s:\n", run.ID, clientLabel(run.Principal), run.Expires.Local().Format(time.DateTime))
-	for _, p := range pending {
-		say(a.stdout, "%s\n", lines(p.String()))
-	}
-	if cut {
-		say(a.stdout, "to see all arguments: broker approvals show %s --full\n", run.ID)
-	}
-	return nil
 }
 
 // verdictFlags are those of approve and deny.
@@ -92,10 +67,10 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve calls that wait for a decision",
 		Long: "Approve calls that wait for a decision. An approval is of one call, and ends 15 minutes later: resume the run before that.\n" +
 			"It needs a terminal, where it shows the calls in full and you type a code that it shows, and it does not work below a program that uses the broker: a model must not\napprove its own calls. " +
-			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring; for calls that\n" +
+			"Without a terminal, use the console, or set BROKER_APPROVER_TOKEN to the secret " + approver.SecretName + " of the keyring; for calls that\n" +
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
-		Args: oneArg("the id of a run, or how it begins"),
+		Args: cli.OneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			return a.decide(ctx, runs, args[0], v, always, seen)
 		}),
@@ -111,7 +86,7 @@ func (a *app) denyCommand() *cobra.Command {
 	v, reason := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}, ""
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
-		Args: oneArg("the id of a run, or how it begins"),
+		Args: cli.OneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
 			return a.decide(ctx, runs, args[0], v, false, nil)
@@ -134,7 +109,7 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 		run = r
 		if always {
 			if err := broker.Lasting(calls); err != nil {
-				return hinted("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
+				return cli.Errorf("%w\nhint: broker policy explain TOOL names the rule; add the tool to its \"except\"", err)
 			}
 		}
 		if !v.Approve {
@@ -144,12 +119,12 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	})
 	if errors.Is(err, api.ErrNothingWaits) {
 		if found, _, err := runs.Run(ctx, id); err == nil && found.Status == state.StatusDecided {
-			return hinted("run %s is decided already\nhint: broker runs resume %s", found.ID, found.ID)
+			return cli.Errorf("run %s is decided already\nhint: broker runs resume %s", found.ID, found.ID)
 		}
-		return hinted("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
+		return cli.Errorf("run %s has no such call that waits for a decision\nhint: broker approvals show %s", id, id)
 	}
 	if denied, ok := errors.AsType[*api.DeniedError](err); ok {
-		return hinted("%w\nhint: broker policy explain %s; to go on without it: broker approvals deny %s --only %d", denied, gate.Name(denied.Tool), id, denied.Call)
+		return cli.Errorf("%w\nhint: broker policy explain %s; to go on without it: broker approvals deny %s --only %d", denied, gate.Name(denied.Tool), id, denied.Call)
 	}
 	if err != nil {
 		return unknownRun(err, id)
@@ -162,21 +137,21 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	if always {
 		path, _, err := config.Target(a.configPath)
 		if err == nil {
-			err = allowAlways(path, broker.ToolsOf(meant))
+			err = application.AllowAlways(path, broker.ToolsOf(meant))
 		}
 		if err != nil {
 			return fmt.Errorf("the calls are approved, but not always: %w", err)
 		}
 	}
 	done := map[bool]string{true: "approved", false: "denied"}[v.Approve]
-	if a.json {
-		return a.printJSON(map[string]any{"run_id": run.ID, done: decided})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"run_id": run.ID, done: decided})
 	}
 	within := ""
 	if v.Approve {
 		within = fmt.Sprintf(" within %d minutes", int(state.ApprovalAge.Minutes()))
 	}
-	say(a.stdout, "%s %s; to go on%s: broker runs resume %s\n", done, counted(len(meant), "call"), within, run.ID)
+	cli.Fprintf(a.Out, "%s %s; to go on%s: broker runs resume %s\n", done, cli.Count(len(meant), "call"), within, run.ID)
 	return nil
 }
 
@@ -187,13 +162,8 @@ func (a *app) readPolicy(r *api.Reader) (closes func() error) {
 	if err != nil {
 		return func() error { return nil }
 	}
-	r.Broker = s.root
-	return s.close
-}
-
-// allowAlways adds a rule that allows tools to the policy of a config.
-func allowAlways(path string, tools []string) error {
-	return config.Edit(path, func(data []byte) ([]byte, error) { return config.AllowTools(data, tools) })
+	r.Broker = s.Root
+	return s.Close
 }
 
 // mayApprove returns nil if it can tell that a person approves the calls. On a terminal
@@ -201,13 +171,13 @@ func allowAlways(path string, tools []string) error {
 // list cuts.
 func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
 	shown := false
-	err := a.askPerson(ctx, approveQuestion(run.ID), func() error {
+	err := approver.Ask(ctx, &a.IO, keyringSecret, approver.ApproveQuestion(run.ID), func() error {
 		shown = true
-		return a.printPending(run, calls, true)
+		return records.PrintPending(&a.IO, a.tokens, run, calls, true)
 	})
 	for _, c := range calls {
 		if err == nil && !shown && api.RunCallOf(c, run.Principal, a.tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
-			err = hinted("call %d must be shown in full before it can be approved\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
+			err = cli.Errorf("call %d must be shown in full before it can be approved\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
 		}
 	}
 	return err

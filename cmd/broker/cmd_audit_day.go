@@ -2,30 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
-
-const (
-	// maxDayExecutions and maxDayCalls bound the records that "audit DAY" shows.
-	maxDayExecutions = 1000
-	maxDayCalls      = 10_000
-)
-
-// A dayRecord is the record of a day, earliest first.
-type dayRecord struct {
-	Executions []state.Execution `json:"executions"`
-	Calls      []state.Call      `json:"calls"`
-	Truncated  bool              `json:"truncated,omitempty"`
-}
 
 // withDays adds the argument DAY to c, the command audit.
 func (a *app) withDays(c *cobra.Command) *cobra.Command {
@@ -38,11 +23,11 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		if _, err := parseSpan(day, time.Now()); err == nil {
+		if _, err := cli.ParseSpan(day, time.Now()); err == nil {
 			return nil
 		}
 		if day != "" && strings.ContainsAny(day[:1], "0123456789") {
-			return usage("audit %q: %w", day, errMoment)
+			return cli.Usagef("audit %q: %w", day, cli.ErrSpan)
 		}
 		return group(cmd, args)
 	}
@@ -51,182 +36,23 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return help(cmd, args)
 		}
-		s, err := parseSpan(strings.Join(args, " "), time.Now())
+		s, err := cli.ParseSpan(strings.Join(args, " "), time.Now())
 		if err != nil {
 			return err
 		}
-		if s.from.Equal(s.until) { // a moment means from then until now
-			s.until = time.Now().Add(time.Minute)
+		if s.From.Equal(s.Until) { // a moment means from then until now
+			s.Until = time.Now().Add(time.Minute)
 		}
-		return a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error { return a.showDay(ctx, store, s) })(cmd, nil)
+		return a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
+			day, err := records.ReadDay(ctx, store, s)
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(day)
+			}
+			return records.PrintDay(a.Out, day, s)
+		})(cmd, nil)
 	}
 	return c
-}
-
-func (a *app) showDay(ctx context.Context, store state.AuditStore, s span) error {
-	executions, err := store.List(ctx, state.Filter{Since: s.from, Until: s.until, Limit: maxDayExecutions + 1})
-	if err != nil {
-		return err
-	}
-	calls, err := store.Calls(ctx, state.CallFilter{Since: s.from, Until: s.until, Limit: maxDayCalls + 1})
-	if err != nil {
-		return err
-	}
-	day := dayRecord{Truncated: len(executions) > maxDayExecutions || len(calls) > maxDayCalls}
-	day.Executions = orEmpty(executions[:min(len(executions), maxDayExecutions)])
-	day.Calls = orEmpty(calls[:min(len(calls), maxDayCalls)])
-	slices.Reverse(day.Executions)
-	slices.Reverse(day.Calls)
-	if a.json {
-		return a.printJSON(day)
-	}
-	return printDay(a.stdout, day, s)
-}
-
-// maxDayLines bounds the lines of a day, and maxExecutionLines those of one execution.
-const (
-	maxDayLines       = 60
-	maxExecutionLines = 8
-)
-
-// printDay prints a day on one screen: the totals, and the last executions with their
-// calls.
-func printDay(w io.Writer, day dayRecord, s span) error {
-	if len(day.Executions)+len(day.Calls) == 0 {
-		_, err := say(w, "nothing was recorded between %s and %s\n", s.from.Local().Format("2006-01-02 15:04"), s.until.Local().Format("2006-01-02 15:04"))
-		return err
-	}
-	say(w, "%s\n", daySums(day, s))
-	of := make(map[string][]state.Call)
-	for _, c := range day.Calls {
-		of[c.ExecutionID] = append(of[c.ExecutionID], c)
-	}
-	var blocks [][]string
-	for _, e := range day.Executions {
-		head := when(e.Started) + "  " + shortID(e.ID, day.Executions) + "  " + e.Status
-		if e.Error != "" {
-			head += ": " + oneLine(e.Error, 100)
-		}
-		head += "  (" + strings.Join([]string{counted(e.Calls, "call"), e.Duration.Round(time.Millisecond).String(), clientOf(e)}, ", ") + ")"
-		if title := titleOf(e.Code); title != "" {
-			head += "  " + oneLine(title, 60)
-		}
-		blocks = append(blocks, append([]string{head}, dayCalls(of[e.ID], "broker audit show "+shortID(e.ID, day.Executions))...))
-		delete(of, e.ID)
-	}
-	var others []state.Call // of no execution, or of an earlier one
-	for _, c := range day.Calls {
-		if _, left := of[c.ExecutionID]; left {
-			others = append(others, c)
-		}
-	}
-	if len(others) > 0 {
-		blocks = append(blocks, dayCalls(others, "broker audit export"))
-	}
-	printLast(w, blocks, s)
-	if day.Truncated {
-		say(w, "there are more records: broker audit export prints all\n")
-	}
-	if len(day.Calls) > 0 && !slices.ContainsFunc(day.Calls, func(c state.Call) bool { return len(c.Args) > 0 }) {
-		say(w, "arguments are not kept; to keep them: \"broker\": {\"audit\": {\"payloads\": true}} in the config\n")
-	}
-	return nil
-}
-
-// daySums counts the calls and executions, and those that failed.
-func daySums(day dayRecord, s span) string {
-	failed, bad, servers := 0, 0, map[string]bool{}
-	for _, e := range day.Executions {
-		if e.Status != state.StatusDone && e.Status != state.StatusRunning {
-			failed++
-		}
-	}
-	for _, c := range day.Calls {
-		servers[c.Server] = true
-		if c.Status != state.CallOK {
-			bad++
-		}
-	}
-	sums := counted(len(day.Executions), "execution")
-	if failed > 0 {
-		sums += fmt.Sprintf(" (%d not done)", failed)
-	}
-	sums += ", " + counted(len(day.Calls), "call")
-	if len(servers) > 0 {
-		sums += " of " + counted(len(servers), "server")
-	}
-	if bad > 0 {
-		sums += fmt.Sprintf(" (%d not ok)", bad)
-	}
-	from := s.from.Local()
-	if s.from.Equal(dayOf(time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, from.Location())).from) {
-		return from.Format("Mon 2006-01-02") + ": " + sums
-	}
-	return "since " + from.Format("Mon 2006-01-02 15:04") + ": " + sums
-}
-
-// printLast prints the last blocks of lines that fit on the screen.
-func printLast(w io.Writer, blocks [][]string, s span) {
-	first, total := len(blocks), 0
-	for first > 0 && (total == 0 || total+len(blocks[first-1]) <= maxDayLines) {
-		first--
-		total += len(blocks[first])
-	}
-	if first > 0 {
-		const layout = "2006-01-02 15:04"
-		say(w, "%s before these: broker audit list --limit %d --since %q --until %q\n", counted(first, "execution"), maxDayExecutions, s.from.Local().Format(layout), s.until.Local().Format(layout))
-	}
-	for _, b := range blocks[first:] {
-		for _, line := range b {
-			say(w, "%s\n", line)
-		}
-	}
-}
-
-// dayCalls returns the lines of calls, with their arguments if they were recorded.
-// Consecutive equal calls share a line. If there are too many lines, the last one names
-// the command that shows all.
-func dayCalls(calls []state.Call, all string) (list []string) {
-	for i := 0; i < len(calls); {
-		c, n, took := calls[i], 1, calls[i].Duration
-		for i+n < len(calls) && alike(c, calls[i+n]) {
-			took += calls[i+n].Duration
-			n++
-		}
-		if len(list) >= maxExecutionLines-1 && i+n < len(calls) {
-			return append(list, fmt.Sprintf("    and %d more: %s", len(calls)-i, all))
-		}
-		line := "    " + c.Started.Local().Format(time.TimeOnly) + "  " + c.ID + "  " + c.Status + ", " + took.Round(time.Millisecond).String()
-		if n > 1 {
-			line += fmt.Sprintf(" in %d calls", n)
-		}
-		if c.Error != "" {
-			line += ": " + oneLine(c.Error, 80)
-		}
-		list = append(list, line)
-		if len(c.Args) > 0 {
-			list = append(list, "              "+oneLine(string(c.Args), 100))
-		}
-		i += n
-	}
-	return list
-}
-
-// alike reports whether two calls have the same line except for their times.
-func alike(a, b state.Call) bool {
-	return a.ID == b.ID && a.Status == b.Status && a.Error == b.Error && string(a.Args) == string(b.Args)
-}
-
-// commentMarks matches the marks of a comment in the first line of a script.
-var commentMarks = lazyregexp.New(`^(//+|/\*+|\*+|#+!?|"""|''')\s*|\s*(\*/|"""|''')$`)
-
-// titleOf returns the first line of a script with text, without comment marks.
-func titleOf(code string) string {
-	for line := range strings.Lines(code) {
-		line = strings.TrimSpace(line)
-		if title := commentMarks.ReplaceAllString(line, ""); title != "" && !strings.HasPrefix(line, "import ") {
-			return title
-		}
-	}
-	return ""
 }

@@ -15,15 +15,18 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) authCommand() *cobra.Command {
-	return group("auth", "Sign in to remote servers, and manage secrets in the keyring",
+	return cli.Group("auth", "Sign in to remote servers, and manage secrets in the keyring",
 		a.authLoginCommand(), a.authLogoutCommand(), a.authStatusCommand(), a.authSetCommand(), a.authDeleteCommand())
 }
 
@@ -51,9 +54,9 @@ func remoteServer(cfg *config.Config, name, command string) (*config.Server, err
 		if near := nearest.Names(name, known, 1); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", near[0])
 		}
-		return nil, usage("unknown server %q in auth %s\nhint: %s", name, command, hint)
+		return nil, cli.Usagef("unknown server %q in auth %s\nhint: %s", name, command, hint)
 	case !s.Remote():
-		return nil, usage("%s is a program that the broker starts: there is nothing to sign in to\nhint: it gets its credentials through \"env\" in %s", name, cfg.Path)
+		return nil, cli.Usagef("%s is a program that the broker starts: there is nothing to sign in to\nhint: it gets its credentials through \"env\" in %s", name, cfg.Path)
 	}
 	return s, nil
 }
@@ -68,7 +71,7 @@ func (a *app) authLoginCommand() *cobra.Command {
 		Long: "Sign in to a remote server (OAuth 2.1). Your browser shows its sign-in page and comes back to this machine.\n" +
 			"If no browser can be started, or with --no-browser, it prints the address of the page; you can paste the address\n" +
 			"where your browser ends up. A running broker uses the new token with its next call.",
-		Args: oneArg("the name of a server"),
+		Args: cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("nobody signed in for %s", timeout))
 			defer cancel()
@@ -76,7 +79,7 @@ func (a *app) authLoginCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
-	timeVar(c.Flags(), &timeout, "timeout", "how long to wait")
+	cli.TimeVar(c.Flags(), &timeout, "timeout", "how long to wait")
 	c.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; may be repeated")
 	return c
 }
@@ -91,18 +94,18 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 		return err
 	}
 	if conf.OwnAuthorization() {
-		return usage("%s has an Authorization in its \"headers\", which is what it gets\nhint: remove it from %s to sign in", name, cfg.Path)
+		return cli.Usagef("%s has an Authorization in its \"headers\", which is what it gets\nhint: remove it from %s to sign in", name, cfg.Path)
 	}
 	s, err := identity.Server(conf, expand)
 	if err != nil {
-		return usage("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	var issuer string
 	o := oauth.LoginOptions{
 		Issuer: func(of string) { issuer = of },
 		Open:   func(page string) error { return a.openSignIn(name, issuer, page) },
-		Show:   func(page string, why error) { a.showSignIn(name, issuer, page, why) }, Paste: a.stdin, Scopes: scopes,
-		Warn: func(text string) { sayln(a.stderr, text) },
+		Show:   func(page string, why error) { a.showSignIn(name, issuer, page, why) }, Paste: a.In, Scopes: scopes,
+		Warn: func(text string) { cli.Fprintln(a.Err, text) },
 	}
 	if noBrowser {
 		o.Open = nil
@@ -111,21 +114,21 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return err
 	}
-	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: clientCLI, Detail: "signed in at " + st.Issuer})
+	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: application.ClientCLI, Detail: "signed in at " + st.Issuer})
 	if err := a.forgetFailure(cfg, name); err != nil {
 		a.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
 	}
-	if a.json {
-		return a.printJSON(st)
+	if a.JSON {
+		return a.PrintJSON(st)
 	}
-	say(a.stdout, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
+	cli.Fprintf(a.Out, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
 	return nil
 }
 
 // openSignIn opens the sign-in page for a server, and prints the issuer.
 func (a *app) openSignIn(name, issuer, page string) error {
-	say(a.stderr, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
-	return openBrowser(page)
+	cli.Fprintf(a.Err, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
+	return cli.OpenBrowser(page)
 }
 
 // pageHost is the host of a page that Login has checked.
@@ -139,9 +142,9 @@ func pageHost(page string) string {
 
 func (a *app) showSignIn(name, issuer, page string, why error) {
 	if why != nil {
-		say(a.stderr, "no browser was started: %v\n", why)
+		cli.Fprintf(a.Err, "no browser was started: %v\n", why)
 	}
-	say(a.stderr, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
+	cli.Fprintf(a.Err, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
 		"if that browser is on another machine, paste the address of its last page (http://127.0.0.1…):\n", name, issuer, pageHost(page), page)
 }
 
@@ -171,7 +174,7 @@ func (a *app) authLogoutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the token for a server",
-		Args:  oneArg("the name of a server"),
+		Args:  cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, m, err := a.signIns()
 			if err != nil {
@@ -183,7 +186,7 @@ func (a *app) authLogoutCommand() *cobra.Command {
 			}
 			s, err := identity.Server(conf, expand)
 			if err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			revoked, err := m.Logout(cmd.Context(), s)
 			signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
@@ -191,18 +194,18 @@ func (a *app) authLogoutCommand() *cobra.Command {
 				return err
 			}
 			if signedIn {
-				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: clientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
+				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
 			}
 			switch {
 			case !signedIn:
-				say(a.stdout, "not signed in to %s\n", s.Name)
+				cli.Fprintf(a.Out, "not signed in to %s\n", s.Name)
 			case revoked:
-				say(a.stdout, "signed out of %s; the token is revoked\n", s.Name)
+				cli.Fprintf(a.Out, "signed out of %s; the token is revoked\n", s.Name)
 			default:
-				say(a.stdout, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
+				cli.Fprintf(a.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
 			}
 			return nil
 		},
@@ -213,7 +216,7 @@ func (a *app) authStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the remote servers and whether you are signed in",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, m, err := a.signIns()
 			if err != nil {
@@ -225,10 +228,10 @@ func (a *app) authStatusCommand() *cobra.Command {
 					rows = append(rows, signInStatus(m, conf))
 				}
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"servers": rows})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"servers": rows})
 			}
-			return printSignIns(a.stdout, rows)
+			return printSignIns(a.Out, rows)
 		},
 	}
 }
@@ -252,7 +255,7 @@ func signInStatus(m *oauth.Manager, conf *config.Server) oauth.Status {
 
 func printSignIns(w io.Writer, rows []oauth.Status) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(tw, "SERVER\tSIGNED IN\tISSUER\tEXPIRES\tSCOPES\t\n")
+	cli.Fprintf(tw, "SERVER\tSIGNED IN\tISSUER\tEXPIRES\tSCOPES\t\n")
 	for _, st := range rows {
 		in, expires, last := "no", "-", strings.Join(st.Scopes, " ")
 		if st.SignedIn {
@@ -270,16 +273,9 @@ func printSignIns(w io.Writer, rows []oauth.Status) error {
 		if st.Reason != "" {
 			last = st.Reason
 		}
-		say(tw, "%s\t%s\t%s\t%s\t%s\n", st.Server, in, orDash(st.Issuer), expires, orDash(last))
+		cli.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", st.Server, in, cli.OrDash(st.Issuer), expires, cli.OrDash(last))
 	}
 	return tw.Flush()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func (a *app) authSetCommand() *cobra.Command {
@@ -287,22 +283,22 @@ func (a *app) authSetCommand() *cobra.Command {
 		Use:   "set-secret NAME",
 		Short: "Put a secret into the keyring, for ${keyring:NAME} in the config",
 		Long:  "Put a secret into the system's keyring, for ${keyring:NAME} in the config. It is asked for, or read from stdin.",
-		Args:  oneArg("the name of the secret"),
+		Args:  cli.OneArg("the name of the secret"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oauth.CheckSecretName(args[0]); err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			value, err := a.readSecret(args[0])
 			if err != nil {
 				return err
 			}
 			if err := keyring().Set(args[0], value); err != nil {
-				return keyringFailure("store", err)
+				return setup.KeyringFailure("store", err)
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"stored": args[0]})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"stored": args[0]})
 			}
-			say(a.stderr, "stored; write ${keyring:%s} in the config\n", args[0])
+			cli.Fprintf(a.Err, "stored; write ${keyring:%s} in the config\n", args[0])
 			return nil
 		},
 	}
@@ -312,27 +308,20 @@ func (a *app) authDeleteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete-secret NAME",
 		Short: "Remove a secret from the keyring",
-		Args:  oneArg("the name of the secret"),
+		Args:  cli.OneArg("the name of the secret"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := oauth.CheckSecretName(args[0]); err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			if err := keyring().Delete(args[0]); err != nil {
-				return keyringFailure("delete", err)
+				return setup.KeyringFailure("delete", err)
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"deleted": args[0]})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"deleted": args[0]})
 			}
 			return nil
 		},
 	}
-}
-
-func keyringFailure(verb string, err error) error {
-	if errors.Is(err, oauth.ErrNoKeyring) {
-		return hinted("%s the secret: %w, and a secret is not written to a plain file\nhint: put it into the environment and write ${VAR} in the config", verb, err)
-	}
-	return fmt.Errorf("%s the secret: %w", verb, err)
 }
 
 // maxSecret is more than any keyring takes.
@@ -341,16 +330,16 @@ const maxSecret = 64 << 10
 // readSecret reads a secret without showing it, or the first line of stdin.
 func (a *app) readSecret(name string) (string, error) {
 	var secret string
-	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		say(a.stderr, "secret for %s (not shown): ", name)
+	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		cli.Fprintf(a.Err, "secret for %s (not shown): ", name)
 		line, err := term.ReadPassword(int(f.Fd()))
-		sayln(a.stderr)
+		cli.Fprintln(a.Err)
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}
 		secret = string(line)
 	} else {
-		line, err := bufio.NewReader(io.LimitReader(a.stdin, maxSecret)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.In, maxSecret)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}
@@ -358,7 +347,7 @@ func (a *app) readSecret(name string) (string, error) {
 	}
 	secret = strings.TrimRight(secret, "\r\n")
 	if secret == "" {
-		return "", usage("the secret is empty\nhint: printf %%s \"$TOKEN\" | broker auth set-secret %s", oauth.Quote(name))
+		return "", cli.Usagef("the secret is empty\nhint: printf %%s \"$TOKEN\" | broker auth set-secret %s", oauth.Quote(name))
 	}
 	return secret, nil
 }

@@ -3,16 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/broker/console"
-	"github.com/mcpbroker/mcpbroker/broker/surface"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 func (a *app) consoleCommand() *cobra.Command {
@@ -22,7 +22,7 @@ func (a *app) consoleCommand() *cobra.Command {
 		Long: "Open the console in a browser: servers, search, executions, what was saved, approvals, skills, audit, and a place to run\n" +
 			"scripts. The daemon serves it; if no daemon runs, this process serves it until it is interrupted. The printed\n" +
 			"address is for you alone: it holds a token. Below a program that uses the broker the console is read-only.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.openConsole(cmd.Context(), printOnly)
 		},
@@ -33,7 +33,7 @@ func (a *app) consoleCommand() *cobra.Command {
 
 // openConsole shows the console of the daemon, or serves one until it is interrupted.
 func (a *app) openConsole(ctx context.Context, printOnly bool) error {
-	changes := clientAbove(ancestors()) == ""
+	changes := approver.ClientAbove() == ""
 	op := daemon.OpConsoleShow
 	if changes {
 		op = daemon.OpConsole
@@ -58,19 +58,19 @@ func consoleOf(w *daemon.Welcome) (url string, err error) {
 	case w.Refused != "":
 		return "", errors.New(w.Refused)
 	case w.Console == "":
-		return "", hinted("the running daemon has no console: it is from an older broker\nhint: broker daemon restart")
+		return "", cli.Errorf("the running daemon has no console: it is from an older broker\nhint: broker daemon restart")
 	}
 	return w.Console, nil
 }
 
 func (a *app) showConsole(url string, printOnly bool) error {
-	if a.json {
-		return a.printJSON(map[string]string{"url": url})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"url": url})
 	}
-	say(a.stdout, "%s\n", url)
-	if !printOnly && onTerminal(a.stderr) {
-		if err := openBrowser(url); err != nil {
-			say(a.stderr, "broker: open the address in a browser: %v\n", err)
+	cli.Fprintf(a.Out, "%s\n", url)
+	if !printOnly && cli.IsTerminal(a.Err) {
+		if err := cli.OpenBrowser(url); err != nil {
+			cli.Fprintf(a.Err, "broker: open the address in a browser: %v\n", err)
 		}
 	}
 	return nil
@@ -79,52 +79,25 @@ func (a *app) showConsole(url string, printOnly bool) error {
 // serveConsole serves the console in this process.
 func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
 	a.nowhere = true
-	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
-		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
-		url, err := h.open(changes)
+	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
+		h := host.NewConsole(ctx, s, w, a.consoleOptions())
+		url, err := h.Open(changes)
 		if err != nil {
 			return err
 		}
 		if err := a.showConsole(url, printOnly); err != nil {
 			return err
 		}
-		say(a.stderr, "broker: serving the console until interrupted: no daemon is running\n")
-		h.serving.Wait()
+		cli.Fprintf(a.Err, "broker: serving the console until interrupted: no daemon is running\n")
+		h.Wait()
 		return nil
 	})
 }
 
-// A consoleHost listens for browsers from the first time that somebody opens the
-// console until its context is done.
-type consoleHost struct {
-	a       *app
-	ctx     context.Context // that of the process, for what is started later
-	session *session
-	watcher *watcher
-
-	mu      sync.Mutex
-	page    *console.Console
-	address string
-	serving sync.WaitGroup
-}
-
-func (h *consoleHost) open(changes bool) (url string, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.page == nil {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		h.page, h.address = console.New(), l.Addr().String()
-		o := h.a.apiOptions(h.session, h.watcher)
-		o.Session, o.Private = consoleSession(h.page, nil), true
-		handler := surface.ConsoleHandler(h.page, api.New(o), api.Refuse)
-		h.serving.Go(func() {
-			if err := host.Serve(h.ctx, l, handler, host.ServeOptions{}); err != nil {
-				h.a.logger().Error("serve the console", "err", err)
-			}
-		})
+// consoleOptions returns what a console draws on of this process.
+func (a *app) consoleOptions() host.ConsoleOptions {
+	return host.ConsoleOptions{
+		MayChange:   func() bool { return approver.ClientAbove() == "" },
+		SecretNotes: func(name string, entry config.Object) []string { return setup.ClientOptions().SecretNotes(name, entry) },
 	}
-	return h.page.URL(h.address, changes, true), nil
 }

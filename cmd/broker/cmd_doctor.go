@@ -2,61 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/broker/typecheck"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/sandbox"
-	"github.com/mcpbroker/mcpbroker/sandbox/worker"
+	"github.com/mcpbroker/mcpbroker/internal/doctor"
 )
 
-// A check is one thing that doctor looked at.
-type check struct {
-	Name string `json:"name"`
-	// OK is set if nothing is known to be wrong.
-	OK bool `json:"ok"`
-	// Unchecked means that this run of doctor did not find out: Detail is what is known
-	// from before.
-	Unchecked bool   `json:"unchecked,omitempty"`
-	Detail    string `json:"detail"`
-	Hint      string `json:"hint,omitempty"`
-	// Log and Output are what a server wrote to stderr and to stdout instead of an
-	// answer.
-	Log    []string `json:"log,omitempty"`
-	Output []string `json:"stdout,omitempty"`
-
-	recalled bool // Detail is the last listing of a server
-}
-
-// A diagnosis is what "broker doctor --json" prints.
-type diagnosis struct {
-	Checks  []check `json:"checks"`
-	Servers []check `json:"servers"`
-	OK      bool    `json:"ok"`
-	// Unchecked are the names of checks and servers that were not checked.
-	Unchecked []string `json:"unchecked"`
-}
-
-// doctorFlags say what doctor does beside reading what is known.
-type doctorFlags struct {
-	fix, refresh bool
-}
-
-// doctorTime bounds the checks of a doctor that is not told to wait. Ending what they have
-// started takes up to half a second more.
-const doctorTime = 2 * time.Second
-
 func (a *app) doctorCommand() *cobra.Command {
-	var f doctorFlags
+	var f doctor.Options
 	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
 		Short: "Diagnose config, servers and sandbox",
@@ -68,194 +22,19 @@ func (a *app) doctorCommand() *cobra.Command {
 			"  2   wrong usage or config\n  3   a server failed, or has failed when it was last started",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, f) },
 	}
-	c.Flags().BoolVar(&f.fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
-	c.Flags().BoolVar(&f.refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
+	c.Flags().BoolVar(&f.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
+	c.Flags().BoolVar(&f.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, names []string, f doctorFlags) error {
-	begun := time.Now()
+func (a *app) doctor(ctx context.Context, names []string, f doctor.Options) error {
+	f.Begun = time.Now()
 	a.whole = true
 	s, err := a.open(-1)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	for _, n := range names {
-		if s.config.Server(n) == nil {
-			return unknownServer(s.config, n, "doctor")
-		}
-	}
-	e := &examination{a: a, session: s, begun: begun, names: names, waits: f.refresh || len(names) > 0}
-	looking, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if !e.waits {
-		timer := time.AfterFunc(time.Until(begun.Add(doctorTime)), func() { cancel(errNotWaited) })
-		defer timer.Stop()
-	}
-	done := e.watch(ctx, func() { cancel(errNotWaited) })
-	e.look(looking, []look{
-		{"config", now(checkConfig(s))},
-		{"state", func(ctx context.Context) []check { return []check{checkState(ctx, s)} }},
-		{"sandbox", func(ctx context.Context) []check { return checkSandbox(ctx, s) }},
-		{"sandbox program", now(checkProgram())},
-		{"typecheck", func(ctx context.Context) []check { return []check{checkTypes(ctx, s)} }},
-		{"project", now(some(checkProject(s))...)},
-		{"sandbox layers", func(ctx context.Context) []check { return checkLayers(ctx, s) }},
-		{"scripts of skills", func(ctx context.Context) []check { return some(checkSkillScripts(ctx, s.home(s.config))) }},
-		{"npx", func(ctx context.Context) []check { return checkNPX(ctx, s, f.fix) }},
-	})
-	done()
-	if !e.waits {
-		e.recall(ctx)
-	}
-	e.add(some(checkNames(s))...)
-	e.add(some(checkVariables(s))...)
-	return e.end(ctx)
-}
-
-// now returns a check that is made already.
-func now(checks ...check) func(context.Context) []check {
-	return func(context.Context) []check { return checks }
-}
-
-// some returns c if it says anything.
-func some(c check, on bool) []check {
-	if !on {
-		return nil
-	}
-	return []check{c}
-}
-
-func checkConfig(s *session) check {
-	off := disabled(s.config)
-	c := check{Name: "config", OK: true, Detail: fmt.Sprintf("%s: %s", s.config.Path, counted(len(s.config.Servers), "server"))}
-	if len(off) > 0 {
-		c.Detail += fmt.Sprintf(", %d of them disabled: %s", len(off), gate.Line(strings.Join(off, ", ")))
-	}
-	if len(s.config.Servers) == 0 {
-		c.Hint = "add servers under \"mcpServers\""
-	}
-	return c
-}
-
-// checkNames looks for what the config says that has no effect.
-func checkNames(s *session) (check, bool) {
-	c := check{Name: "names", OK: true, Detail: fmt.Sprintf("%s, %s with changed tools", counted(len(s.config.Broker.Profiles), "profile"), counted(len(overrides(s.config)), "server"))}
-	if problems := s.problems(); len(problems) > 0 {
-		c.OK, c.Detail, c.Hint = false, strings.Join(problems, "; "), "broker tools list shows what there is"
-	}
-	return c, !c.OK || len(s.config.Broker.Profiles)+len(overrides(s.config)) > 0
-}
-
-// checkProject looks at the project of the working directory, if there is one.
-func checkProject(s *session) (check, bool) {
-	dir, _ := os.Getwd()
-	path := projectPath(dir)
-	if path == "" {
-		return check{}, false
-	}
-	p, err := openProject(path, s.state)
-	if err != nil {
-		return check{Name: "project", Detail: err.Error(), Hint: "correct the file"}, true
-	}
-	c := check{Name: "project", OK: true, Detail: path + ": " + p.state()}
-	if notes := p.notes(p.join(s.config)); len(notes) > 0 {
-		c.Detail = strings.Join(notes, "; ")
-	}
-	_, known := s.config.Broker.Profiles[p.Profile]
-	c.OK = p.ignored == nil && (known || p.Profile == "")
-	return c, true
-}
-
-// checkState writes a file where the broker keeps its state.
-func checkState(ctx context.Context, s *session) check {
-	where, err := s.store.Describe(ctx)
-	if err != nil {
-		return check{Name: "state", Detail: err.Error(), Hint: "\"state\" of the config names the database"}
-	}
-	c := check{Name: "state", OK: true, Detail: where}
-	f, err := os.CreateTemp(s.state, "doctor-*")
-	if err != nil {
-		return check{Name: "state", Detail: err.Error(), Hint: "--state-dir names another directory"}
-	}
-	name := f.Name()
-	if err := f.Close(); err != nil {
-		c.OK, c.Detail = false, err.Error()
-	}
-	if err := os.Remove(filepath.Clean(name)); err != nil {
-		c.OK, c.Detail = false, err.Error()
-	}
-	return c
-}
-
-// trials are small scripts, and what they return.
-var trials = map[sandbox.Language]string{
-	sandbox.TypeScript: "const n: number = 1; return n + 1",
-	sandbox.JavaScript: "return 1 + 1",
-	sandbox.Python:     "return 1 + 1",
-}
-
-// checkSandbox runs a script in the default language, and in those that run elsewhere.
-// A missing Python is only an error if it is the default.
-func checkSandbox(ctx context.Context, s *session) []check {
-	first := sandbox.Language(s.config.Broker.WithDefaults().Language)
-	checks := []check{tryLanguage(ctx, s, "sandbox", first)}
-	for _, language := range languages {
-		if language == first || s.places.Together(s.places.Usual(language), s.places.Usual(first)) {
-			continue
-		}
-		c := tryLanguage(ctx, s, "sandbox of "+string(language), language)
-		c.OK = c.OK || language == sandbox.Python && s.where.why(language) != nil
-		checks = append(checks, c)
-	}
-	return checks
-}
-
-func tryLanguage(ctx context.Context, s *session, name string, language sandbox.Language) check {
-	if err := s.where.why(language); err != nil {
-		return check{Name: name, Detail: "does not run here: " + err.Error()}
-	}
-	start := time.Now()
-	ans := s.broker.Execute(ctx, broker.ExecuteRequest{Code: trials[language], Language: string(language), Client: "doctor"})
-	took := time.Since(start).Round(100 * time.Microsecond)
-	if ans.ExitCode != 0 || string(ans.Result) != "2" {
-		return check{Name: name, Detail: fmt.Sprintf("a small script ended with code %d: %s", ans.ExitCode, ans.Diagnostics),
-			Hint: "run doctor with --verbose"}
-	}
-	return check{Name: name, OK: true, Detail: fmt.Sprintf("%s, a small script took %s", s.where.describe(language), took)}
-}
-
-// checkProgram says which program runs scripts in JavaScript and TypeScript.
-func checkProgram() check {
-	path, why := worker.Program()
-	c := check{Name: "sandbox program", OK: true, Detail: path}
-	if why != nil {
-		c.Detail = "broker itself: " + why.Error()
-		c.Hint = "for scripts that start in about half the time, build cmd/broker-worker into the broker's directory"
-	}
-	return c
-}
-
-// checkTypes looks for the compiler that scripts are checked with.
-func checkTypes(ctx context.Context, s *session) check {
-	c := check{Name: "typecheck", OK: true}
-	checker := typechecker(s.config, slog.New(slog.DiscardHandler))
-	if checker == nil {
-		c.Detail = "off; arguments are checked all the same"
-		return c
-	}
-	compiler, err := checker.Compiler(ctx)
-	if err == nil {
-		c.Detail = fmt.Sprintf("TypeScript %s, %s", compiler.Version, compiler.Path)
-		return c
-	}
-	c.OK = !checker.Named() && s.config.Broker.WithDefaults().Typecheck != "strict"
-	c.Detail, c.Hint = err.Error()+": names and arguments are checked, types are not", typecheck.Install
-	return c
-}
-
-// unsaid are the lines that are not in text already.
-func unsaid(lines []string, text string) []string {
-	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(text, strings.TrimSpace(line)) })
+	defer s.Close()
+	f.Servers, f.Lookup, f.Expand = names, lookupVariable, expand
+	return doctor.Examine(ctx, &a.IO, s, f)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,8 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 // maxTimeoutSeconds is a day: whatever the config allows is less.
@@ -32,31 +32,31 @@ func (a *app) execCommand() *cobra.Command {
 		Long: "Run a script as execute_code does. What it prints goes to stdout and stderr, then its result:\n" +
 			"a text as it is, everything else as JSON, and nothing if it returns undefined. With --json, exactly what a model would get. The exit code is the script's.\n" +
 			"On a terminal, simple forms that servers ask for are filled in there, and the progress that servers report on long calls is shown.\n\nExit codes:\n" + execCodesHelp,
-		Args: oneArg("one script file, or - for stdin"),
+		Args: cli.OneArg("one script file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code, err := a.readScript(args[0])
 			if err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
-				return usage("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
+				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
 			}
 			if language != "" && !slices.Contains([]string{"typescript", "ts", "javascript", "js", "python", "py"}, strings.ToLower(language)) {
-				return usage("--language is %q: use typescript, javascript or python", language)
+				return cli.Usagef("--language is %q: use typescript, javascript or python", language)
 			}
 			if language == "" {
 				language = languageOf(args[0])
 			}
 			if isolation != "" && !slices.Contains([]string{"worker", "container"}, isolation) {
-				return usage("--isolation is %q: use worker or container", isolation)
+				return cli.Usagef("--isolation is %q: use worker or container", isolation)
 			}
 			req := broker.ExecuteRequest{Code: code, Plan: plan, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
 			if args[0] != "-" {
 				req.File, req.ClientInfo = args[0], gate.Line(filepath.Base(args[0]))
 			}
 			// A file on stdin may be data, and a log on stderr has no reader now.
-			if in, ok := a.stdin.(*os.File); ok && args[0] != "-" && onTerminal(in) && onTerminal(a.stderr) {
-				req.Talker = newTerminal(in, a.stderr)
+			if in := a.Interactive(); in != nil && args[0] != "-" {
+				req.Talker = a.talker(in)
 			}
 			return a.execute(cmd.Context(), req)
 		},
@@ -75,53 +75,35 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := s.requireExec(ctx, req.Language, req.Isolation); err != nil {
-		_ = s.close() // nothing has run
+	if err := s.RequirePlace(ctx, req.Language, req.Isolation); err != nil {
+		_ = s.Close() // nothing has run
 		return err
 	}
-	s.broker.StartLazily(ctx)
-	if req.Shell = true; !a.json {
-		req.Stdout, req.Stderr, req.Uncut = exact(a.stdout), exact(a.stderr), true
+	s.Broker.StartLazily(ctx)
+	if req.Shell = true; !a.JSON {
+		req.Stdout, req.Stderr, req.Uncut = cli.Exact(a.Out), cli.Exact(a.Err), true
 	}
-	if !a.json && onTerminal(a.stderr) {
-		req.Progress = progressTo(a.stderr, time.Now)
+	if !a.JSON && cli.IsTerminal(a.Err) {
+		req.Progress = progressTo(a.Err, time.Now)
 	}
-	b := s.broker
+	b := s.Broker
 	if req.Resume != "" { // the profiles of the run apply, and not those of this folder
-		b = s.bound
+		b = s.Bound
 	}
 	ans := b.Execute(ctx, req)
-	closed := s.close()
+	closed := s.Close()
 	if err := a.printAnswer(ans); err != nil {
 		return err
 	}
 	if ans.ExitCode != 0 {
-		return &scriptError{ans.ExitCode}
+		return cli.ExitScript(ans.ExitCode)
 	}
 	return closed
 }
 
-// requireExec refuses to go on when the script could not run, or not behind all
-// that the config requires.
-func (s *session) requireExec(ctx context.Context, language, isolation string) error {
-	short := map[string]sandbox.Language{"ts": sandbox.TypeScript, "js": sandbox.JavaScript, "py": sandbox.Python}
-	name := strings.ToLower(cmp.Or(language, s.config.Broker.WithDefaults().Language))
-	at := s.where.usual(cmp.Or(short[name], sandbox.Language(name)))
-	if isolation != "" {
-		at.Isolation = sandbox.Isolation(isolation)
-	}
-	if err := s.where.absent[at]; err != nil {
-		if isolation == "" { // the answer says why
-			return nil
-		}
-		return usage("--isolation %s: %s does not run there: %w", isolation, at.Language, err)
-	}
-	return s.requireLayers(ctx, at)
-}
-
 func (a *app) readScript(name string) (string, error) {
 	if name == "-" {
-		b, err := io.ReadAll(a.stdin)
+		b, err := io.ReadAll(a.In)
 		return string(b), err
 	}
 	b, err := os.ReadFile(name)
@@ -147,21 +129,28 @@ func languageOf(name string) string {
 // printAnswer prints what a person has not seen yet: the script's own output
 // went to the terminal while it ran.
 func (a *app) printAnswer(ans broker.ExecuteAnswer) error {
-	if a.json {
-		return a.printJSON(ans)
+	if a.JSON {
+		return a.PrintJSON(ans)
 	}
 	if len(ans.Result) > 0 {
 		var text *string
 		if json.Unmarshal(ans.Result, &text) == nil && text != nil {
-			fmt.Fprintln(exact(a.stdout), *text)
+			fmt.Fprintln(cli.Exact(a.Out), *text)
 		} else {
-			fmt.Fprintln(exact(a.stdout), string(ans.Result))
+			fmt.Fprintln(cli.Exact(a.Out), string(ans.Result))
 		}
 	}
 	for _, line := range []string{ans.Diagnostics, ans.Hint} {
 		if line != "" {
-			sayln(a.stderr, lines(line))
+			cli.Fprintln(a.Err, cli.Lines(line))
 		}
 	}
 	return nil
+}
+
+// talker returns a talker that asks the user at a terminal.
+func (a *app) talker(in io.Reader) upstream.Talker {
+	t := cli.NewPerson(in, a.Err)
+	t.Deny = broker.AnswerDeny
+	return t
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/docs"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // pageOf are the pages about commands that have another name.
@@ -58,14 +59,14 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 					return a.showPage(page)
 				}
 			}
-			return unknownName(strings.Join(args, " "), helpNames(root), "broker help lists commands and topics")
+			return cli.UnknownName(strings.Join(args, " "), helpNames(root), "broker help lists commands and topics")
 		},
 	}
 }
 
 // helpNames are the names of commands and pages.
 func helpNames(root *cobra.Command) []string {
-	names := commandNames(root)
+	names := cli.CommandNames(root)
 	for _, topic := range docs.Topics() {
 		names = append(names, typed(root, topic.Name))
 	}
@@ -90,7 +91,7 @@ func (a *app) showHelp(cmd *cobra.Command) error {
 		return err
 	}
 	if page := aboutCommand(cmd); page != "" {
-		_, err := say(a.stdout, "\nRead more: broker help %s.md\n", page)
+		_, err := cli.Fprintf(a.Out, "\nRead more: broker help %s.md\n", page)
 		return err
 	}
 	return nil
@@ -114,9 +115,9 @@ func pageList(root *cobra.Command) string {
 
 func (a *app) showPage(markdown string) error {
 	width := pageWidth
-	if own := widthOf(a.stdout); own > 0 {
+	if own := cli.Width(a.Out); own > 0 {
 		width = min(width, own)
 	}
-	_, err := say(a.stdout, "%s", lines(docs.Plain(markdown, width)))
+	_, err := cli.Fprintf(a.Out, "%s", cli.Lines(docs.Plain(markdown, width)))
 	return err
 }

@@ -1,79 +1,48 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
-
-// An indexReport is what "broker index --json" prints.
-type indexReport struct {
-	Servers      []indexRow `json:"servers"`
-	Tools        int        `json:"tools"`
-	TokensBefore int        `json:"tokens_before"`
-	TokensAfter  int        `json:"tokens_after"`
-}
-
-// statusDisabled is the status of a disabled server of the config.
-const statusDisabled = "disabled"
-
-type indexRow struct {
-	Name     string   `json:"name"`
-	Status   string   `json:"status"`
-	Tools    int      `json:"tools"`
-	Tokens   int      `json:"tokens"`
-	MS       int64    `json:"ms"`
-	Doing    string   `json:"doing,omitempty"` // of one that is starting
-	Error    string   `json:"error,omitempty"`
-	Hint     string   `json:"hint,omitempty"`
-	Problems []string `json:"problems,omitempty"`
-	// Held is the number of the server's tools and other offers that are held back.
-	Held int `json:"held,omitempty"`
-}
 
 func (a *app) indexCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "index",
 		Short: "Connect to every server, index its tools and count the tokens saved",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}
-			ctx, goOn := context.WithCancel(cmd.Context())
-			done := a.goOnByKey(ctx, s, len(s.broker.Status()), goOn)
-			status := s.broker.Refresh(ctx)
-			done()
-			goOn()
+			status := await.Refresh(cmd.Context(), &a.IO, s)
 			if cmd.Context().Err() != nil {
-				_ = s.close() // the interruption is what there is to say
+				_ = s.Close() // the interruption is what there is to say
 				return errors.New("index: interrupted before every server was listed")
 			}
-			report, err := makeIndexReport(s.broker, status)
-			for _, name := range disabled(s.config) {
-				report.Servers = append(report.Servers, indexRow{Name: name, Status: statusDisabled})
+			report, err := api.ReportIndex(s.Broker, status)
+			for _, name := range application.Disabled(s.Config) {
+				report.Servers = append(report.Servers, api.IndexRow{Name: name, Status: api.StatusDisabled})
 			}
-			if e := s.close(); err == nil {
+			if e := s.Close(); err == nil {
 				err = e
 			}
 			if err != nil {
 				return err
 			}
-			if a.json {
-				err = a.printJSON(report)
+			if a.JSON {
+				err = a.PrintJSON(report)
 			} else {
-				printIndex(a.stdout, report)
+				setup.PrintIndex(a.Out, report)
 			}
 			if err != nil {
 				return err
@@ -100,70 +69,5 @@ func failedServers(status []upstream.Status) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &codeError{exitServers, hinted("%d of %d servers %s: %s\nhint: broker doctor", len(names), len(status), what, strings.Join(names, ", "))}
-}
-
-func makeIndexReport(b *broker.Broker, status []upstream.Status) (indexReport, error) {
-	r := indexReport{Servers: []indexRow{}}
-	catalog := b.Catalog()
-	for _, st := range status {
-		row := indexRow{Name: st.Name, Status: string(st.State), MS: st.Took.Milliseconds(), Doing: string(st.Doing), Hint: st.Hint}
-		if st.Err != nil {
-			row.Error = st.Err.Error()
-		}
-		if s, ok := catalog.Server(st.Name); ok {
-			n, err := api.DefinitionTokens(s.Tools)
-			if err != nil {
-				return r, err
-			}
-			row.Tools, row.Tokens, row.Problems = len(s.Tools), n, s.Problems
-			row.Held = len(s.Held)
-		}
-		r.Tools += row.Tools
-		r.TokensBefore += row.Tokens
-		r.Servers = append(r.Servers, row)
-	}
-	after, err := api.SurfaceTokens(b.Surface())
-	r.TokensAfter = after
-	return r, err
-}
-
-func printIndex(w io.Writer, r indexReport) {
-	_ = table[indexRow]{"SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row indexRow) []any {
-		note := ""
-		switch {
-		case row.Status == string(upstream.StateStarting):
-			note = strings.TrimPrefix(row.Doing+", not waited for", ", ")
-		case row.Error != "":
-			note = row.Status + ": " + oneLine(why(row.Error), 100)
-		case row.Status == statusDisabled:
-			note = "disabled: broker servers enable " + gate.Name(row.Name)
-		case row.Held > 0:
-			note = fmt.Sprintf("%d held back: broker pins diff %s", row.Held, gate.Name(row.Name))
-		case len(row.Problems) > 0:
-			note = fmt.Sprintf("%d repaired or left out: broker doctor", len(row.Problems))
-		}
-		return []any{row.Name, row.Tools, row.Tokens, time.Duration(row.MS) * time.Millisecond, note}
-	}}.print(w, r.Servers)
-	say(w, "\n%s: %d tokens in every turn before, %d now", counted(r.Tools, "tool"), r.TokensBefore, r.TokensAfter)
-	if r.TokensBefore > r.TokensAfter {
-		say(w, " (%.1f %% less)", 100-100*float64(r.TokensAfter)/float64(r.TokensBefore))
-	}
-	sayln(w)
-	var failed []string
-	for _, row := range r.Servers {
-		if row.Error != "" && row.Status != string(upstream.StateStarting) {
-			failed = append(failed, row.Name)
-		}
-	}
-	if len(failed) > 0 {
-		say(w, "failed, and not counted: %s; broker doctor says more\n", strings.Join(failed, ", "))
-	} else if r.TokensBefore < r.TokensAfter && r.Tools > 0 {
-		sayln(w, "that is more: with so few tools it is scripts that save tokens, not the search")
-	}
-}
-
-// oneLine is s on one line of at most n characters.
-func oneLine(s string, n int) string {
-	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)
+	return cli.Exit(cli.ExitServers, cli.Errorf("%d of %d servers %s: %s\nhint: broker doctor", len(names), len(status), what, strings.Join(names, ", ")))
 }

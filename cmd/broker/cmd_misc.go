@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // stamped is the version that release builds are linked with.
@@ -37,16 +38,16 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
 	}
 }
 
 func (a *app) printVersion() error {
-	if a.json {
-		return a.printJSON(map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 	}
-	_, err := say(a.stdout, "broker %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := cli.Fprintf(a.Out, "broker %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 
@@ -56,16 +57,16 @@ func (a *app) promptCommand() *cobra.Command {
 		Use:   "prompt",
 		Short: "Print a section for a system prompt",
 		Long:  "Print a section for a system prompt or CLAUDE.md: when to write code, how to find tools, one example.",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkMode(mode); err != nil {
 				return err
 			}
 			text := surface.PromptFor(broker.Mode(mode))
-			if a.json {
-				return a.printJSON(map[string]string{"prompt": text})
+			if a.JSON {
+				return a.PrintJSON(map[string]string{"prompt": text})
 			}
-			say(a.stdout, "%s", lines(text))
+			cli.Fprintf(a.Out, "%s", cli.Lines(text))
 			return nil
 		},
 	}
@@ -79,5 +80,5 @@ func checkMode(mode string) error {
 	case "", broker.ModeCode, broker.ModeTools, broker.ModeAuto:
 		return nil
 	}
-	return usage("unknown mode %q\nhint: --mode code, tools or auto", mode)
+	return cli.Usagef("unknown mode %q\nhint: --mode code, tools or auto", mode)
 }

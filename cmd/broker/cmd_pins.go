@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	toolpin "github.com/mcpbroker/mcpbroker/policy/pin"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 )
 
 func (a *app) pinsCommand() *cobra.Command {
-	return group("pins", "Check the tools of servers for changes and hidden instructions",
+	return cli.Group("pins", "Check the tools of servers for changes and hidden instructions",
 		a.pinsListCommand(), a.pinsDiffCommand(), a.pinsApproveCommand(), a.pinsBlockCommand(), a.pinsScanCommand())
 }
 
@@ -72,7 +73,7 @@ FILE, or - for standard input, is JSON: {"cases": [{"id", "server", "tool", "wit
 entry of tools/list; "with" are tools of other servers, {"server", "tool", "description"?}. It needs no config and asks no server.
 
 The verdict is pass (no known pattern, which does not mean that the tool is harmless), review or block. The exit code is 0 whatever the verdicts.`,
-		Args: oneArg("a file with definitions of tools, or -"),
+		Args: cli.OneArg("a file with definitions of tools, or -"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.readScanFile(args[0])
 			if err != nil {
@@ -80,26 +81,26 @@ The verdict is pass (no known pattern, which does not mean that the tool is harm
 			}
 			var f scanFile
 			if err := json.Unmarshal(data, &f); err != nil {
-				return usage("%s: invalid JSON: %w\nhint: broker pins scan --help shows the format", args[0], err)
+				return cli.Usagef("%s: invalid JSON: %w\nhint: broker pins scan --help shows the format", args[0], err)
 			}
 			r, err := f.scan()
 			if err != nil {
-				return usage("%s: %w", args[0], err)
+				return cli.Usagef("%s: %w", args[0], err)
 			}
-			if a.json {
-				return a.printJSON(r)
+			if a.JSON {
+				return a.PrintJSON(r)
 			}
-			return r.print(a.stdout)
+			return r.print(a.Out)
 		},
 	}
 }
 
 func (a *app) readScanFile(name string) ([]byte, error) {
-	in := a.stdin
+	in := a.In
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, cli.Usagef("%w", err)
 		}
 		defer f.Close()
 		in = f
@@ -109,7 +110,7 @@ func (a *app) readScanFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxScanFile {
-		return nil, usage("%s has more than %d MiB", name, maxScanFile>>20)
+		return nil, cli.Usagef("%s has more than %d MiB", name, maxScanFile>>20)
 	}
 	return data, nil
 }
@@ -142,15 +143,15 @@ func (f *scanFile) scan() (scanResult, error) {
 
 func (r scanResult) print(w io.Writer) error {
 	for _, c := range r.Cases {
-		say(w, "%s: %s\n", c.ID, c.Verdict)
+		cli.Fprintf(w, "%s: %s\n", c.ID, c.Verdict)
 		for _, f := range c.Findings {
-			say(w, "  %s: %s (%s)\n", f.Where, f.Verdict, strings.Join(f.Kinds, ", "))
+			cli.Fprintf(w, "  %s: %s (%s)\n", f.Where, f.Verdict, strings.Join(f.Kinds, ", "))
 		}
 	}
 	for _, p := range r.Pairs {
-		say(w, "%s: %s\n", p.ID, string(p.State))
+		cli.Fprintf(w, "%s: %s\n", p.ID, string(p.State))
 		for _, d := range p.Changes {
-			say(w, "  %s\n", d.Text)
+			cli.Fprintf(w, "  %s\n", d.Text)
 		}
 	}
 	return nil

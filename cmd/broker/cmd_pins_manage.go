@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"slices"
 	"strings"
 
@@ -10,108 +8,53 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
-	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// pinStore judges by what is kept; changed may be nil.
-func (a *app) pinStore(cfg *config.Config, in *application.State, changed func(server, what string)) *pins.Store {
-	kept := apartPins{in.Pins(), make(map[string]string)}
-	for _, s := range cfg.Servers {
-		if s.File != "" {
-			kept.file[s.Name] = s.File
-		}
-	}
-	return pins.Open(kept, &pins.Options{Mode: a.pinMode(cfg), Verdicts: in.Verdicts, Logger: a.logger(), Changed: changed})
-}
-
-// apartPins keeps the pins of servers of projects apart from those of others that
-// have their names, by the file that configures them.
-type apartPins struct {
-	kept state.Pins
-	file map[string]string // by server
-}
-
-func (p apartPins) name(server string) string {
-	if file := p.file[server]; file != "" {
-		return server + "\x00" + file
-	}
-	return server
-}
-
-func (p apartPins) Pins(ctx context.Context, server string) (map[state.PinName]state.Pin, error) {
-	return p.kept.Pins(ctx, p.name(server))
-}
-
-func (p apartPins) ChangePins(ctx context.Context, server string, change func(map[state.PinName]state.Pin) error) error {
-	return p.kept.ChangePins(ctx, p.name(server), change)
-}
-
-func (p apartPins) PinsVersion(ctx context.Context, server string) string {
-	version := p.kept.PinsVersion(ctx, p.name(server))
-	if file := p.file[server]; file != "" && version != "" {
-		version += " of " + file // the file was replaced by another one of the same name
-	}
-	return version
-}
-
-// noteChanges makes what differs events.
-func noteChanges(store state.AuditStore) func(server, what string) {
-	return func(server, what string) {
-		store.Note(state.Event{Kind: state.EventToolsChanged, Server: server, Detail: what})
-	}
-}
-
-func (a *app) pinMode(cfg *config.Config) pins.Mode {
-	mode := pins.Mode(cmp.Or(cfg.Broker.Pins, string(pins.On)))
-	if rules := a.rules(cfg); mode == pins.On && rules != nil && rules.Careful() {
-		return pins.Careful
-	}
-	return mode
-}
-
 // withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
 // or of all servers, as far as they are known. With refresh it lists the servers first.
-func (a *app) withPins(refresh *bool, f func(*session, []pins.Row) error) func(*cobra.Command, []string) error {
+func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.open(-1)
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer s.Close()
 		name := ""
 		if len(args) > 0 {
-			name = s.serverIn(args[0])
+			name = serverIn(s, args[0])
 		}
-		a.readKnown(cmd, s, *refresh, name)
-		listings := s.broker.Listings()
-		rows, err := s.pins.Rows(listings)
+		await.Known(cmd.Context(), &a.IO, s, *refresh, name)
+		listings := s.Broker.Listings()
+		rows, err := s.Pins.Rows(listings)
 		if err == nil && len(args) > 0 {
-			if name != "" && slices.Contains(s.broker.Unlisted(), name) {
-				return s.notListed(name, "pins list "+gate.Name(name), *refresh)
+			if name != "" && slices.Contains(s.Broker.Unlisted(), name) {
+				return await.NotListed(s, name, "pins list "+gate.Name(name), *refresh)
 			}
 			rows, err = only(listings, rows, args[0])
 		}
 		if err == nil {
 			err = f(s, rows)
 		}
-		if err == nil && !a.json {
+		if err == nil && !a.JSON {
 			if name == "" {
 				a.printDisabled(s)
 			}
-			printMissing(a.stderr, s, name, "")
+			await.PrintMissing(a.Err, s, name, "")
 		}
 		return err
 	}
 }
 
 // serverIn returns the configured server that SERVER or SERVER.NAME names, or "".
-func (s *session) serverIn(name string) string {
+func serverIn(s *application.App, name string) string {
 	longest := ""
-	for _, st := range s.broker.Status() {
+	for _, st := range s.Broker.Status() {
 		if (name == st.Name || strings.HasPrefix(name, st.Name+".")) && len(st.Name) > len(longest) {
 			longest = st.Name
 		}
@@ -131,12 +74,12 @@ func only(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Ro
 		}
 	}
 	if !found {
-		return nil, usage("nothing is known of a server %q\nhint: known are %s", name, strings.Join(names, ", "))
+		return nil, cli.Usagef("nothing is known of a server %q\nhint: known are %s", name, strings.Join(names, ", "))
 	}
 	one := strings.TrimPrefix(strings.TrimPrefix(name, server), ".")
 	rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.Server != server || one != "" && r.Title() != one })
 	if one != "" && len(rows) == 0 {
-		return nil, usage("server %q has no %q\nhint: broker pins list %s", server, one, gate.Name(server))
+		return nil, cli.Usagef("server %q has no %q\nhint: broker pins list %s", server, one, gate.Name(server))
 	}
 	return rows, nil
 }
@@ -148,11 +91,11 @@ func (a *app) pinsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
-		Args:  someArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
-			return printList(a, rows, "no tools are known", table[pins.Row]{"SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
-				return []any{r.Server, r.Title(), r.State, yes(r.Held), r.Verdict.String()}
-			}})
+		Args:  cli.SomeArgs(0, 1, pinArgs),
+		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
+			return cli.PrintList(&a.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
+				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
+			}))
 		}),
 	}
 	refreshFlag(c, &refresh)
@@ -164,14 +107,14 @@ func (a *app) pinsDiffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
-		Args:  someArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *session, rows []pins.Row) error {
+		Args:  cli.SomeArgs(0, 1, pinArgs),
+		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
 			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
-			if a.json {
-				return a.printJSON(append([]pins.Row{}, rows...))
+			if a.JSON {
+				return a.PrintJSON(append([]pins.Row{}, rows...))
 			}
 			if len(rows) == 0 {
-				sayln(a.stdout, "all is as it was approved")
+				cli.Fprintln(a.Out, "all is as it was approved")
 			}
 			for _, r := range rows {
 				a.printPin(r)
@@ -188,13 +131,13 @@ func (a *app) printPin(r pins.Row) {
 	if r.Held {
 		held = ", held back"
 	}
-	say(a.stdout, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, lines(held))
+	cli.Fprintf(a.Out, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, cli.Lines(held))
 	for _, d := range r.Changes {
-		say(a.stdout, "  %s\n", d.Text)
+		cli.Fprintf(a.Out, "  %s\n", d.Text)
 	}
 	if r.Verdict > scan.Pass {
 		for _, f := range r.Findings {
-			say(a.stdout, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
+			cli.Fprintf(a.Out, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
 		}
 	}
 }
@@ -204,12 +147,12 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
-		Args:  oneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
-			if err := s.pins.Approve(rows); err != nil {
+		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
+		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
+			if err := s.Pins.Approve(rows); err != nil {
 				return err
 			}
-			s.notePins("approved", rows)
+			notePins(s, "approved", rows)
 			n := 0
 			for _, r := range rows {
 				if r.State != pins.Approved {
@@ -217,7 +160,7 @@ func (a *app) pinsApproveCommand() *cobra.Command {
 					n++
 				}
 			}
-			say(a.stdout, "approved: %s of %d\n", counted(n, "difference"), len(rows))
+			cli.Fprintf(a.Out, "approved: %s of %d\n", cli.Count(n, "difference"), len(rows))
 			return nil
 		}),
 	}
@@ -230,14 +173,14 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
-		Args:  oneArg(pinArgs),
-		RunE: a.withPins(&refresh, func(s *session, rows []pins.Row) error {
-			if err := s.pins.Block(rows); err != nil {
+		Args:  cli.OneArg(pinArgs),
+		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
+			if err := s.Pins.Block(rows); err != nil {
 				return err
 			}
-			s.notePins("blocked", rows)
+			notePins(s, "blocked", rows)
 			for _, r := range rows {
-				say(a.stdout, "blocked: %s.%s\n", r.Server, r.Title())
+				cli.Fprintf(a.Out, "blocked: %s.%s\n", r.Server, r.Title())
 			}
 			return nil
 		}),
@@ -247,7 +190,7 @@ func (a *app) pinsBlockCommand() *cobra.Command {
 }
 
 // notePins records what a person decided, an event for each server.
-func (s *session) notePins(decided string, rows []pins.Row) {
+func notePins(s *application.App, decided string, rows []pins.Row) {
 	names := make(map[string]string)
 	for _, r := range rows {
 		if decided != "approved" || r.State != pins.Approved {
@@ -255,6 +198,6 @@ func (s *session) notePins(decided string, rows []pins.Row) {
 		}
 	}
 	for server, what := range names {
-		s.audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: clientCLI, Detail: decided + what})
+		s.Audit.Note(state.Event{Kind: state.EventPins, Server: server, Client: application.ClientCLI, Detail: decided + what})
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
@@ -17,7 +19,7 @@ import (
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
-	return group("plugins", "Manage plugins: folders with MCP servers, skills and commands",
+	return cli.Group("plugins", "Manage plugins: folders with MCP servers, skills and commands",
 		a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsInstallCommand(), a.pluginsApproveCommand(), a.pluginsAddCommand(),
 		a.pluginsSwitchCommand("enable", "Enable a plugin", true), a.pluginsSwitchCommand("disable", "Disable a plugin without removing it", false),
 		a.pluginsRemoveCommand())
@@ -30,8 +32,8 @@ func (a *app) pluginsListCommand() *cobra.Command {
 		Short: "List the installed plugins, or what a marketplace offers",
 		Long: "List the installed plugins. With --offers, list what the marketplaces offer that broker plugins add has made known; with a name or a folder, what\n" +
 			"that marketplace offers.",
-		Args: someArgs(0, 1, "at most one marketplace"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *skillHome, args []string) error {
+		Args: cli.SomeArgs(0, 1, "at most one marketplace"),
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
 			if len(args) == 1 || offers {
 				return a.listOffers(l, args)
 			}
@@ -39,13 +41,13 @@ func (a *app) pluginsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
 			}
-			t := table[library.Plugin]{"PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
-				return []any{r.Name, oneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), oneLine(r.Description, 70)}
-			}}
-			if err := t.print(a.stdout, rows); err != nil {
+			t := cli.NewTable("PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
+				return []any{r.Name, cli.OneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), cli.OneLine(r.Description, 70)}
+			})
+			if err := t.Print(a.Out, rows); err != nil {
 				return err
 			}
 			a.printProblems(nil, problems, true)
@@ -80,24 +82,24 @@ func (a *app) listOffers(l *library.Library, args []string) error {
 	if len(args) == 1 {
 		m, err := marketOf(l, args[0])
 		if err != nil {
-			return usage("%w", err)
+			return cli.Usagef("%w", err)
 		}
 		list, problems = []library.Market{m}, nil
 	}
-	if a.json {
+	if a.JSON {
 		if len(args) == 1 {
-			return a.printJSON(list[0])
+			return a.PrintJSON(list[0])
 		}
-		return a.printJSON(map[string]any{"marketplaces": append([]library.Market{}, list...), "problems": append([]skills.Problem{}, problems...)})
+		return a.PrintJSON(map[string]any{"marketplaces": append([]library.Market{}, list...), "problems": append([]skills.Problem{}, problems...)})
 	}
 	var rows [][]any
 	for _, m := range list {
 		for _, o := range m.Offers {
-			rows = append(rows, []any{oneLine(o.Name, 64), oneLine(m.Name, 64), oneLine(o.Version, 20), kept(o), oneLine(o.Description, 90)})
+			rows = append(rows, []any{cli.OneLine(o.Name, 64), cli.OneLine(m.Name, 64), cli.OneLine(o.Version, 20), kept(o), cli.OneLine(o.Description, 90)})
 		}
 	}
-	t := table[[]any]{"PLUGIN\tMARKETPLACE\tVERSION\tKEPT\t", func(r []any) []any { return r }}
-	if err := t.print(a.stdout, rows); err != nil {
+	t := cli.NewTable("PLUGIN\tMARKETPLACE\tVERSION\tKEPT\t", func(r []any) []any { return r })
+	if err := t.Print(a.Out, rows); err != nil {
 		return err
 	}
 	a.printProblems(nil, problems, true)
@@ -128,51 +130,51 @@ func kept(o plugin.Offer) string {
 	case o.Path != "":
 		return "there"
 	case o.Repository != "":
-		return oneLine(o.Repository, 70)
+		return cli.OneLine(o.Repository, 70)
 	}
 	return "unknown"
 }
 
 func (a *app) pluginsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show the servers, skills and commands of a plugin", Args: oneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *skillHome, args []string) error {
+		Use: "show NAME", Short: "Show the servers, skills and commands of a plugin", Args: cli.OneArg("the name of a plugin"),
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
 			r, err := l.Plugin(args[0])
 			if err != nil {
 				return a.sourceError(err)
 			}
-			if a.json {
-				return a.printJSON(r)
+			if a.JSON {
+				return a.PrintJSON(r)
 			}
 			for _, f := range [][2]string{{"name", r.Name}, {"version", r.Version}, {"description", r.Description}, {"author", r.Author}, {"state", onOff(r.Enabled)}, {"path", r.Dir}, {"source", sourceText(r.Source)}} {
 				if f[1] != "" {
-					say(a.stdout, "%-12s %s\n", f[0], oneLine(f[1], 1024))
+					cli.Fprintf(a.Out, "%-12s %s\n", f[0], cli.OneLine(f[1], 1024))
 				}
 			}
 			var env []string
 			if r.Approved != nil {
 				env = r.Approved.Env
 			} else if len(r.Servers) > 0 {
-				say(a.stdout, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
+				cli.Fprintf(a.Out, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
 			}
 			for _, s := range r.Servers {
 				used := ""
 				if slices.Contains(r.Overridden, s.Name) {
 					used = "  not used: the config has a server of that name"
 				}
-				say(a.stdout, "server       %s%s\n", gate.Terminal(s.Name), used)
-				if run, err := describe(s); err == nil {
-					say(a.stdout, "%s", runLines(run, env, "             "))
+				cli.Fprintf(a.Out, "server       %s%s\n", gate.Terminal(s.Name), used)
+				if run, err := application.DescribePluginServer(s); err == nil {
+					cli.Fprintf(a.Out, "%s", runLines(run, env, "             "))
 				}
 			}
 			for _, s := range r.Skills {
-				say(a.stdout, "skill        %s\n", s)
+				cli.Fprintf(a.Out, "skill        %s\n", s)
 			}
 			for _, c := range r.Commands {
-				say(a.stdout, "command      %s\n", strings.TrimSpace(oneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+oneLine(c.Description, 80)))
+				cli.Fprintf(a.Out, "command      %s\n", strings.TrimSpace(cli.OneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+cli.OneLine(c.Description, 80)))
 			}
 			if len(r.Unused) > 0 {
-				say(a.stdout, "not used     %s\n", strings.Join(r.Unused, ", "))
+				cli.Fprintf(a.Out, "not used     %s\n", strings.Join(r.Unused, ", "))
 			}
 			a.printProblems(nil, r.Problems, true)
 			return nil
@@ -197,13 +199,13 @@ func sourceText(s *repo.Source) string {
 
 func (a *app) pluginsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " NAME", Short: short, Args: oneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
+		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a plugin"),
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
 			p, err := l.SwitchPlugin(args[0], on)
 			if err != nil {
 				return a.sourceError(err)
 			}
-			return a.printChange(h.switches.String(), use+"d", p.Name)
+			return a.printChange(h.Switches.String(), use+"d", p.Name)
 		}),
 	}
 }
@@ -211,11 +213,11 @@ func (a *app) pluginsSwitchCommand(use, short string, on bool) *cobra.Command {
 func (a *app) pluginsRemoveCommand() *cobra.Command {
 	var market bool
 	c := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a plugin that was installed, or forget a marketplace", Args: oneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *skillHome, args []string) error {
-			remove, at := l.RemovePlugin, h.plugins
+		Use: "remove NAME", Short: "Remove a plugin that was installed, or forget a marketplace", Args: cli.OneArg("the name of a plugin"),
+		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
+			remove, at := l.RemovePlugin, h.Plugins
 			if market {
-				remove, at = l.RemoveMarket, h.switches.String()
+				remove, at = l.RemoveMarket, h.Switches.String()
 			}
 			if err := remove(args[0]); err != nil {
 				return a.sourceError(err)

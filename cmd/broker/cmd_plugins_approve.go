@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
@@ -35,13 +37,13 @@ func (a *app) ask(ctx context.Context, f approveFlags, command ...string) librar
 			command = append(command, "--env", e)
 		}
 		for i := range command {
-			command[i] = shellWord(command[i])
+			command[i] = cli.ShellWord(command[i])
 		}
-		person := a.person()
+		person := a.Person()
 		if person == nil {
-			return nil, usage("the servers of plugin %s need your approval, and nobody can be asked here\nhint: broker plugins %s --yes", r.Plugin, strings.Join(command, " "))
+			return nil, cli.Usagef("the servers of plugin %s need your approval, and nobody can be asked here\nhint: broker plugins %s --yes", r.Plugin, strings.Join(command, " "))
 		}
-		if yes, err := person.agrees(ctx, "May they start?", false); err != nil || !yes {
+		if yes, err := person.Confirm(ctx, "May they start?", false); err != nil || !yes {
 			return nil, errors.New("not approved: nothing was changed")
 		}
 		return f.env, nil
@@ -55,15 +57,15 @@ func (a *app) printRequest(r library.Request, env []string) {
 	if r.Changed {
 		changed = ", not as they were approved before"
 	}
-	say(a.stderr, "plugin %s has %s that broker would use%s:\n", r.Plugin, counted(len(r.Servers), "server"), changed)
+	cli.Fprintf(a.Err, "plugin %s has %s that broker would use%s:\n", r.Plugin, cli.Count(len(r.Servers), "server"), changed)
 	for _, s := range r.Servers {
-		say(a.stderr, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
+		cli.Fprintf(a.Err, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
 	}
 }
 
 // runLines show what a server runs, and which variables it reads of those that it
 // names.
-func runLines(s library.Run, env []string, indent string) lines {
+func runLines(s library.Run, env []string, indent string) cli.Lines {
 	var text strings.Builder
 	text.WriteString(indent + "runs   " + gate.Terminal(s.Runs) + "\n")
 	for _, v := range s.Reads {
@@ -73,7 +75,7 @@ func runLines(s library.Run, env []string, indent string) lines {
 		}
 		text.WriteString(indent + "reads  " + v + ", " + given + "\n")
 	}
-	return lines(text.String())
+	return cli.Lines(text.String())
 }
 
 func (a *app) pluginsApproveCommand() *cobra.Command {
@@ -83,20 +85,20 @@ func (a *app) pluginsApproveCommand() *cobra.Command {
 		Short: "Allow the servers of a plugin to start",
 		Long: "Show what the servers of an installed plugin run or connect to, and ask whether they may. The approval holds for them and for the files of the\n" +
 			"plugin as they are now: when one changes, its servers do not start until they are approved again.",
-		Args: oneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {
+		Args: cli.OneArg("the name of a plugin"),
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
 			p, err := l.ApprovePlugin(args[0], a.ask(ctx, f, "approve", args[0]))
 			if err != nil {
 				return a.sourceError(err)
 			}
-			if a.json {
-				return a.printJSON(p)
+			if a.JSON {
+				return a.PrintJSON(p)
 			}
 			if p.Approved == nil {
-				_, err := say(a.stdout, "plugin %s has no server that could start\n", p.Name)
+				_, err := cli.Fprintf(a.Out, "plugin %s has no server that could start\n", p.Name)
 				return err
 			}
-			return a.printChange(h.switches.String(), "approved", p.Name)
+			return a.printChange(h.Switches.String(), "approved", p.Name)
 		}),
 	}
 	f.add(c)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
@@ -28,13 +30,13 @@ func (g gitFlags) source(text string) (*repo.Source, error) {
 	s, ok := repo.Of(text)
 	if _, err := os.Stat(text); err == nil || !ok {
 		if g != (gitFlags{}) {
-			return nil, usage("--ref and --folder are for the address of a repository, and %q is not one\nhint: https://host/path", text)
+			return nil, cli.Usagef("--ref and --folder are for the address of a repository, and %q is not one\nhint: https://host/path", text)
 		}
 		return nil, nil
 	}
 	s.Ref, s.Folder = cmp.Or(g.ref, s.Ref), cmp.Or(g.folder, s.Folder)
 	if err := s.Check(); err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	return &s, nil
 }
@@ -53,18 +55,18 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			"start until they or the files of the plugin change: see broker plugins approve. They see no environment variables but those that --env\n" +
 			"names, and nothing from the keyring.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
-		Args:    someArgs(1, -1, "an archive, a folder, a repository or a name"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
+		Args:    cli.SomeArgs(1, -1, "an archive, a folder, a repository or a name"),
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
 			sources, err := pluginSources(l, git, args)
 			if err != nil {
 				return a.sourceError(err)
 			}
 			if len(sources) > 1 && len(approve.env) > 0 {
-				return usage("--env is for one plugin: install them one by one")
+				return cli.Usagef("--env is for one plugin: install them one by one")
 			}
 			list := []library.Plugin{}
 			for _, s := range sources {
-				stop, ask := a.busy("installing "+strings.Join(args, " ")), a.ask(ctx, approve, git.line(force, args)...)
+				stop, ask := a.Busy("installing "+strings.Join(args, " ")), a.ask(ctx, approve, git.line(force, args)...)
 				p, _, notes, err := l.InstallPlugin(ctx, s, force, func(r library.Request) ([]string, error) {
 					stop() // the question has the line
 					return ask(r)
@@ -73,20 +75,20 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 					return a.sourceError(err)
 				}
 				for _, n := range notes {
-					say(a.stderr, "%s: %s\n", p.Name, n)
+					cli.Fprintf(a.Err, "%s: %s\n", p.Name, n)
 				}
 				list = append(list, p)
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"installed": list})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"installed": list})
 			}
 			for _, p := range list {
 				at := ""
 				if p.Source != nil {
 					at = ", commit " + p.Source.Commit
 				}
-				say(a.stdout, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
-					counted(len(p.Servers), "server"), counted(len(p.Skills), "skill"), counted(len(p.Commands), "command"), at)
+				cli.Fprintf(a.Out, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
+					cli.Count(len(p.Servers), "server"), cli.Count(len(p.Skills), "skill"), cli.Count(len(p.Commands), "command"), at)
 				a.printProblems(nil, p.Problems, true)
 				a.noteUnused(p)
 			}
@@ -102,7 +104,7 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 // noteUnused prints which parts of a plugin the broker does not use.
 func (a *app) noteUnused(p library.Plugin) {
 	if len(p.Unused) > 0 {
-		say(a.stderr, "note: %s also has parts for other programs, which broker does not use: %s\n", p.Name, strings.Join(p.Unused, ", "))
+		cli.Fprintf(a.Err, "note: %s also has parts for other programs, which broker does not use: %s\n", p.Name, strings.Join(p.Unused, ", "))
 	}
 }
 
@@ -130,7 +132,7 @@ func pluginSources(l *library.Library, git gitFlags, args []string) ([]library.F
 	}
 	if len(args) > 1 {
 		if from != nil {
-			return nil, usage("names are for the marketplace in a folder\nhint: broker plugins add %s, then broker plugins install %s", args[0], args[1])
+			return nil, cli.Usagef("names are for the marketplace in a folder\nhint: broker plugins add %s, then broker plugins install %s", args[0], args[1])
 		}
 		return marketSources(args[0], args[1:])
 	}
@@ -172,8 +174,8 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 		Long: "Add a marketplace, so that its plugins can be installed by name: a folder with " + plugin.MarketFile + ", or the address of a git\n" +
 			"repository with one, of which a copy is kept. Adding it again fetches the newest commit. Nothing in it is run.",
 		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",
-		Args:    oneArg("a folder or the address of a repository"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *skillHome, args []string) error {
+		Args:    cli.OneArg("a folder or the address of a repository"),
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
 			from, err := git.source(args[0])
 			if err != nil {
 				return err
@@ -182,16 +184,16 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			if err != nil {
 				return a.sourceError(err)
 			}
-			if a.json {
-				return a.printJSON(m)
+			if a.JSON {
+				return a.PrintJSON(m)
 			}
 			for _, n := range m.Notes {
-				say(a.stderr, "%s: %s\n", m.Name, gate.Terminal(n))
+				cli.Fprintf(a.Err, "%s: %s\n", m.Name, gate.Terminal(n))
 			}
-			if err := a.printChange(h.switches.String(), "added", m.Name); err != nil {
+			if err := a.printChange(h.Switches.String(), "added", m.Name); err != nil {
 				return err
 			}
-			_, err = say(a.stdout, "%s: broker plugins list %s\n", counted(len(m.Offers), "plugin"), m.Name)
+			_, err = cli.Fprintf(a.Out, "%s: broker plugins list %s\n", cli.Count(len(m.Offers), "plugin"), m.Name)
 			return err
 		}),
 	}

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/spf13/cobra"
-	"github.com/tailscale/hujson"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/policies"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	return group("policy", "Change, test and explain the policy: which calls are allowed, asked about or denied",
+	return cli.Group("policy", "Change, test and explain the policy: which calls are allowed, asked about or denied",
 		a.policyRuleCommand(policy.Allow), a.policyRuleCommand(policy.Ask), a.policyRuleCommand(policy.Deny),
 		a.policyExplainCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyReplayCommand(), a.policyInitCommand())
 }
@@ -33,73 +30,13 @@ Exit codes:
   0   all as expected
   1   something differs
   2   wrong usage, or the file cannot be read`,
-		Args: oneArg("a file of scenarios: broker policy test FILE"),
+		Args: cli.OneArg("a file of scenarios: broker policy test FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			scenarios, err := a.readScenarios(args[0])
+			scenarios, err := policies.ReadScenarios(a.In, args[0])
 			if err != nil {
-				return usage("%w", ownLines{err})
+				return cli.Usagef("%w", cli.OwnLines(err))
 			}
-			results, differences := []policy.Outcome{}, 0
-			for _, s := range scenarios {
-				o := s.Outcome()
-				results = append(results, o)
-				lines := s.Differences(o)
-				if len(lines) > 0 {
-					differences++
-				}
-				if !a.json {
-					for _, line := range lines {
-						say(a.stdout, "%s: %s\n", s.ID, line)
-					}
-					if len(lines) > 0 && o.Error != "" {
-						say(a.stdout, "  %s\n", indentedAfter("  ", o.Error))
-					}
-				}
-			}
-			if a.json {
-				if err := a.printJSON(map[string]any{"results": results}); err != nil {
-					return err
-				}
-			} else {
-				say(a.stdout, "%d of %s as expected\n", len(results)-differences, counted(len(results), "scenario"))
-			}
-			if differences > 0 {
-				return &codeError{code: exitFailed}
-			}
-			return nil
+			return policies.TestScenarios(&a.IO, scenarios)
 		},
 	}
-}
-
-// readScenarios reads a file of scenarios, which may have comments.
-func (a *app) readScenarios(name string) ([]policy.Scenario, error) {
-	text, err := a.readScenarioFile(name)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := hujson.Standardize(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return policy.ReadScenarios(name, plain)
-}
-
-// maxScenarios is how many bytes a file of scenarios may have.
-const maxScenarios = 64 << 20
-
-func (a *app) readScenarioFile(name string) ([]byte, error) {
-	in := a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxScenarios+1))
-	if err == nil && len(text) > maxScenarios {
-		err = fmt.Errorf("%s has more than %d MiB", name, maxScenarios>>20)
-	}
-	return text, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -18,20 +19,20 @@ func (a *app) profilesCommand() *cobra.Command {
 		Use: "use NAME | use --none", Short: "Set the profile of clients that name none",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if none {
-				return noArgs(cmd, args)
+				return cli.NoArgs(cmd, args)
 			}
-			return oneArg("a profile, or --none")(cmd, args)
+			return cli.OneArg("a profile, or --none")(cmd, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.useProfile(strings.Join(args, "")) },
 	}
 	use.Flags().BoolVar(&none, "none", false, "let these clients see all tools again")
-	return group("profiles", "Show and choose which servers and tools clients see",
+	return cli.Group("profiles", "Show and choose which servers and tools clients see",
 		&cobra.Command{
-			Use: "list", Short: "List the profiles of the config, and who uses them", Args: noArgs,
+			Use: "list", Short: "List the profiles of the config, and who uses them", Args: cli.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.listProfiles() },
 		},
 		&cobra.Command{
-			Use: "show NAME", Short: "Show the servers and tools of a profile", Args: oneArg("a profile"),
+			Use: "show NAME", Short: "Show the servers and tools of a profile", Args: cli.OneArg("a profile"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.showProfile(args[0]) },
 		},
 		use,
@@ -83,23 +84,22 @@ func (a *app) listProfiles() error {
 		return err
 	}
 	for _, problem := range cfg.Broker.UnknownProfiles() {
-		say(a.stderr, "broker: %s\n", problem)
+		cli.Fprintf(a.Err, "broker: %s\n", problem)
 	}
-	return printList(a, profileRows(cfg), "there are no profiles: write some under \"profiles\" of \"broker\"", table[profileRow]{
-		"NAME\tSERVERS\tTOOLS\tUSED BY", func(r profileRow) []any {
-			tools := strings.Join(r.Allow, " ")
-			if len(r.Deny) > 0 {
-				tools += ", not " + strings.Join(r.Deny, " ")
-			}
-			if r.ReadOnly {
-				tools += ", read-only"
-			}
-			users := slices.Clone(r.Tokens)
-			if r.Default {
-				users = append([]string{"who names none"}, users...)
-			}
-			return []any{r.Name, strings.Join(r.Servers, " "), tools, strings.Join(users, ", ")}
-		}})
+	return cli.PrintList(&a.IO, profileRows(cfg), "there are no profiles: write some under \"profiles\" of \"broker\"", cli.NewTable("NAME\tSERVERS\tTOOLS\tUSED BY", func(r profileRow) []any {
+		tools := strings.Join(r.Allow, " ")
+		if len(r.Deny) > 0 {
+			tools += ", not " + strings.Join(r.Deny, " ")
+		}
+		if r.ReadOnly {
+			tools += ", read-only"
+		}
+		users := slices.Clone(r.Tokens)
+		if r.Default {
+			users = append([]string{"who names none"}, users...)
+		}
+		return []any{r.Name, strings.Join(r.Servers, " "), tools, strings.Join(users, ", ")}
+	}))
 }
 
 // A profileView is what "profiles show" prints.
@@ -121,34 +121,34 @@ func (a *app) showProfile(name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	v := profileView{Has: []serverTools{}, Unlisted: s.broker.Unlisted()}
-	for _, r := range profileRows(s.config) {
+	defer s.Close()
+	v := profileView{Has: []serverTools{}, Unlisted: s.Broker.Unlisted()}
+	for _, r := range profileRows(s.Config) {
 		if r.Name == name {
 			v.profileRow = r
 		}
 	}
-	for _, srv := range s.broker.Catalog().Servers() {
+	for _, srv := range s.Broker.Catalog().Servers() {
 		row := serverTools{srv.Listing.Server, []string{}}
 		for _, t := range srv.Tools {
 			row.Tools = append(row.Tools, t.ID)
 		}
 		v.Has = append(v.Has, row)
 	}
-	if a.json {
-		return a.printJSON(v)
+	if a.JSON {
+		return a.PrintJSON(v)
 	}
 	if len(v.Has) == 0 {
-		say(a.stdout, "the profile %s has no server\n", name)
+		cli.Fprintf(a.Out, "the profile %s has no server\n", name)
 	}
 	for _, row := range v.Has {
-		note := counted(len(row.Tools), "tool")
+		note := cli.Count(len(row.Tools), "tool")
 		if slices.Contains(v.Unlisted, row.Server) {
 			note = "tools not known yet: broker index"
 		}
-		say(a.stdout, "%s: %s\n", row.Server, note)
+		cli.Fprintf(a.Out, "%s: %s\n", row.Server, note)
 		for _, id := range row.Tools {
-			say(a.stdout, "  %s\n", id)
+			cli.Fprintf(a.Out, "  %s\n", id)
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (a *app) useProfile(name string) error {
 		return err
 	}
 	if _, ok := cfg.Broker.Profiles[name]; !ok && name != "" {
-		return usage("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, lines(cfg.Broker.NearProfile(name)))
+		return cli.Usagef("there is no profile %q in %s%s\nhint: broker profiles list", name, cfg.Path, cli.Lines(cfg.Broker.NearProfile(name)))
 	}
 	err = config.Edit(cfg.Path, func(data []byte) ([]byte, error) {
 		if name == "" {
@@ -172,13 +172,13 @@ func (a *app) useProfile(name string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]string{"config": cfg.Path, "profile": name})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"config": cfg.Path, "profile": name})
 	}
 	text := "clients that name no profile see all tools"
 	if name != "" {
 		text = fmt.Sprintf("clients that name no profile use %s", name)
 	}
-	_, err = say(a.stdout, "%s: %s; brokers that run go on until they are started again\n", cfg.Path, text)
+	_, err = cli.Fprintf(a.Out, "%s: %s; brokers that run go on until they are started again\n", cfg.Path, text)
 	return err
 }

@@ -12,31 +12,34 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) projectsCommand() *cobra.Command {
-	upToOne := someArgs(0, 1, "a folder or a .broker.json")
-	return group("projects", "Show projects, and say whose servers may start",
+	upToOne := cli.SomeArgs(0, 1, "a folder or a .broker.json")
+	return cli.Group("projects", "Show projects, and say whose servers may start",
 		&cobra.Command{
-			Use: "list", Short: "List the projects whose servers you have trusted, and that of the working directory", Args: noArgs,
+			Use: "list", Short: "List the projects whose servers you have trusted, and that of the working directory", Args: cli.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.listProjects() },
 		},
 		&cobra.Command{
 			Use: "show [PATH]", Short: "Show the settings of a project, and what its servers would run", Args: upToOne,
-			RunE: a.withProject(func(_ context.Context, p *project, _ string) error {
-				if a.json {
-					return a.printJSON(p.row())
+			RunE: a.withProject(func(_ context.Context, p *application.Project, _ string) error {
+				if a.JSON {
+					return a.PrintJSON(rowOfProject(p))
 				}
-				return p.print(a)
+				return a.printProject(p)
 			}),
 		},
 		&cobra.Command{
 			Use: "trust [PATH]", Short: "Allow the servers of a project to start",
 			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It needs a terminal, where you type a\n" +
 				"code that it shows, and it does not work below a program that uses the broker: a model must not decide for you.\n" +
-				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approverSecret + " of the keyring.\n" +
+				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approver.SecretName + " of the keyring.\n" +
 				"Trust applies to the servers and the profile as shown. If the file changes one of them, the servers are left out, and the profile only\n" +
 				"narrows the default one, until you trust the project again.\n" +
 				"Changes of the programs that they run need no new trust, even of programs in the project itself.",
@@ -60,29 +63,14 @@ type projectRow struct {
 	Since *time.Time `json:"trusted_at,omitempty"`
 }
 
-// row describes a project as its files are now.
-func (p *project) row() projectRow {
-	r := projectRow{Path: p.RealPath(), State: p.state(), Servers: []string{}}
+// rowOfProject returns a project as its files are now.
+func rowOfProject(p *application.Project) projectRow {
+	r := projectRow{Path: p.RealPath(), State: p.Status(), Servers: []string{}}
 	for _, s := range p.Enabled() {
 		r.Servers = append(r.Servers, s.Name)
-		r.Runs = append(r.Runs, runsText(s))
+		r.Runs = append(r.Runs, application.CommandLine(s))
 	}
 	return r
-}
-
-// state says in a word or two how the project stands.
-func (p *project) state() string {
-	switch {
-	case p.ignored != nil:
-		return "ignored"
-	case p.Digest() == "":
-		return "has no servers"
-	case p.trusted:
-		return "trusted"
-	case p.was:
-		return "changed"
-	}
-	return "not trusted"
 }
 
 func (a *app) listProjects() error {
@@ -97,25 +85,24 @@ func (a *app) listProjects() error {
 	var rows []projectRow
 	for _, t := range trusts {
 		r := projectRow{Path: t.Path, Servers: t.Servers, Since: &t.At}
-		if p, err := openProject(t.Path, state); err != nil {
-			r.State = "cannot be read: " + oneLine(err.Error(), 100)
+		if p, err := application.OpenProject(t.Path, state); err != nil {
+			r.State = "cannot be read: " + cli.OneLine(err.Error(), 100)
 		} else {
-			r.State = p.state()
+			r.State = p.Status()
 		}
 		rows = append(rows, r)
 	}
 	if p, err := a.readProject(state); err != nil {
 		return err
 	} else if p != nil && !slices.ContainsFunc(rows, func(r projectRow) bool { return r.Path == p.RealPath() }) {
-		rows = append(rows, p.row())
+		rows = append(rows, rowOfProject(p))
 	}
-	return printList(a, rows, "no project is trusted, and the working directory is in none", table[projectRow]{
-		"PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }})
+	return cli.PrintList(&a.IO, rows, "no project is trusted, and the working directory is in none", cli.NewTable("PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }))
 }
 
 // withProject is a command's RunE that does f with the project of a path, or of
 // the working directory, and the state directory.
-func (a *app) withProject(f func(ctx context.Context, p *project, state string) error) func(*cobra.Command, []string) error {
+func (a *app) withProject(f func(ctx context.Context, p *application.Project, state string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		_, state, err := a.loadWithState()
 		if err != nil {
@@ -126,15 +113,15 @@ func (a *app) withProject(f func(ctx context.Context, p *project, state string) 
 		if err != nil {
 			return err
 		}
-		p, err := openProject(path, state)
+		p, err := application.OpenProject(path, state)
 		if err != nil {
 			return err
 		}
 		for _, n := range p.Notes {
-			sayln(a.stderr, n)
+			cli.Fprintln(a.Err, n)
 		}
-		if p.ignored != nil {
-			return p.ignored
+		if p.Ignored != nil {
+			return p.Ignored
 		}
 		return f(cmd.Context(), p, state)
 	}
@@ -147,79 +134,79 @@ func projectAt(path string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Stat(abs); err != nil {
-		return "", usage("%w", err)
+		return "", cli.Usagef("%w", err)
 	} else if !info.IsDir() {
 		return abs, nil
 	}
-	if found := projectPath(abs); found != "" {
+	if found := application.ProjectPath(abs); found != "" {
 		return found, nil
 	}
-	return "", usage("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
+	return "", cli.Usagef("%s is in no project: it has no .broker.json, nor has a folder above it", abs)
 }
 
-// print shows what a project says.
-func (p *project) print(a *app) error {
-	say(a.stdout, "%s: %s\n", p.Path, p.state())
+// printProject prints what a project says.
+func (a *app) printProject(p *application.Project) error {
+	cli.Fprintf(a.Out, "%s: %s\n", p.Path, p.Status())
 	for _, row := range []struct{ name, value string }{
 		{"profile", p.Profile}, {"servers", strings.Join(p.Narrow.Servers, " ")},
 		{"tools", strings.Join(p.Narrow.Allow, " ")}, {"not", strings.Join(p.Narrow.Deny, " ")},
 	} {
 		if row.value != "" && row.value != "*" {
-			say(a.stdout, "  %-8s %s\n", row.name, row.value)
+			cli.Fprintf(a.Out, "  %-8s %s\n", row.name, row.value)
 		}
 	}
 	if p.Narrow.ReadOnly {
-		say(a.stdout, "  read-only\n")
+		cli.Fprintf(a.Out, "  read-only\n")
 	}
-	_, err := say(a.stdout, "%s", p.serverLines())
+	_, err := cli.Fprintf(a.Out, "%s", serverLines(p))
 	return err
 }
 
 // serverLines show all that a user has to know before the servers may start.
-func (p *project) serverLines() lines {
+func serverLines(p *application.Project) cli.Lines {
 	var text strings.Builder
 	for _, s := range p.Enabled() {
-		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(runsText(s)))
+		fmt.Fprintf(&text, "  %s, of %s\n    runs   %s\n", gate.Terminal(s.Name), gate.Terminal(s.File), gate.Terminal(application.CommandLine(s)))
 		variables, _ := s.Reads()
 		for _, v := range variables {
 			fmt.Fprintf(&text, "    reads  the variable %s\n", v)
 		}
 	}
-	return lines(text.String())
+	return cli.Lines(text.String())
 }
 
 // profileLine returns a line with the profile that replaces the default one once the
 // project is trusted.
-func (p *project) profileLine() lines {
+func profileLine(p *application.Project) cli.Lines {
 	if p.Profile == "" {
 		return ""
 	}
-	return lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
+	return cli.Lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
 }
 
-func (a *app) trustProject(ctx context.Context, p *project, state string) error {
+func (a *app) trustProject(ctx context.Context, p *application.Project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
-		return usage("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
+		return cli.Usagef("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
-	if !p.trusted {
-		err := a.askPerson(ctx, trustQuestion(), func() error {
-			_, err := say(a.stderr, "%s: %s that broker would use, %s:\n%s%s", p.Path, counted(len(p.Enabled()), "server"), p.state(), p.profileLine(), p.serverLines())
+	if !p.Trusted {
+		err := approver.Ask(ctx, &a.IO, keyringSecret, approver.TrustQuestion(), func() error {
+			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.Status(), profileLine(p), serverLines(p))
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		t := config.Trust{Path: p.RealPath(), Digest: digest, Servers: p.row().Servers, At: time.Now().UTC().Truncate(time.Second)}
+		t := config.Trust{Path: p.RealPath(), Digest: digest, Servers: rowOfProject(p).Servers, At: time.Now().UTC().Truncate(time.Second)}
 		if err := config.SetTrust(ctx, state, t); err != nil {
 			return err
 		}
-		p.trusted = true
+		p.Trusted = true
 	}
-	if a.json {
-		return a.printJSON(p.row())
+	if a.JSON {
+		return a.PrintJSON(rowOfProject(p))
 	}
-	_, err := say(a.stdout, "%s of %s may start\n%s", counted(len(p.Enabled()), "server"), p.Path, p.profileLine())
+	_, err := cli.Fprintf(a.Out, "%s of %s may start\n%s", cli.Count(len(p.Enabled()), "server"), p.Path, profileLine(p))
 	return err
 }
 
@@ -243,14 +230,14 @@ func (a *app) revokeProject(ctx context.Context, args []string) error {
 	}
 	i := slices.IndexFunc(trusts, func(t config.Trust) bool { return t.Path == at || filepath.Dir(t.Path) == at })
 	if i < 0 {
-		return usage("no project at %s is trusted\nhint: broker projects list", at)
+		return cli.Usagef("no project at %s is trusted\nhint: broker projects list", at)
 	}
 	if err := config.SetTrust(ctx, state, config.Trust{Path: trusts[i].Path}); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(projectRow{Path: trusts[i].Path, State: "not trusted", Servers: trusts[i].Servers})
+	if a.JSON {
+		return a.PrintJSON(projectRow{Path: trusts[i].Path, State: "not trusted", Servers: trusts[i].Servers})
 	}
-	_, err = say(a.stdout, "the servers of %s do not start any more\n", trusts[i].Path)
+	_, err = cli.Fprintf(a.Out, "the servers of %s do not start any more\n", trusts[i].Path)
 	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/script"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 )
@@ -23,10 +23,10 @@ func (a *app) runCommand() *cobra.Command {
 			"KEY=VALUE: numbers, booleans, arrays and objects in JSON where the type of its main has them, else text. The input is\n" +
 			"checked before anything runs. With --json, exactly what a model would get is printed.\n\nExit codes:\n" + execCodesHelp,
 		Example: "  broker run stale owner=golang limit=10\n  broker run stale@2 '{\"owner\": \"golang\"}'",
-		Args:    someArgs(1, -1, "the name of a saved script, and perhaps its input\nhint: broker scripts list"),
+		Args:    cli.SomeArgs(1, -1, "the name of a saved script, and perhaps its input\nhint: broker scripts list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
-				return usage("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
+				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
 			}
 			store, err := a.scriptStore()
 			if err != nil {
@@ -42,8 +42,8 @@ func (a *app) runCommand() *cobra.Command {
 			}
 			req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
 				Timeout: time.Duration(timeout * float64(time.Second))}
-			if in, ok := a.stdin.(*os.File); ok && !slices.Contains(args, "-") && onTerminal(in) && onTerminal(a.stderr) {
-				req.Talker = newTerminal(in, a.stderr)
+			if in := a.Interactive(); in != nil && !slices.Contains(args, "-") {
+				req.Talker = a.talker(in)
 			}
 			return a.execute(cmd.Context(), req)
 		},
@@ -59,12 +59,12 @@ func (a *app) scriptInput(s *script.Script, ref string, words []string) (json.Ra
 	if s.Input != nil {
 		of = s.Input.Schema
 	}
-	input, err := a.typedInput("run", ref, words, func() schema { return readSchema(of) })
+	input, err := a.typedInput("run", ref, words, func() cli.Schema { return cli.ReadSchema(of) })
 	switch {
 	case err != nil:
 		return nil, err
 	case s.Input == nil && input != nil:
-		return nil, usage("%s takes no input\nhint: broker scripts show %s", ref, ref)
+		return nil, cli.Usagef("%s takes no input\nhint: broker scripts show %s", ref, ref)
 	case s.Input == nil || input == nil && s.Input.Optional:
 		return nil, nil
 	case input == nil:
@@ -75,7 +75,7 @@ func (a *app) scriptInput(s *script.Script, ref string, words []string) (json.Ra
 		err = check.Check(input)
 	}
 	if err != nil {
-		return nil, usage("the input of %s: %w\nhint: its type is %s", ref, err, s.Input.Type)
+		return nil, cli.Usagef("the input of %s: %w\nhint: its type is %s", ref, err, s.Input.Type)
 	}
 	return input, nil
 }

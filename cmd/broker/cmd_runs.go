@@ -3,20 +3,19 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
-	"os"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	return group("runs", "Show and resume runs that a crash or a question interrupted",
+	return cli.Group("runs", "Show and resume runs that a crash or a question interrupted",
 		a.runsListCommand(), a.runsShowCommand(), a.runsResumeCommand(), a.runsSettleCommand())
 }
 
@@ -48,7 +47,7 @@ func (a *app) findRun(ctx context.Context, runs state.RunStore, id string) (api.
 // unknownRun adds a hint to the error of a run that is not there.
 func unknownRun(err error, id string) error {
 	if errors.Is(err, state.ErrNotFound) {
-		return hinted("no run %q, or several that begin so\nhint: broker runs list", id)
+		return cli.Errorf("no run %q, or several that begin so\nhint: broker runs list", id)
 	}
 	return err
 }
@@ -56,68 +55,30 @@ func unknownRun(err error, id string) error {
 func (a *app) runsListCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
-		Use: "list", Short: "List runs that made calls, newest first", Args: noArgs,
+		Use: "list", Short: "List runs that made calls, newest first", Args: cli.NoArgs,
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
 			list, err := runs.Runs(ctx, limit)
 			if err != nil {
 				return err
 			}
-			return printRuns(a, list, "no run is kept")
+			return records.PrintRuns(&a.IO, list, "no run is kept")
 		}),
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "at most this many runs, the newest; -1 shows all")
 	return c
 }
 
-func printRuns(a *app, list []state.Run, none string) error {
-	if a.json {
-		return a.printJSON(api.Runs{Runs: list})
-	}
-	return printList(a, list, none, table[state.Run]{"RUN\tSTARTED\tSTATUS\tCODE\tCALLS\tFOR\t", func(r state.Run) []any {
-		return []any{r.ID, r.Started.Local().Format(time.DateTime), runStatus(r), r.ExitCode, r.Calls, clientLabel(r.Principal), oneLine(r.Error, 60)}
-	}})
-}
-
-// runStatus returns the status of a run, with the command that goes on with a decided one.
-func runStatus(r state.Run) string {
-	if r.Status == state.StatusDecided {
-		return r.Status + ": broker runs resume " + r.ID
-	}
-	return r.Status
-}
-
 func (a *app) runsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show RUN", Short: "Show a run with its script and its calls", Args: oneArg("the id of a run, or how it begins"),
+		Use: "show RUN", Short: "Show a run with its script and its calls", Args: cli.OneArg("the id of a run, or how it begins"),
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			run, err := a.findRun(ctx, runs, args[0])
 			if err != nil {
 				return err
 			}
-			return a.printRun(run)
+			return records.PrintRun(&a.IO, run)
 		}),
 	}
-}
-
-func (a *app) printRun(run api.Run) error {
-	if a.json {
-		return a.printJSON(run)
-	}
-	if err := printRuns(a, []state.Run{run.Run}, ""); err != nil {
-		return err
-	}
-	say(a.stdout, "\n%s\n\n", indented("  | ", run.Run.Code))
-	return printRunCalls(a.stdout, run.Calls)
-}
-
-func printRunCalls(w io.Writer, calls []api.RunCall) error {
-	return table[api.RunCall]{"CALL\tTOOL\tCLASS\tSTATE\tARGUMENTS", func(c api.RunCall) []any {
-		n := strconv.Itoa(c.N)
-		if c.N < 0 {
-			n = "before" // of the script before
-		}
-		return []any{n, c.Tool, c.Class, c.State, oneLine(string(c.Args), 100)}
-	}}.print(w, calls)
 }
 
 func (a *app) runsResumeCommand() *cobra.Command {
@@ -128,13 +89,13 @@ func (a *app) runsResumeCommand() *cobra.Command {
 		Long: "Resume a run after a crash, or after a call that needed approval. Calls that have a result are answered from the\n" +
 			"journal. With --code another script takes over; calls that the run has already made are not made again.\n" +
 			"The exit code is the script's.\n\nExit codes:\n" + execCodesHelp,
-		Args: oneArg("the id of a run, or how it begins"),
+		Args: cli.OneArg("the id of a run, or how it begins"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code := ""
 			if file != "" {
 				var err error
 				if code, err = a.readScript(file); err != nil {
-					return usage("%w", err)
+					return cli.Usagef("%w", err)
 				}
 			}
 			var run api.Run
@@ -146,8 +107,8 @@ func (a *app) runsResumeCommand() *cobra.Command {
 				return err
 			}
 			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", Profile: run.Run.Profile, Narrowed: run.Run.Narrowed}
-			if in, ok := a.stdin.(*os.File); ok && file != "-" && onTerminal(in) && onTerminal(a.stderr) {
-				req.Talker = newTerminal(in, a.stderr)
+			if in := a.Interactive(); in != nil && file != "-" {
+				req.Talker = a.talker(in)
 			}
 			return a.execute(cmd.Context(), req)
 		},
@@ -163,11 +124,11 @@ func (a *app) runsSettleCommand() *cobra.Command {
 		Short: "Record what became of a call whose answer was lost",
 		Long: "Record what became of a call that was sent before a crash and whose answer was lost. The broker never sends such a\n" +
 			"call again by itself. First check whether it was done. Afterwards: broker runs resume RUN",
-		Args: someArgs(2, 2, "the id of a run, and the number of a call"),
+		Args: cli.SomeArgs(2, 2, "the id of a run, and the number of a call"),
 		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil || done == retry {
-				return usage("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
+				return cli.Usagef("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
 			}
 			found, err := a.findRun(ctx, runs, args[0])
 			if err != nil {
@@ -178,10 +139,10 @@ func (a *app) runsSettleCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"run_id": run.ID, "n": n, "done": done})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"run_id": run.ID, "n": n, "done": done})
 			}
-			say(a.stdout, "call %d is %s; to go on: broker runs resume %s\n", n, map[bool]string{true: "done", false: "to be sent again"}[done], run.ID)
+			cli.Fprintf(a.Out, "call %d is %s; to go on: broker runs resume %s\n", n, map[bool]string{true: "done", false: "to be sent again"}[done], run.ID)
 			return nil
 		}),
 	}

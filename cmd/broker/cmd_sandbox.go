@@ -1,24 +1,22 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/contain"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/sandbox"
+	"github.com/mcpbroker/mcpbroker/internal/selftest"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	return group("sandbox", "Test the sandbox, and manage its container images",
+	return cli.Group("sandbox", "Test the sandbox, and manage its container images",
 		a.sandboxTestCommand(), a.sandboxBuildCommand(), a.sandboxListCommand(), a.sandboxPruneCommand())
 }
 
@@ -35,69 +33,25 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, groups []string) error {
 			for _, g := range groups {
 				if !slices.Contains(attack.Groups(), g) {
-					return usage("unknown group of attacks %q\nhint: the groups are %s", g, strings.Join(attack.Groups(), ", "))
+					return cli.Usagef("unknown group of attacks %q\nhint: the groups are %s", g, strings.Join(attack.Groups(), ", "))
 				}
 			}
 			if !(timeout > 0 && timeout <= 60) {
-				return usage("--timeout is %g: use seconds, above 0 and at most 60", timeout)
+				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most 60", timeout)
 			}
-			if isolation != "" && !slices.Contains(isolations, isolation) {
-				return usage("--isolation is %q: use %s", isolation, strings.Join(isolations, ", "))
+			if isolation != "" && !slices.Contains(contain.Isolations, isolation) {
+				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(contain.Isolations, ", "))
 			}
-			return a.testSandbox(cmd.Context(), isolation, attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups})
+			set, err := a.sandboxSettings()
+			if err != nil {
+				return err
+			}
+			return selftest.Run(cmd.Context(), &a.IO, set, isolation, contain.Options{Attack: attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups}, Build: version, Logger: a.logger()})
 		},
 	}
 	c.Flags().Float64Var(&timeout, "timeout", 1, "seconds that each script gets")
 	c.Flags().StringVar(&isolation, "isolation", "", "what to test: worker, container or all (default as configured)")
 	return c
-}
-
-// isolations are the values of --isolation.
-var isolations = []string{"worker", "container", "all"}
-
-// A sandboxReport is what "broker sandbox test --json" prints.
-type sandboxReport struct {
-	Sandboxes []placeReport `json:"sandboxes"`
-	OK        bool          `json:"ok"`
-}
-
-// testSandbox tries the places where the config lets scripts run, or those of an
-// isolation.
-func (a *app) testSandbox(ctx context.Context, isolation string, opts attack.Options) error {
-	set, err := a.sandboxSettings()
-	if err != nil {
-		return err
-	}
-	if isolation == "" && set.Isolation == "inprocess" {
-		return usage("\"isolation\" is \"inprocess\": scripts run in the broker's own process, and hostile ones would end this one\nhint: use \"auto\"")
-	}
-	rep := sandboxReport{OK: true}
-	tested := 0
-	for _, p := range placesOf(set, isolation) {
-		got, err := a.prove(ctx, p, set, opts)
-		if err != nil {
-			return err
-		}
-		rep.Sandboxes = append(rep.Sandboxes, got)
-		rep.OK = rep.OK && got.OK
-		if got.Untested == "" {
-			tested++
-		}
-	}
-	rep.OK = rep.OK && tested > 0
-	if a.json {
-		err = a.printJSON(rep)
-	} else {
-		for i := range rep.Sandboxes {
-			if err == nil {
-				err = printPlace(a.stdout, &rep.Sandboxes[i])
-			}
-		}
-	}
-	if err == nil && !rep.OK {
-		return &codeError{code: exitFailed}
-	}
-	return err
 }
 
 // sandboxSettings are those of the config, if there is one: the test needs none.
@@ -110,63 +64,4 @@ func (a *app) sandboxSettings() (config.Sandbox, error) {
 		return config.Sandbox{}, err
 	}
 	return cfg.SandboxSettings(), nil
-}
-
-// prove runs the attacks and the probes on one place. It reports what cannot be
-// started; an error means that the caller has cancelled.
-func (a *app) prove(ctx context.Context, p *place, set config.Sandbox, opts attack.Options) (placeReport, error) {
-	rep := placeReport{Name: p.name, Attacks: []attack.Outcome{}, OK: true}
-	r := sandbox.NewQueue(p.open(set, a.logger()), set.MaxExecutions)
-	defer r.Close()
-	var err error
-	if rep.Layers, err = sandbox.LayersOf(ctx, r); err != nil {
-		rep.Untested = err.Error()
-		return rep, context.Cause(ctx)
-	}
-	dir, err := os.MkdirTemp("", "broker-attack-")
-	if err != nil {
-		return rep, err
-	}
-	defer os.RemoveAll(dir)
-	through, err := openAttacked(r, dir, a.logger())
-	if err != nil {
-		return rep, err
-	}
-	defer through.audit.Close()
-	opts.Kind, opts.Run = p.kind, through.run
-	opts.Parallel = min(runtime.GOMAXPROCS(0), 2) // so that the memory is that of as many scripts everywhere
-	done := 0
-	if onTerminal(a.stderr) {
-		opts.Progress = func(o attack.Outcome) {
-			done++
-			progress(a.stderr, "%s: %d: %s", p.name, done, o.Name)
-		}
-		defer progress(a.stderr, "")
-	}
-	start := time.Now()
-	got := attack.Run(ctx, r, opts)
-	if err := context.Cause(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: %w after %s on %s", err, counted(len(got.Outcomes), "attack"), p.name)
-	}
-	if len(got.Outcomes) == 0 {
-		rep.Untested = "there is no attack of these groups on it"
-		return rep, nil
-	}
-	rep.Attacks, rep.OK = append(rep.Attacks, got.Outcomes...), got.OK()
-	rep.HostBytes, rep.HostAfter, rep.Took = got.HostBytes, got.HostAfter, time.Since(start)
-	for _, o := range rep.Attacks {
-		if o.Contained {
-			rep.Contained++
-		}
-	}
-	if p.probes == nil || len(opts.Groups) > 0 && !slices.Contains(opts.Groups, "escape") {
-		return rep, nil
-	}
-	if rep.Probes, err = p.probes(ctx); err != nil {
-		return rep, fmt.Errorf("sandbox test: probe a process of %s: %w", p.name, err)
-	}
-	for _, probe := range rep.Probes {
-		rep.OK = rep.OK && probe.Held
-	}
-	return rep, nil
 }

@@ -3,28 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/images"
-	"github.com/mcpbroker/mcpbroker/sandbox"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/selftest"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
-
-// A recipe is how the image of a kind is made that holds more than this program.
-type recipe struct {
-	base       string // the usual image to begin with
-	dockerfile []byte
-}
-
-var recipes = map[string]recipe{
-	docker.KindNode:   {"node:22-slim", images.Node},
-	docker.KindPython: {"python:3-slim", images.Python},
-}
 
 func (a *app) sandboxBuildCommand() *cobra.Command {
 	var base, rootfs string
@@ -35,26 +22,30 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			"when it is first needed. node, for JavaScript and TypeScript in Node, and python are made of an image that has node\n" +
 			"or python3, which is downloaded unless the engine has it, or of a file system in a tar archive. Packages that are in\n" +
 			"the image of Python can be imported by scripts.",
-		Args: oneArg("goja, node or python"),
+		Args: cli.OneArg("goja, node or python"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := args[0]
-			how, made := recipes[kind]
+			how, made := selftest.Recipes[kind]
 			if !made && kind != docker.KindGoja {
-				return usage("unknown image %q\nhint: the images are goja, node and python", kind)
+				return cli.Usagef("unknown image %q\nhint: the images are goja, node and python", kind)
 			}
 			if !made && (base != "" || rootfs != "") {
-				return usage("--base and --rootfs are for node and python: goja is made of this program alone")
+				return cli.Usagef("--base and --rootfs are for node and python: goja is made of this program alone")
 			}
 			if base != "" && rootfs != "" {
-				return usage("--base and --rootfs exclude each other")
+				return cli.Usagef("--base and --rootfs exclude each other")
 			}
-			m, err := a.imageManager(cmd.Context())
+			set, err := a.sandboxSettings()
+			if err != nil {
+				return err
+			}
+			m, err := docker.NewManager(cmd.Context(), application.EngineAddress(set))
 			if err != nil {
 				return err
 			}
 			defer m.Close()
 			var name string
-			stop := a.busy("making the image of " + kind)
+			stop := a.Busy("making the image of " + kind)
 			defer stop()
 			switch {
 			case !made:
@@ -62,12 +53,12 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			case rootfs != "":
 				name, err = a.importImage(cmd.Context(), m, kind, rootfs)
 			default:
-				name, err = m.Build(cmd.Context(), kind, "", how.dockerfile, cmp.Or(base, how.base))
+				name, err = m.Build(cmd.Context(), kind, "", how.Dockerfile, cmp.Or(base, how.Base))
 			}
 			if stop(); err != nil {
 				return err
 			}
-			return a.tryImage(cmd, kind, name)
+			return selftest.TryImage(cmd.Context(), &a.IO, set, kind, name, a.logger())
 		},
 	}
 	c.Flags().StringVar(&base, "base", "", "the image that has node or python3 (default node:22-slim, python:3-slim)")
@@ -82,15 +73,15 @@ func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return docker.NewManager(ctx, engineOf(set))
+	return docker.NewManager(ctx, application.EngineAddress(set))
 }
 
 func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
-	in := a.stdin
+	in := a.In
 	if rootfs != "-" {
 		f, err := os.Open(rootfs)
 		if err != nil {
-			return "", usage("--rootfs: %w", err)
+			return "", cli.Usagef("--rootfs: %w", err)
 		}
 		defer f.Close()
 		in = f
@@ -98,45 +89,11 @@ func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs s
 	return m.Import(ctx, kind, "", in)
 }
 
-// tryImage runs a small script in a new image, and says what is there now.
-func (a *app) tryImage(cmd *cobra.Command, kind, name string) error {
-	set, err := a.sandboxSettings()
-	if err != nil {
-		return err
-	}
-	o := &docker.Options{Engine: engineOf(set), Spares: -1, Logger: a.logger()}
-	var r sandbox.Runner
-	var req sandbox.Request
-	switch kind {
-	case docker.KindNode:
-		r, req.Code = docker.NewNode(o), "return 'JavaScript and TypeScript in Node'"
-	case docker.KindPython:
-		r, req.Code = docker.NewPython(o), "import platform, asyncio, json\n'Python ' + platform.python_version()"
-		req.Language = sandbox.Python
-	default:
-		r, req.Code = docker.New(o), "return 'JavaScript and TypeScript'"
-	}
-	defer r.Close()
-	res, err := r.Run(cmd.Context(), req)
-	if err == nil && res.ExitCode != sandbox.ExitOK {
-		err = fmt.Errorf("a small script ended with code %d: %s", res.ExitCode, res.Error)
-	}
-	if err != nil {
-		return fmt.Errorf("the image %s was built but does not work: %w", name, err)
-	}
-	says := strings.Trim(string(res.Value), `"`)
-	if a.json {
-		return a.printJSON(map[string]string{"kind": kind, "image": name, "runs": says})
-	}
-	_, err = say(a.stdout, "%s is ready: %s\n", name, says)
-	return err
-}
-
 func (a *app) sandboxListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the container images that scripts run in",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := a.imageManager(cmd.Context())
 			if err != nil {
@@ -147,26 +104,16 @@ func (a *app) sandboxListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
 			}
 			if len(list) == 0 {
-				_, err := say(a.stdout, "no images at %s; broker sandbox build makes them\n", m.Address())
+				_, err := cli.Fprintf(a.Out, "no images at %s; broker sandbox build makes them\n", m.Address())
 				return err
 			}
-			return printImages(a.stdout, list)
+			return selftest.PrintImages(a.Out, list)
 		},
 	}
-}
-
-func printImages(w io.Writer, list []docker.Image) error {
-	return table[docker.Image]{"KIND\tIMAGE\tID\tSIZE\tUSE", func(i docker.Image) []any {
-		use := "not used by this version: broker sandbox prune"
-		if i.Current {
-			use = "current"
-		}
-		return []any{i.Kind, strings.Join(i.Names, " "), i.ID, fmt.Sprintf("%d MB", i.Bytes/1e6), use}
-	}}.print(w, list)
 }
 
 func (a *app) sandboxPruneCommand() *cobra.Command {
@@ -174,7 +121,7 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove leftover containers and images of other versions",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := a.imageManager(cmd.Context())
 			if err != nil {
@@ -182,13 +129,13 @@ func (a *app) sandboxPruneCommand() *cobra.Command {
 			}
 			defer m.Close()
 			p, err := m.Prune(cmd.Context(), "", all, a.logger())
-			if a.json {
-				if jerr := a.printJSON(p); jerr != nil {
+			if a.JSON {
+				if jerr := a.PrintJSON(p); jerr != nil {
 					return jerr
 				}
 				return err
 			}
-			say(a.stdout, "removed %s and %s\n", counted(p.Containers, "container"), counted(len(p.Images), "image"))
+			cli.Fprintf(a.Out, "removed %s and %s\n", cli.Count(p.Containers, "container"), cli.Count(len(p.Images), "image"))
 			return err
 		},
 	}

@@ -11,14 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/script"
-	"github.com/mcpbroker/mcpbroker/internal/config"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// savedScripts is where the scripts of a config are saved: beside it, where
-// people review them and put them under version control with it.
-func savedScripts(cfg *config.Config) string { return filepath.Join(filepath.Dir(cfg.Path), "scripts") }
 
 // scriptStore is where the config's scripts are. It is open until the process ends.
 func (a *app) scriptStore() (script.Store, error) {
@@ -26,11 +24,11 @@ func (a *app) scriptStore() (script.Store, error) {
 	if err != nil {
 		return script.Store{}, err
 	}
-	return st.Scripts(savedScripts(cfg)), nil
+	return st.Scripts(application.SavedScripts(cfg)), nil
 }
 
 func (a *app) scriptsCommand() *cobra.Command {
-	return group("scripts", "Save scripts, for people and scripts to run again", a.scriptsSaveCommand(), a.scriptsListCommand(), a.scriptsShowCommand(), a.scriptsRemoveCommand())
+	return cli.Group("scripts", "Save scripts, for people and scripts to run again", a.scriptsSaveCommand(), a.scriptsListCommand(), a.scriptsShowCommand(), a.scriptsRemoveCommand())
 }
 
 func (a *app) scriptsSaveCommand() *cobra.Command {
@@ -45,7 +43,7 @@ func (a *app) scriptsSaveCommand() *cobra.Command {
 			"What it takes is the type of its function main:\n\n" +
 			"  export async function main(input: { owner: string; limit?: number }) { … }",
 		Example: "  broker scripts save stale stale.ts --description \"List stale issues\"\n  broker scripts save stale --execution e_01hq",
-		Args:    someArgs(1, 2, "a name, and a file or --execution"),
+		Args:    cli.SomeArgs(1, 2, "a name, and a file or --execution"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Name = args[0]
 			store, err := a.scriptStore()
@@ -53,19 +51,19 @@ func (a *app) scriptsSaveCommand() *cobra.Command {
 				return err
 			}
 			if err := script.CheckName(s.Name); err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			switch {
 			case len(args) == 2 && s.Execution == "":
 				if s.Code, err = a.readScript(args[1]); err != nil {
-					return usage("%w", err)
+					return cli.Usagef("%w", err)
 				}
 			case len(args) == 1 && s.Execution != "":
 				if err := a.ofExecution(cmd.Context(), &s); err != nil {
 					return err
 				}
 			default:
-				return usage("scripts save needs a file or --execution ID, and not both\nhint: broker audit list")
+				return cli.Usagef("scripts save needs a file or --execution ID, and not both\nhint: broker audit list")
 			}
 			return a.saveScript(store, s)
 		},
@@ -82,22 +80,15 @@ func (a *app) ofExecution(ctx context.Context, s *script.Script) error {
 		e, _, err := store.Show(ctx, s.Execution)
 		switch {
 		case err != nil:
-			return hinted("%w\nhint: broker audit list", err)
+			return cli.Errorf("%w\nhint: broker audit list", err)
 		case e.Language != "typescript" && e.Language != "javascript":
-			return hinted("%s is not a TypeScript or JavaScript script: it is %q", e.ID, e.Language)
+			return cli.Errorf("%s is not a TypeScript or JavaScript script: it is %q", e.ID, e.Language)
 		case !e.Whole():
-			return notRecorded(e)
+			return records.NotRecorded(e)
 		}
 		s.Execution, s.Code = e.ID, e.Code
 		return nil
 	})
-}
-
-func notRecorded(e state.Execution) error {
-	if e.Code == "" {
-		return hinted("the script of %s was not recorded\nhint: the config has \"audit\": {\"code\": false}, or had it then", e.ID)
-	}
-	return hinted("the script of %s was recorded without what looks like a secret, or cut\nhint: broker audit show %s --code > FILE, edit it, and save FILE", e.ID, e.ID)
 }
 
 // audited does f with the record of the config.
@@ -112,30 +103,30 @@ func (a *app) audited(_ context.Context, f func(state.AuditStore) error) error {
 
 func (a *app) saveScript(store script.Store, s script.Script) error {
 	if strings.TrimSpace(s.Code) == "" {
-		return usage("the script is empty")
+		return cli.Usagef("the script is empty")
 	}
 	saved, err := store.Save(s)
 	if err != nil {
 		return err
 	}
 	if redact.Text(saved.Code) != saved.Code {
-		say(a.stderr, "warning: %s holds what looks like a secret\n", saved.Name)
+		cli.Fprintf(a.Err, "warning: %s holds what looks like a secret\n", saved.Name)
 	}
-	if a.json {
-		return a.printJSON(saved)
+	if a.JSON {
+		return a.PrintJSON(saved)
 	}
 	at := store.String()
 	if store.Shared == nil {
 		at = filepath.Join(store.Dir, saved.Name+".ts")
 	}
-	say(a.stdout, "saved %s, version %d: %s\n", saved.Name, saved.Version, at)
-	say(a.stdout, "in scripts: await %s\nhere: broker run %s\n", saved.Signature(), saved.Name)
+	cli.Fprintf(a.Out, "saved %s, version %d: %s\n", saved.Name, saved.Version, at)
+	cli.Fprintf(a.Out, "in scripts: await %s\nhere: broker run %s\n", saved.Signature(), saved.Name)
 	return nil
 }
 
 func (a *app) scriptsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the saved scripts", Args: noArgs,
+		Use: "list", Short: "List the saved scripts", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := a.scriptStore()
 			if err != nil {
@@ -145,21 +136,21 @@ func (a *app) scriptsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, orEmpty(list), "no scripts are saved\nhint: broker scripts save NAME FILE",
-				table[script.Script]{"SCRIPT\tVERSION\tINPUT\t", func(s script.Script) []any {
+			return cli.PrintList(&a.IO, cli.OrEmpty(list), "no scripts are saved\nhint: broker scripts save NAME FILE",
+				cli.NewTable("SCRIPT\tVERSION\tINPUT\t", func(s script.Script) []any {
 					input := ""
 					if s.Input != nil {
-						input = oneLine(s.Input.Type, 40)
+						input = cli.OneLine(s.Input.Type, 40)
 					}
-					return []any{s.Name, s.Version, input, oneLine(s.Description, 80)}
-				}})
+					return []any{s.Name, s.Version, input, cli.OneLine(s.Description, 80)}
+				}))
 		},
 	}
 }
 
 func (a *app) scriptsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME[@VERSION]", Short: "Print a saved script", Args: oneArg("the name of a saved script"),
+		Use: "show NAME[@VERSION]", Short: "Print a saved script", Args: cli.OneArg("the name of a saved script"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := a.scriptStore()
 			if err != nil {
@@ -169,10 +160,10 @@ func (a *app) scriptsShowCommand() *cobra.Command {
 			if err != nil {
 				return unknownScript(err)
 			}
-			if a.json {
-				return a.printJSON(s)
+			if a.JSON {
+				return a.PrintJSON(s)
 			}
-			_, err = io.WriteString(exact(a.stdout), s.Code)
+			_, err = io.WriteString(cli.Exact(a.Out), s.Code)
 			return err
 		},
 	}
@@ -180,14 +171,14 @@ func (a *app) scriptsShowCommand() *cobra.Command {
 
 func (a *app) scriptsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a saved script with all its versions", Args: oneArg("the name of a saved script"),
+		Use: "remove NAME", Short: "Remove a saved script with all its versions", Args: cli.OneArg("the name of a saved script"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := a.scriptStore()
 			if err == nil {
 				err = unknownScript(store.Remove(args[0]))
 			}
-			if err == nil && a.json {
-				return a.printJSON(map[string]any{"removed": args[0]})
+			if err == nil && a.JSON {
+				return a.PrintJSON(map[string]any{"removed": args[0]})
 			}
 			return err
 		},
@@ -205,5 +196,5 @@ func unknownScript(err error) error {
 	if len(e.Near) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", e.Near[0])
 	}
-	return usage("there is no saved script %q\nhint: %s", e.Name, hint)
+	return cli.Usagef("there is no saved script %q\nhint: %s", e.Name, hint)
 }

@@ -4,16 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 func (a *app) searchCommand() *cobra.Command {
@@ -25,35 +24,35 @@ func (a *app) searchCommand() *cobra.Command {
 		Short: "Find tools by what they do",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("search needs words to search for\nhint: broker search list open issues; broker search \"\" lists what there is")
+				return cli.Usagef("search needs words to search for\nhint: broker search list open issues; broker search \"\" lists what there is")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Query, req.Detail = strings.Join(args, " "), broker.Detail(detail)
 			if cmd.Flags().Changed("limit") && req.Limit < 1 {
-				return usage("limit is %d: use 1 to 50", req.Limit)
+				return cli.Usagef("limit is %d: use 1 to 50", req.Limit)
 			}
 			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			found, err := a.search(cmd.Context(), s, req)
+			defer s.Close()
+			found, err := await.Search(cmd.Context(), &a.IO, s, req)
 			if err != nil {
-				return usage("%w", err)
+				return cli.Usagef("%w", err)
 			}
 			if explain {
 				return a.explainSearch(cmd.Context(), s, req)
 			}
-			if a.json {
-				return a.printJSON(found)
+			if a.JSON {
+				return a.PrintJSON(found)
 			}
-			printHits(a.stdout, found)
+			printHits(a.Out, found)
 			a.printCall(cmd.Context(), s, found)
-			printUnsearched(a.stdout, s, req)
+			await.PrintUnsearched(a.Out, s, req)
 			if len(found.Tools) == 0 {
-				return &codeError{code: exitFailed}
+				return cli.Exit(cli.ExitFailed, nil)
 			}
 			return nil
 		},
@@ -68,48 +67,17 @@ func (a *app) searchCommand() *cobra.Command {
 	return c
 }
 
-// firstWait is the time for which a starting server delays searches.
-const firstWait = 10 * time.Second
-
-// knownWait is the time for which a search waits for servers if others have a match.
-const knownWait = 1500 * time.Millisecond
-
-// search waits for servers that were never listed, like a model's search, or until a
-// key is pressed; for less time if a known tool matches.
-func (a *app) search(ctx context.Context, s *session, req broker.SearchRequest) (broker.SearchAnswer, error) {
-	a.beginLearning(ctx, s, req.Server)
-	// Earlier searches have waited for servers that a daemon has been starting for
-	// longer.
-	req.NoWait = !slices.ContainsFunc(starting(s), func(st upstream.Status) bool { return time.Since(st.Since) < firstWait })
-	if req.NoWait {
-		return s.broker.Search(ctx, req)
-	}
-	goOn := make(chan struct{})
-	stopWaiting := sync.OnceFunc(func() { close(goOn) })
-	known := req
-	known.NoWait = true
-	if found, err := s.broker.Search(ctx, known); err != nil {
-		return found, err
-	} else if len(found.Tools) > 0 {
-		defer time.AfterFunc(knownWait, stopWaiting).Stop()
-	}
-	req.GoOn = goOn
-	done := a.goOnByKey(ctx, s, len(starting(s)), stopWaiting)
-	defer done()
-	return s.broker.Search(ctx, req)
-}
-
 // explainSearch prints why hits are where they are.
-func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRequest) error {
-	x, err := (&api.Reader{Broker: s.broker}).Explain(ctx, req)
+func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.SearchRequest) error {
+	x, err := (&api.Reader{Broker: s.Broker}).Explain(ctx, req)
 	if err != nil {
-		return usage("%w", err)
+		return cli.Usagef("%w", err)
 	}
-	if a.json {
-		return a.printJSON(x)
+	if a.JSON {
+		return a.PrintJSON(x)
 	}
-	say(a.stdout, "the answer has %s in %s\n", counted(x.Tokens, "token"), size(int64(x.Bytes)))
-	return table[broker.Explained]{"SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
+	cli.Fprintf(a.Out, "the answer has %s in %s\n", cli.Count(x.Tokens, "token"), cli.Size(int64(x.Bytes)))
+	return cli.NewTable("SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
 		var words []string
 		for _, w := range h.Words {
 			mark := ""
@@ -122,25 +90,25 @@ func (a *app) explainSearch(ctx context.Context, s *session, req broker.SearchRe
 			words = append(words, "(general tool)")
 		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
-	}}.print(a.stdout, x.Hits)
+	}).Print(a.Out, x.Hits)
 }
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
 	for _, s := range found.Servers {
-		say(w, "%s: %s\n", s.Name, counted(s.ToolCount, "tool"))
+		cli.Fprintf(w, "%s: %s\n", s.Name, cli.Count(s.ToolCount, "tool"))
 	}
 	for _, h := range found.Tools {
 		name := h.Name
 		if h.Kind != "" {
 			name += " (" + h.Kind + ")"
 		}
-		sayln(w, name)
+		cli.Fprintln(w, name)
 		if len(h.Also) > 0 {
 			more := ""
 			if h.AlsoMore > 0 {
 				more = fmt.Sprintf(", and %d more", h.AlsoMore)
 			}
-			say(w, "    also: %s%s\n", strings.Join(h.Also, ", "), more)
+			cli.Fprintf(w, "    also: %s%s\n", strings.Join(h.Also, ", "), more)
 		}
 		said := ""
 		if h.Passage != nil {
@@ -148,27 +116,27 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		}
 		for _, line := range []string{inShell(h.Declaration), h.Description, said, useInShell(h), string(h.Parameters)} {
 			if line != "" {
-				sayln(w, indented("    ", line))
+				cli.Fprintln(w, cli.Indent("    ", line))
 			}
 		}
 		if h.Declaration == "" && h.Signature != "" {
-			sayln(w, "   ", inShell(h.Signature))
+			cli.Fprintln(w, "   ", inShell(h.Signature))
 		}
 	}
 	if found.MatchCount > found.Showing {
-		say(w, "%d of %d shown\n", found.Showing, found.MatchCount)
+		cli.Fprintf(w, "%d of %d shown\n", found.Showing, found.MatchCount)
 	}
 	if found.Note != "" {
-		sayln(w, inShell(found.Note))
+		cli.Fprintln(w, inShell(found.Note))
 	}
 	if len(found.Suggestions) > 0 {
-		sayln(w, "near:", strings.Join(found.Suggestions, ", "))
+		cli.Fprintln(w, "near:", strings.Join(found.Suggestions, ", "))
 	}
 }
 
 // printCall prints how a script calls the first hit of an answer, if it is a tool and
 // its declaration does not show it.
-func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnswer) {
+func (a *app) printCall(ctx context.Context, s *application.App, found broker.SearchAnswer) {
 	if len(found.Tools) == 0 {
 		return
 	}
@@ -176,9 +144,9 @@ func (a *app) printCall(ctx context.Context, s *session, found broker.SearchAnsw
 	if h.Kind != "" || h.Declaration != "" || h.Signature == "" {
 		return // it says itself how it is used
 	}
-	if d, err := s.broker.Describe(ctx, h.Name); err == nil {
+	if d, err := s.Broker.Describe(ctx, h.Name); err == nil {
 		if call := callOf(d.Declaration); call != "" {
-			sayln(a.stdout, "call as "+call)
+			cli.Fprintln(a.Out, "call as "+call)
 		}
 	}
 }

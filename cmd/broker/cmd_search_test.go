@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // The result of a script is printed as it is: a text without quotes, and else JSON.
@@ -14,7 +15,7 @@ func TestResultsArePrinted(t *testing.T) {
 		`null`: "null\n", `"a\"b"`: "a\"b\n", `""`: "\n", `"null"`: "null\n", `7`: "7\n", `[null,"x"]`: "[null,\"x\"]\n", ``: "",
 	} {
 		var b strings.Builder
-		a := &app{stdout: &b, stderr: &b}
+		a := &app{IO: cli.IO{Out: &b, Err: &b}}
 		if err := a.printAnswer(broker.ExecuteAnswer{Result: json.RawMessage(result)}); err != nil || b.String() != want {
 			t.Errorf("%s is printed as %q, %v, want %q", result, b.String(), err, want)
 		}

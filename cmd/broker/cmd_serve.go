@@ -1,31 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io"
-	"net"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/broker/console"
-	"github.com/mcpbroker/mcpbroker/broker/surface"
-	"github.com/mcpbroker/mcpbroker/internal/apitoken"
-	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
-	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	var alone bool
-	var share member
+	var over host.HTTPOptions
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
@@ -34,34 +23,21 @@ func (a *app) serveCommand() *cobra.Command {
 			"Upstream servers start when they are needed and stop with the broker.\n" +
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
 			a.httpAddr, a.nowhere = addr, addr != ""
-			if addr == "" && !alone && a.metrics == "" {
-				yes, why := sharesDaemon(os.Getenv)
-				if yes {
-					return a.serveBridge(cmd.Context())
-				}
-				if why != "" {
-					say(a.stderr, "broker: serving without a daemon: %s\n", why)
-				}
-			}
-			return a.serveHere(cmd.Context(), func(ctx context.Context, s *session, w *watcher) error {
-				if addr != "" {
-					return a.serveHTTP(ctx, s, w, addr, share)
-				}
-				return a.serveStdio(ctx, s, a.stdin, a.protocol)
-			})
+			over.Console = a.consoleOptions()
+			return a.serve(cmd.Context(), alone, over)
 		},
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
 	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
-	c.Flags().DurationVar(&a.drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
-	c.Flags().StringVar(&share.address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
-	c.Flags().StringVar(&share.name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
+	c.Flags().DurationVar(&over.Drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
+	c.Flags().StringVar(&over.Replica.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
+	c.Flags().StringVar(&over.Replica.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
 	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
 	a.serveFlags(c)
 	return c
@@ -74,124 +50,19 @@ func (a *app) serveFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 }
 
-// serveHere opens a broker in this process, lets serve use it, and closes it.
-func (a *app) serveHere(ctx context.Context, serve func(context.Context, *session, *watcher) error) error {
-	s, err := a.openServing(ctx)
-	if err != nil {
-		return err
+// serve serves over HTTP, or over stdio: through the daemon, or alone.
+func (a *app) serve(ctx context.Context, alone bool, h host.HTTPOptions) error {
+	if a.httpAddr != "" {
+		return host.RunHTTP(ctx, a.options(0), h)
 	}
-	defer s.store.Bus().Subscribe(state.TopicCancel, func(id string) { s.root.Cancel(id) })()
-	defer a.serveMetrics(s)()
-	s.broker.StartSoon(ctx)
-	w, stop := a.watch(ctx, s)
-	err = serve(ctx, s, w)
-	stop()
-	if e := s.close(); err == nil {
-		err = e
+	if !alone && a.metrics == "" {
+		yes, why := host.SharesDaemon(os.Getenv)
+		if yes {
+			return a.client().Serve(ctx, a.In, a.protocol)
+		}
+		if why != "" {
+			cli.Fprintf(a.Err, "broker: serving without a daemon: %s\n", why)
+		}
 	}
-	return err
-}
-
-// openServing opens a broker that serves clients.
-func (a *app) openServing(ctx context.Context) (*session, error) {
-	a.warn = func(problem string) { say(a.stderr, "broker: %s\n", problem) }
-	a.serving = true
-	s, err := a.open(0)
-	if err != nil {
-		return nil, err
-	}
-	places, _ := s.usualPlaces()
-	if err := cmp.Or(settingError(identity.CheckPeople(s.config, a.httpAddr)), s.requireLanguage(), s.requireLayers(ctx, places...)); err != nil {
-		_ = s.close() // nothing has run
-		return nil, err
-	}
-	for _, problem := range s.config.Broker.UnknownProfiles() {
-		a.warn(problem)
-	}
-	s.notice()
-	return s, nil
-}
-
-// serveStdio ends without an error when stdin ends or a signal comes: both are
-// how a client says that it is done.
-func (a *app) serveStdio(ctx context.Context, s *session, in io.Reader, out io.Writer) error {
-	defer a.logLayers(ctx, s)()
-	err := surface.ServeLines(ctx, s.broker.Server("stdio"), surface.Peer{}, in, out)
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
-}
-
-func (a *app) serveHTTP(ctx context.Context, s *session, w *watcher, addr string, share member) error {
-	addr, err := surface.NormalizeAddr(addr)
-	if err != nil {
-		return usage("%w", ownLines{err})
-	}
-	values, limits, err := identity.Tokens(s.config.Broker.HTTP, expand)
-	if err != nil {
-		return settingError(err)
-	}
-	people, err := identity.SignIn(s.config.Broker.HTTP.SignIn)
-	if err != nil {
-		return settingError(err)
-	}
-	page := console.New()
-	watched, err := apitoken.Watch(ctx, s.store.APITokens(), a.logger())
-	if err != nil {
-		return err
-	}
-	defer watched.Close()
-	manage, err := a.manageOverHTTP(s, w, values, limits, issued{watched}, page)
-	if err != nil {
-		return err
-	}
-	o := broker.HTTPOptions{Addr: addr, Tokens: values, Limits: limits, Issued: issued{watched}, SignIn: people, API: manage, RefuseAPI: api.Refuse, Console: page, Ready: func() bool { return application.TakesMore(s.audit, s.live.Load().Broker.StateFailure == "refuse") }}
-	if s.accounts != nil {
-		o.Connect, o.ConnectLink = s.accounts.Handler(), s.accounts.Link
-	}
-	if s.config.Broker.HTTP.Console != nil {
-		o.Console, o.ConsoleSignIn = s.accounts.ConsoleHandler(page), true
-	}
-	if a.chosenProfile() == "" {
-		o.Default = s.config.Broker.Profile
-	}
-	requests := host.NewRunning()
-	fleet, err := share.join(ctx, s.store, requests)
-	if err != nil {
-		return err
-	}
-	if fleet != nil {
-		o.Replicas = fleet
-		defer func() {
-			if err := fleet.Close(); err != nil {
-				a.logger().Warn("leave the other replicas", "err", err)
-			}
-		}()
-	}
-	if fleet != nil && share.address != "" {
-		o.Busy = requests.Begin
-	}
-	handler, err := s.bound.Handler(o)
-	if err != nil {
-		return usage("%w", ownLines{err})
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return hinted("listen: %w\nhint: --http 127.0.0.1:0 takes a free port", err)
-	}
-	if err := s.meetPeople(l.Addr().String()); err != nil {
-		return err
-	}
-	say(a.stderr, "broker: serving MCP at http://%s/mcp\n", l.Addr())
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		say(a.stderr, "broker: the console is at %s\n", page.URL(l.Addr().String(), clientAbove(ancestors()) == "", false))
-	}
-	if o.ConsoleSignIn {
-		say(a.stderr, "broker: people sign in to the console at %s/console/\n", identity.PublicURL(s.config.Broker.HTTP))
-	}
-	defer a.logLayers(ctx, s)()
-	return host.Serve(ctx, l, handler, host.ServeOptions{Limit: a.drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {
-		say(a.stderr, "broker: finishing %s, for %v at most; a second signal ends at once\n", counted(n, "request"), a.drain)
-	}})
+	return host.RunStdio(ctx, a.options(0), a.In, a.protocol)
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) serversCommand() *cobra.Command {
-	return group("servers", "Manage the configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
+	return cli.Group("servers", "Manage the configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
 		a.serversSwitchCommand("enable", "Enable a server", false), a.serversSwitchCommand("disable", "Disable a server without removing it", true),
 		a.serversPinCommand(), a.serversUpdateCommand(), a.serversTestCommand(), a.serversLogsCommand())
 }
@@ -28,46 +30,46 @@ func (a *app) serversListCommand() *cobra.Command {
 		Long: "List the servers with status and number of tools; for one, its tools and who shares an instance. It includes the\n" +
 			"states in a running daemon, and starts no server without --refresh. RUNS is the package that runs directly for a\n" +
 			"server, without npx or uvx, or \"as written\" if the command runs unchanged.",
-		Args: someArgs(0, 1, "at most one server"),
+		Args: cli.SomeArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}
-			defer s.close()
+			defer s.Close()
 			name := ""
 			if len(args) == 1 {
 				name = args[0]
 			}
-			a.readKnown(cmd, s, refresh, name)
-			rows := (&api.Reader{Broker: s.broker}).Servers(cmd.Context(), name)
+			await.Known(cmd.Context(), &a.IO, s, refresh, name)
+			rows := (&api.Reader{Broker: s.Broker}).Servers(cmd.Context(), name)
 			if rows.Note != "" {
-				return usage("%s", rows.Note)
+				return cli.Usagef("%s", rows.Note)
 			}
-			if a.json {
-				return a.printJSON(rows)
+			if a.JSON {
+				return a.PrintJSON(rows)
 			}
 			shown := slices.Clone(rows.Servers)
 			for _, name := range rows.Disabled {
-				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: statusDisabled, Held: "broker servers enable " + gate.Name(name)}})
+				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: api.StatusDisabled, Held: "broker servers enable " + gate.Name(name)}})
 			}
-			width := widthOf(a.stdout)
-			err = table[api.ServerRow]{"SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
+			width := cli.Width(a.Out)
+			err = cli.NewTable("SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
 				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), serverNote(i, width)}
-			}}.print(a.stdout, shown)
+			}).Print(a.Out, shown)
 			if err != nil {
 				return err
 			}
-			say(a.stdout, "%s", lines(causesBelow(shown, width)))
+			cli.Fprintf(a.Out, "%s", cli.Lines(causesBelow(shown, width)))
 			for _, i := range rows.Servers {
 				if name != "" && i.RetryAt != nil {
-					say(a.stdout, "tried again %s; now: broker servers test %s\n", inTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
+					cli.Fprintf(a.Out, "tried again %s; now: broker servers test %s\n", cli.InTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
 				}
 				if name != "" {
-					say(a.stdout, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
+					cli.Fprintf(a.Out, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
 				}
 				for _, t := range i.Tools {
-					sayln(a.stdout, t)
+					cli.Fprintln(a.Out, t)
 				}
 			}
 			return nil
@@ -87,7 +89,7 @@ func serverNote(i api.ServerRow, width int) string {
 	if width > 0 && cause != "" {
 		return ""
 	}
-	return oneLine(cmp.Or(cause, strings.Trim(i.Held+"; "+i.Update, "; "), i.Description), maxNote)
+	return cli.OneLine(cmp.Or(cause, strings.Trim(i.Held+"; "+i.Update, "; "), i.Description), maxNote)
 }
 
 // causesBelow says why servers do not work, in lines of a terminal's width.
@@ -95,7 +97,7 @@ func causesBelow(rows []api.ServerRow, width int) string {
 	var b strings.Builder
 	for _, i := range rows {
 		if cause := standingOf(i); width > 0 && cause != "" {
-			b.WriteString(folded(gate.Name(i.Name)+": "+oneLine(cause, maxNote), width, "  ") + "\n")
+			b.WriteString(cli.Fold(gate.Name(i.Name)+": "+cli.OneLine(cause, maxNote), width, "  ") + "\n")
 		}
 	}
 	return b.String()
@@ -106,15 +108,15 @@ func causesBelow(rows []api.ServerRow, width int) string {
 func standingOf(s api.ServerRow) string {
 	switch {
 	case s.Since != nil:
-		return strings.TrimPrefix(cmp.Or(s.Doing, s.Status)+", ", s.Status+", ") + "for " + spell(time.Since(*s.Since))
+		return strings.TrimPrefix(cmp.Or(s.Doing, s.Status)+", ", s.Status+", ") + "for " + cli.Duration(time.Since(*s.Since))
 	case s.FailedAt != nil:
-		return failedAgo(s.Status, *s.FailedAt, time.Now()) + why(s.Error)
+		return cli.FailedAgo(s.Status, *s.FailedAt, time.Now()) + cli.Cause(s.Error)
 	case s.Error == "" && s.Status == string(upstream.StateIdle):
 		return "not listed yet: broker index"
 	case s.Status == string(upstream.StateIdle):
 		return "not listed yet, broker index waits for it: " + s.Error
 	}
-	return why(s.Error)
+	return cli.Cause(s.Error)
 }
 
 // runsAs is what runs for a server.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
@@ -15,7 +16,7 @@ func (a *app) serversPinCommand() *cobra.Command {
 		Short: "Write the version of a server's package into servers.json",
 		Long: "Write the current version of a server's package into servers.json, so that it stays. Otherwise the broker looks for a newer\n" +
 			"version once a day and uses it from the next start on, unless the pins would hold back a part of it: \"broker servers update\".",
-		Args: oneArg("the name of a server"),
+		Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, state, err := a.loadWithState()
 			if err != nil {
@@ -23,7 +24,7 @@ func (a *app) serversPinCommand() *cobra.Command {
 			}
 			store := packages.Open(state, nil)
 			defer store.Close()
-			return a.editServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
+			return a.clientSetup().EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
 				return pin(data, s, store)
 			})
 		},
@@ -35,7 +36,7 @@ func pin(data []byte, s *config.Server, store *packages.Store) ([]byte, error) {
 	spec, err := packages.Parse(s.Command, s.Args)
 	switch {
 	case errors.Is(err, packages.ErrNotPlain):
-		return nil, usage("server %q has no package to pin: it %w", s.Name, err)
+		return nil, cli.Usagef("server %q has no package to pin: it %w", s.Name, err)
 	case err != nil:
 		return nil, err
 	case spec.Exact():
@@ -43,7 +44,7 @@ func pin(data []byte, s *config.Server, store *packages.Store) ([]byte, error) {
 	}
 	version := store.Version(spec)
 	if version == "" {
-		return nil, usage("the version of %s is not known before its first start\nhint: broker servers test %s", spec.Name, s.Name)
+		return nil, cli.Usagef("the version of %s is not known before its first start\nhint: broker servers test %s", spec.Name, s.Name)
 	}
 	for i, arg := range spec.Pin(s.Args, version) {
 		if arg != s.Args[i] {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/doctor"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 // A probe is what one start of a server showed.
@@ -39,32 +40,32 @@ func (a *app) serversTestCommand() *cobra.Command {
 		Use:   "test NAME",
 		Short: "Start a server, list its tools and report how long it took",
 		Long:  "Start a server, even a disabled one, list its tools and report how long it took. Exits with 3 if it failed.",
-		Args:  oneArg("the name of a server"),
+		Args:  cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.probe(cmd.Context(), args[0], "test")
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.finishProbe(p, a.printJSON(p))
+			if a.JSON {
+				return a.finishProbe(p, a.PrintJSON(p))
 			}
 			if !p.OK {
-				say(a.stdout, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
-				for _, line := range unsaid(p.Stderr, p.Error) {
-					say(a.stdout, "  | %s\n", oneLine(line, 200))
+				cli.Fprintf(a.Out, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
+				for _, line := range doctor.Unsaid(p.Stderr, p.Error) {
+					cli.Fprintf(a.Out, "  | %s\n", cli.OneLine(line, 200))
 				}
 				if p.Hint != "" {
-					say(a.stdout, "do: %s\n", p.Hint)
+					cli.Fprintf(a.Out, "do: %s\n", p.Hint)
 				}
-				printWithheld(a.stdout, p.Withheld)
+				setup.PrintWithheld(a.Out, p.Withheld)
 				return a.finishProbe(p, nil)
 			}
-			say(a.stdout, "%s works: %s, %s in %s", p.Server, p.Transport, counted(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
+			cli.Fprintf(a.Out, "%s works: %s, %s in %s", p.Server, p.Transport, cli.Count(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
 			if p.Version != "" {
-				say(a.stdout, ", %s", p.Version)
+				cli.Fprintf(a.Out, ", %s", p.Version)
 			}
-			sayln(a.stdout)
-			printWithheld(a.stdout, p.Withheld)
+			cli.Fprintln(a.Out)
+			setup.PrintWithheld(a.Out, p.Withheld)
 			return nil
 		},
 	}
@@ -76,26 +77,26 @@ func (a *app) serversLogsCommand() *cobra.Command {
 		Short: "Start a server and show what it logs",
 		Long: "Start a server, list its tools, and show what it wrote to stderr and, apart from MCP messages, to stdout.\n" +
 			"Exits with 3 if the server failed.",
-		Args: oneArg("the name of a server"),
+		Args: cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.probe(cmd.Context(), args[0], "logs")
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.finishProbe(p, a.printJSON(p))
+			if a.JSON {
+				return a.finishProbe(p, a.PrintJSON(p))
 			}
 			for _, line := range p.Stderr {
-				say(a.stdout, "stderr | %s\n", line)
+				cli.Fprintf(a.Out, "stderr | %s\n", line)
 			}
 			for _, line := range p.Dropped {
-				say(a.stdout, "stdout | %s\n", line)
+				cli.Fprintf(a.Out, "stdout | %s\n", line)
 			}
 			if len(p.Stderr)+len(p.Dropped) == 0 {
-				say(a.stderr, "%s wrote nothing\n", p.Server)
+				cli.Fprintf(a.Err, "%s wrote nothing\n", p.Server)
 			}
 			if p.Error != "" {
-				say(a.stderr, "%s failed: %s\n", p.Server, p.Error)
+				cli.Fprintf(a.Err, "%s failed: %s\n", p.Server, p.Error)
 			}
 			return a.finishProbe(p, nil)
 		},
@@ -105,7 +106,7 @@ func (a *app) serversLogsCommand() *cobra.Command {
 // finishProbe is the error of a probe that was shown.
 func (a *app) finishProbe(p probe, err error) error {
 	if err == nil && !p.OK {
-		err = &codeError{code: exitServers}
+		err = cli.Exit(cli.ExitServers, nil)
 	}
 	return err
 }
@@ -117,14 +118,14 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 		return probe{}, err
 	}
 	defer in.Close()
-	s, err := knownServer(cfg, name, command)
+	s, err := cli.KnownServer(cfg, name, command)
 	if err != nil {
 		return probe{}, err
 	}
 	only := *cfg
 	only.Servers = []config.Server{*s}
 	only.Servers[0].Disabled = false
-	pool := a.pool(upstreams(&only), in)
+	pool := a.pool(application.Upstreams(&only), in)
 	start := time.Now()
 	st := pool.Refresh(ctx, name)[0]
 	took := time.Since(start)
@@ -134,22 +135,18 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	// After the end nothing is on its way any more.
 	last := pool.Status()[0]
 	p := probe{Server: name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
-		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: orEmpty(longer(st.Stderr, last.Stderr)), Dropped: orEmpty(longer(st.Dropped, last.Dropped))}
-	p.Withheld = withheld(only.Servers)
+		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: cli.OrEmpty(longer(st.Stderr, last.Stderr)), Dropped: cli.OrEmpty(longer(st.Dropped, last.Dropped))}
+	p.Withheld = setup.Withheld(only.Servers)
 	if st.Err != nil {
 		p.Error = st.Err.Error()
 	}
 	return p, nil
 }
 
-// pool connects to servers without a broker. It promises them what the broker
-// promises, since what they list is kept for the broker too.
+// pool connects to servers without a broker.
 func (a *app) pool(servers []upstream.Config, st *application.State) *upstream.Pool {
-	return upstream.NewPool(servers, &upstream.Options{
-		Listings: st.ServerListings(),
-		Logger:   st.Logger, CacheDir: catalogueDir(st.Dir), PackageDir: st.Dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
-		OAuth: identity.Signer(st.SignIns(), expand),
-	})
+	l := a.setup()
+	return l.Pool(servers, st)
 }
 
 // longer is the one that has more lines.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // An updated is the JSON output of "broker servers update".
@@ -23,7 +24,7 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 		Long: "Use the newer version of a server's package that is held back from the next start on. The broker looks for newer versions\n" +
 			"once a day, and starts each beside the one in use to compare its tools with the pins. A version with a part that the\n" +
 			"pins would hold back, or one that does not start, waits for this command; \"broker servers list\" and \"broker doctor\" show it.",
-		Args: oneArg("the name of a server"),
+		Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			cfg, err := a.loadServers()
 			if err != nil {
@@ -33,30 +34,30 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := knownServer(cfg, args[0], "update")
+			s, err := cli.KnownServer(cfg, args[0], "update")
 			if err != nil {
 				return err
 			}
 			spec, err := packages.Parse(s.Command, s.Args)
 			switch {
 			case errors.Is(err, packages.ErrNotPlain):
-				return usage("server %q has no package to update: it %w", s.Name, err)
+				return cli.Usagef("server %q has no package to update: it %w", s.Name, err)
 			case err != nil:
 				return err
 			case spec.Exact():
-				return usage("the config fixes the version of server %q: %s", s.Name, spec.Version)
+				return cli.Usagef("the config fixes the version of server %q: %s", s.Name, spec.Version)
 			}
 			store := packages.Open(state, nil)
 			defer store.Close()
 			u := updated{Server: s.Name, Package: spec.Name, Old: store.Version(spec)}
 			if u.New, err = store.Accept(spec); err != nil {
-				return usage("server %q is not updated: %w", s.Name, err)
+				return cli.Usagef("server %q is not updated: %w", s.Name, err)
 			}
-			if a.json {
-				return a.printJSON(u)
+			if a.JSON {
+				return a.PrintJSON(u)
 			}
-			say(a.stdout, "%s: %s %s is used from its next start on, in place of %s\n", u.Server, u.Package, u.New, u.Old)
-			say(a.stdout, "to see what the pins then hold back: broker pins diff %s\n", u.Server)
+			cli.Fprintf(a.Out, "%s: %s %s is used from its next start on, in place of %s\n", u.Server, u.Package, u.New, u.Old)
+			cli.Fprintf(a.Out, "to see what the pins then hold back: broker pins diff %s\n", u.Server)
 			return nil
 		},
 	}

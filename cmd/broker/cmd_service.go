@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -25,12 +27,12 @@ import (
 func (a *app) serviceCommand() *cobra.Command {
 	var name string
 	install := &cobra.Command{
-		Use: "install", Short: "Start the daemon when you log in", Args: noArgs,
+		Use: "install", Short: "Start the daemon when you log in", Args: cli.NoArgs,
 		Long: "Start the daemon when you log in, through systemd, launchd or the Task Scheduler, and now. The service runs with the\n" +
 			"config and the flags of this command, and with the PATH of this shell; it does not end when it has no clients.\n" +
 			"Where the service manager does not run, the file is written and the commands are printed.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := a.daemonSettings()
+			settings, err := a.client().Settings()
 			if err != nil {
 				return err
 			}
@@ -39,18 +41,18 @@ func (a *app) serviceCommand() *cobra.Command {
 	}
 	a.serveFlags(install)
 	uninstall := &cobra.Command{
-		Use: "uninstall", Short: "Stop the daemon, and do not start it when you log in", Args: noArgs,
+		Use: "uninstall", Short: "Stop the daemon, and do not start it when you log in", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withInstalled(name, func(p service.Plan) error { return a.serviceUninstall(cmd.Context(), p) })
 		},
 	}
 	status := &cobra.Command{
-		Use: "status", Short: "Show whether the service is installed and runs", Args: noArgs,
+		Use: "status", Short: "Show whether the service is installed and runs", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withInstalled(name, func(p service.Plan) error { return a.serviceStatus(cmd.Context(), p) })
 		},
 	}
-	c := group("service", "Manage the service that runs the daemon", install, uninstall, status)
+	c := cli.Group("service", "Manage the service that runs the daemon", install, uninstall, status)
 	c.PersistentFlags().StringVar(&name, "name", serviceName, "the name of the service; each config needs another one")
 	return c
 }
@@ -64,7 +66,7 @@ func (a *app) withInstalled(name string, do func(service.Plan) error) error {
 	if err != nil {
 		return err
 	}
-	settings, err := a.daemonSettingsOf(path)
+	settings, err := a.client().SettingsOf(path)
 	if err != nil {
 		return err
 	}
@@ -72,9 +74,9 @@ func (a *app) withInstalled(name string, do func(service.Plan) error) error {
 }
 
 // withService calls do with the plan of the service.
-func (a *app) withService(name string, settings daemonSettings, do func(service.Plan) error) error {
+func (a *app) withService(name string, settings host.Settings, do func(service.Plan) error) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" || strings.HasPrefix(name, "-") {
-		return usage("%q cannot be the name of a service: use letters, digits, hyphens and dots", name)
+		return cli.Usagef("%q cannot be the name of a service: use letters, digits, hyphens and dots", name)
 	}
 	if err := checkMode(a.mode); err != nil {
 		return err
@@ -86,7 +88,7 @@ func (a *app) withService(name string, settings daemonSettings, do func(service.
 	return do(p)
 }
 
-func (a *app) servicePlan(name string, settings daemonSettings) (service.Plan, error) {
+func (a *app) servicePlan(name string, settings host.Settings) (service.Plan, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return service.Plan{}, err
@@ -102,11 +104,11 @@ func (a *app) servicePlan(name string, settings daemonSettings) (service.Plan, e
 		}
 	}
 	return service.For(runtime.GOOS, service.Spec{
-		Name: name, Description: "MCP broker of " + settings.flags["config"],
-		Program: program, Args: append(a.daemonArgs(settings), "--idle", "0"),
-		Env: env, Dir: filepath.Dir(settings.flags["config"]), Log: daemon.LogPath(settings.state),
+		Name: name, Description: "MCP broker of " + settings.Config(),
+		Program: program, Args: append(a.client().Args(settings), "--idle", "0"),
+		Env: env, Dir: filepath.Dir(settings.Config()), Log: daemon.LogPath(settings.StateDir),
 	}, service.User{
-		Home: me.HomeDir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), ID: me.Uid, Name: me.Username, StateDir: settings.state,
+		Home: me.HomeDir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), ID: me.Uid, Name: me.Username, StateDir: settings.StateDir,
 	})
 }
 
@@ -131,7 +133,7 @@ func (a *app) serviceInstall(ctx context.Context, p service.Plan) error {
 	if err := f.Commit(); err != nil {
 		return err
 	}
-	say(a.stdout, "wrote %s\n", p.Path)
+	cli.Fprintf(a.Out, "wrote %s\n", p.Path)
 	if !ready {
 		return a.serviceByHand(p, p.Install)
 	}
@@ -141,25 +143,25 @@ func (a *app) serviceInstall(ctx context.Context, p service.Plan) error {
 	if err := runAll(ctx, p.Install); err != nil {
 		return err
 	}
-	_, err = say(a.stdout, "%s starts it when you log in, and has started it now\n", p.Manager)
+	_, err = cli.Fprintf(a.Out, "%s starts it when you log in, and has started it now\n", p.Manager)
 	return err
 }
 
 func (a *app) serviceUninstall(ctx context.Context, p service.Plan) error {
 	if _, err := os.Stat(p.Path); errors.Is(err, fs.ErrNotExist) {
-		_, err := say(a.stdout, "no service is installed at %s\n", p.Path)
+		_, err := cli.Fprintf(a.Out, "no service is installed at %s\n", p.Path)
 		return err
 	}
 	ready := managerRuns(ctx, p)
 	if ready {
 		if err := runAll(ctx, p.Uninstall); err != nil {
-			say(a.stderr, "broker: %v\n", err) // it was not running, and the file goes all the same
+			cli.Fprintf(a.Err, "broker: %v\n", err) // it was not running, and the file goes all the same
 		}
 	}
 	if err := os.Remove(p.Path); err != nil {
 		return err
 	}
-	say(a.stdout, "removed %s\n", p.Path)
+	cli.Fprintf(a.Out, "removed %s\n", p.Path)
 	if !ready {
 		return a.serviceByHand(p, append(p.Uninstall, p.After...))
 	}
@@ -168,11 +170,11 @@ func (a *app) serviceUninstall(ctx context.Context, p service.Plan) error {
 
 // serviceByHand says what is left to do where the manager does not run.
 func (a *app) serviceByHand(p service.Plan, commands [][]string) error {
-	if _, err := say(a.stdout, "%s does not run here; where it does, run:\n", p.Manager); err != nil {
+	if _, err := cli.Fprintf(a.Out, "%s does not run here; where it does, run:\n", p.Manager); err != nil {
 		return err
 	}
 	for _, words := range commands {
-		if _, err := say(a.stdout, "  %s\n", strings.Join(words, " ")); err != nil {
+		if _, err := cli.Fprintf(a.Out, "  %s\n", strings.Join(words, " ")); err != nil {
 			return err
 		}
 	}
@@ -187,16 +189,16 @@ func (a *app) serviceStatus(ctx context.Context, p service.Plan) error {
 		_, err := runManager(ctx, p.Status)
 		running = err == nil
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"manager": p.Manager, "file": p.Path, "installed": installed, "running": running})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"manager": p.Manager, "file": p.Path, "installed": installed, "running": running})
 	}
 	switch {
 	case !installed:
-		_, err = say(a.stdout, "no service is installed at %s\n", p.Path)
+		_, err = cli.Fprintf(a.Out, "no service is installed at %s\n", p.Path)
 	case !running:
-		_, err = say(a.stdout, "%s is installed; %s does not run it\n", p.Path, p.Manager)
+		_, err = cli.Fprintf(a.Out, "%s is installed; %s does not run it\n", p.Path, p.Manager)
 	default:
-		_, err = say(a.stdout, "%s is installed; %s runs it\n", p.Path, p.Manager)
+		_, err = cli.Fprintf(a.Out, "%s is installed; %s runs it\n", p.Path, p.Manager)
 	}
 	return err
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,14 +13,14 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
-	"github.com/mcpbroker/mcpbroker/internal/config"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/skills"
-	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) skillsCommand() *cobra.Command {
-	c := group("skills", "Manage skills: folders that tell an agent how to do something",
+	c := cli.Group("skills", "Manage skills: folders that tell an agent how to do something",
 		a.skillsListCommand(), a.skillsSearchCommand(), a.skillsShowCommand(), a.skillsReadCommand(),
 		a.skillsSwitchCommand("enable", "Enable a skill", true), a.skillsSwitchCommand("disable", "Disable a skill without removing it", false), a.skillsApproveCommand(),
 		a.skillsInstallCommand(), a.skillsRemoveCommand(), a.skillsValidateCommand(), a.skillsLintCommand(),
@@ -31,141 +29,19 @@ func (a *app) skillsCommand() *cobra.Command {
 	return c
 }
 
-// A skillHome is where skills and plugins are found and kept.
-type skillHome struct {
-	config   *config.Config // without a file it holds defaults
-	skills   string         // the folder with custom/
-	plugins  string
-	switches skills.Switchboard
-
-	closes func() error // the switches; nil if somebody else does
-
-	found *skills.Registry // the skills, including those of servers; nil before servers were asked
-}
-
-// skillHome reads the config, if there is one, and opens its switches. install says that the folder of
-// skills need not be there yet.
-func (a *app) skillHome(install bool) (*skillHome, error) {
-	if err := a.checkSkillsPath(install); err != nil {
-		return nil, err
-	}
-	path, exists, err := config.Target(a.configPath)
-	if err != nil {
-		return nil, err
-	}
-	cfg := &config.Config{Path: path}
-	if exists {
-		if cfg, err = config.Load(path); err != nil {
-			return nil, err
-		}
-	}
-	a.overrule(cfg)
-	switches, closes, err := a.openSwitches(cfg)
-	if err != nil {
-		return nil, err
-	}
-	h := homeOf(cfg, switches)
-	h.closes = closes
-	return h, nil
-}
-
 // withHome is a command's RunE that does f with the home of skills.
-func (a *app) withHome(f func(h *skillHome, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withHome(f func(h *application.Home, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		h, err := a.skillHome(cmd.Name() == "install")
 		if err != nil {
 			return err
 		}
 		err = f(h, args)
-		if e := h.closes(); err == nil {
+		if e := h.Close(); err == nil {
 			err = e
 		}
 		return err
 	}
-}
-
-// homeOf is where the skills and plugins of a config are.
-func homeOf(cfg *config.Config, switches skills.Switchboard) *skillHome {
-	h := &skillHome{config: cfg, switches: switches}
-	h.skills = h.resolve(cmp.Or(h.config.Broker.Skills.Path, "skills"))
-	h.plugins = h.resolve(cmp.Or(h.config.Broker.Plugins.Path, "plugins"))
-	return h
-}
-
-// switchboard has the switches of a config in the state that s has opened.
-func (s *session) switchboard(cfg *config.Config) skills.Switchboard {
-	return s.store.Switchboard(switchFile(cfg))
-}
-
-// home is homeOf for a config that is in force, or may be.
-func (s *session) home(cfg *config.Config) *skillHome { return homeOf(cfg, s.switchboard(cfg)) }
-
-// resolve makes a path of the config absolute; ~ is the user's folder.
-func (h *skillHome) resolve(path string) string {
-	if rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, filepath.FromSlash(rest))
-		}
-	}
-	return h.config.Resolve(path)
-}
-
-func (h *skillHome) custom() string { return filepath.Join(h.skills, string(skills.ScopeCustom)) }
-
-// codeSkillsOff is that of the problem that the config has switched skills off.
-const codeSkillsOff = "skills_off"
-
-// registry finds the skills that the config means.
-func (h *skillHome) registry() *skills.Registry {
-	if h.found != nil {
-		return h.found
-	}
-	s := h.config.Broker.Skills
-	o := &skills.Options{Switches: h.switches, Include: s.Include, Exclude: s.Exclude}
-	if s.Enabled != nil && !*s.Enabled {
-		o.Off = `skills are switched off in the config: "enabled" of "skills" is false`
-		o.Roots = func() ([]skills.Root, []skills.Problem) {
-			return nil, []skills.Problem{{Path: h.config.Path, Diagnostic: skills.Diagnostic{Code: codeSkillsOff, Severity: skills.Warning, Message: o.Off}}}
-		}
-	} else {
-		places := h.places()
-		o.Roots = func() ([]skills.Root, []skills.Problem) {
-			roots, problems := places.Roots()
-			list, more, _ := library.EnabledPlugins(h.plugins, h.switches, h.config.Broker.Plugins.Enabled) // the registry reports problems
-			for _, p := range list {
-				roots = append(roots, p.Roots()...)
-			}
-			for _, p := range more {
-				// Servers and commands are the business of "plugins list".
-				if !slices.Contains([]string{"server_no_endpoint", "bad_servers", "bad_command"}, p.Code) {
-					problems = append(problems, p)
-				}
-			}
-			return roots, problems
-		}
-	}
-	return skills.NewRegistry(o)
-}
-
-func (h *skillHome) places() skills.Places {
-	s := h.config.Broker.Skills
-	p := skills.Places{Path: h.skills, Scan: s.Scan == nil || *s.Scan, Env: os.Getenv("AGENT_SKILLS_PATH"), Trusted: h.trusts}
-	for _, path := range s.Paths {
-		p.Paths = append(p.Paths, h.resolve(path))
-	}
-	// Without either, there is less to look into, and nothing is wrong.
-	p.Dir, _ = os.Getwd()
-	p.Home, _ = os.UserHomeDir()
-	return p
-}
-
-// trusts reports whether the skills of a project are used.
-func (h *skillHome) trusts(project string) bool {
-	s := h.config.Broker.Skills
-	return s.TrustProject || slices.ContainsFunc(s.TrustedProjects, func(dir string) bool {
-		rel, err := filepath.Rel(h.resolve(dir), project)
-		return err == nil && filepath.IsLocal(rel)
-	})
 }
 
 // withFolders calls f with the skills below the folders.
@@ -173,7 +49,7 @@ func withFolders(folders []string, f func(*skills.Snapshot) error) error {
 	var roots []skills.Root
 	for _, f := range folders {
 		if info, err := os.Stat(f); err != nil || !info.IsDir() {
-			return usage("skills list: %s is not a directory", f)
+			return cli.Usagef("skills list: %s is not a directory", f)
 		}
 		roots = append(roots, skills.Root{Path: f, Scope: skills.ScopeConfigured})
 	}
@@ -208,7 +84,7 @@ func (a *app) skillsListCommand() *cobra.Command {
 			if len(args) > 0 {
 				return withFolders(args, func(s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 			}
-			return a.withSkills(cmd.Context(), func(_ *skillHome, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
+			return a.withSkills(cmd.Context(), func(_ *application.Home, s *skills.Snapshot) error { return a.listSkills(s, diagnostics) })
 		},
 	}
 	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "show the warnings of each skill")
@@ -220,8 +96,8 @@ func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
 	for _, k := range s.All() {
 		rows = append(rows, rowOf(k))
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"skills": rows, "problems": append([]skills.Problem{}, s.Problems...)})
 	}
 	if err := a.printSkills(rows); err != nil {
 		return err
@@ -231,17 +107,17 @@ func (a *app) listSkills(s *skills.Snapshot, diagnostics bool) error {
 }
 
 func (a *app) printSkills(rows []skillRow) error {
-	return table[skillRow]{"SKILL\tVERSION\tORIGIN\tSTATE\t", func(r skillRow) []any {
+	return cli.NewTable("SKILL\tVERSION\tORIGIN\tSTATE\t", func(r skillRow) []any {
 		state := r.State
 		if r.State == skills.Enabled && !r.Model {
 			state = "by users only"
 		}
-		about := oneLine(r.Description, 90)
+		about := cli.OneLine(r.Description, 90)
 		if r.Found != nil {
-			about = oneLine(r.Found.File+": "+r.Found.Fragment, 200)
+			about = cli.OneLine(r.Found.File+": "+r.Found.Fragment, 200)
 		}
-		return []any{oneLine(r.Name, 64), oneLine(r.Version, 20), r.Origin, state, about}
-	}}.print(a.stdout, rows)
+		return []any{cli.OneLine(r.Name, 64), cli.OneLine(r.Version, 20), r.Origin, state, about}
+	}).Print(a.Out, rows)
 }
 
 // printProblems reports what does not load, and with all the warnings about
@@ -252,33 +128,33 @@ func (a *app) printProblems(rows []skillRow, problems []skills.Problem, all bool
 		warnings += len(r.Diagnostics)
 		for _, d := range r.Diagnostics {
 			if all {
-				say(a.stderr, "%s: %s\n", r.Path, d)
+				cli.Fprintf(a.Err, "%s: %s\n", r.Path, d)
 			}
 		}
 	}
 	for _, p := range problems {
-		say(a.stderr, "%s: %s\n", p.Path, p.Diagnostic)
+		cli.Fprintf(a.Err, "%s: %s\n", p.Path, p.Diagnostic)
 	}
 	if warnings > 0 && !all {
-		say(a.stderr, "%d warnings: --diagnostics shows them\n", warnings)
+		cli.Fprintf(a.Err, "%d warnings: --diagnostics shows them\n", warnings)
 	}
 }
 
 func (a *app) skillsSearchCommand() *cobra.Command {
 	limit := 8
 	c := &cobra.Command{
-		Use: "search QUERY", Short: "Search skills by name, description and file contents", Args: oneArg("a query"),
+		Use: "search QUERY", Short: "Search skills by name, description and file contents", Args: cli.OneArg("a query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usage("--limit is %d: use a number above 0, such as 8", limit)
+				return cli.Usagef("--limit is %d: use a number above 0, such as 8", limit)
 			}
-			return a.withSkills(cmd.Context(), func(h *skillHome, s *skills.Snapshot) error {
+			return a.withSkills(cmd.Context(), func(h *application.Home, s *skills.Snapshot) error {
 				rows, err := a.searchSkills(cmd.Context(), h, s, args[0], limit)
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(map[string]any{"skills": rows})
+				if a.JSON {
+					return a.PrintJSON(map[string]any{"skills": rows})
 				}
 				return a.printSkills(rows)
 			})
@@ -290,16 +166,16 @@ func (a *app) skillsSearchCommand() *cobra.Command {
 
 // searchSkills returns the skills with words of the query in their name or description,
 // then those with such words in their files.
-func (a *app) searchSkills(ctx context.Context, h *skillHome, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
+func (a *app) searchSkills(ctx context.Context, h *application.Home, s *skills.Snapshot, query string, limit int) ([]skillRow, error) {
 	rows := []skillRow{}
 	for _, k := range s.Search(query, limit) {
 		rows = append(rows, rowOf(k))
 	}
-	state, err := a.stateOf(h.config.Path)
+	state, err := a.stateOf(h.Config.Path)
 	if err != nil {
 		return nil, err
 	}
-	texts := skill.NewTexts(indexDir(state), a.logger())
+	texts := skill.NewTexts(application.IndexDir(state), a.logger())
 	defer texts.Close()
 	if err := texts.Sync(enabled(s)); err != nil {
 		return nil, err
@@ -326,10 +202,10 @@ func enabled(s *skills.Snapshot) []*skills.Skill {
 
 func (a *app) skillsShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: oneArg("the name of a skill"),
+		Use: "show NAME", Short: "Show the metadata and files of a skill", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
-				return a.showSkill(k, scriptsOf(h).ToolsOf(k))
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error {
+				return a.showSkill(k, application.SkillScripts(h).ToolsOf(k))
 			})
 		},
 	}
@@ -351,8 +227,8 @@ func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 	for _, t := range list {
 		tools = append(tools, skillTool{t.Name, t.Description, t.InputSchema})
 	}
-	if a.json {
-		return a.printJSON(struct {
+	if a.JSON {
+		return a.PrintJSON(struct {
 			skillRow
 			License       string        `json:"license,omitempty"`
 			Compatibility string        `json:"compatibility,omitempty"`
@@ -366,17 +242,17 @@ func (a *app) showSkill(k *skills.Skill, list []skills.Tool) error {
 	for _, f := range [][2]string{{"name", k.Ref}, {"description", k.Description}, {"origin", k.Origin()}, {"address", k.Address()}, {"state", string(k.State)}, {"path", k.Dir()},
 		{"version", k.Version}, {"license", k.License}, {"compatibility", k.Compatibility}, {"allowed tools", strings.Join(k.AllowedTools, ", ")}} {
 		if f[1] != "" {
-			say(a.stdout, "%-14s %s\n", f[0], oneLine(f[1], 1024))
+			cli.Fprintf(a.Out, "%-14s %s\n", f[0], cli.OneLine(f[1], 1024))
 		}
 	}
 	for _, t := range tools {
-		say(a.stdout, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+oneLine(t.Description, 200), ": "))
+		cli.Fprintf(a.Out, "%-14s %s\n", "tool", strings.TrimSuffix(t.Name+": "+cli.OneLine(t.Description, 200), ": "))
 	}
 	for _, f := range files {
-		say(a.stdout, "%10d  %s\n", f.Size, f.Path)
+		cli.Fprintf(a.Out, "%10d  %s\n", f.Size, f.Path)
 	}
 	if !complete {
-		sayln(a.stdout, "            … and more")
+		cli.Fprintln(a.Out, "            … and more")
 	}
 	a.printProblems([]skillRow{rowOf(k)}, nil, true)
 	return nil
@@ -387,29 +263,29 @@ func (a *app) skillsReadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read NAME [FILE]",
 		Short: "Print a file of a skill; without one, SKILL.md",
-		Args:  someArgs(1, 2, "the name of a skill, and perhaps a file"),
+		Args:  cli.SomeArgs(1, 2, "the name of a skill, and perhaps a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error {
 				file := append(args, k.File())[1]
 				p, err := k.ReadFile(file, offset, limit)
-				a.record(h.config, skillEvent(state.EventSkillFileRead, k, file, err))
+				a.record(h.Config, application.SkillEvent(state.EventSkillFileRead, k, file, err))
 				if e, ok := errors.AsType[*skills.FileError](err); ok {
 					if e.Code == skills.CodeVerification || e.Code == skills.CodeServer {
 						return e // the name is not mistyped
 					}
-					return usage("%w", err)
+					return cli.Usagef("%w", err)
 				}
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(p)
+				if a.JSON {
+					return a.PrintJSON(p)
 				}
-				if _, err := io.WriteString(exact(a.stdout), p.Text); err != nil {
+				if _, err := io.WriteString(cli.Exact(a.Out), p.Text); err != nil {
 					return err
 				}
 				if p.Truncated {
-					say(a.stderr, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
+					cli.Fprintf(a.Err, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
 				}
 				return nil
 			})
@@ -422,9 +298,9 @@ func (a *app) skillsReadCommand() *cobra.Command {
 
 func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " NAME", Short: short, Args: oneArg("the name of a skill"),
+		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSkill(cmd.Context(), args[0], func(h *skillHome, k *skills.Skill) error {
+			return a.withSkill(cmd.Context(), args[0], func(h *application.Home, k *skills.Skill) error {
 				k, err := a.recorded(h).SwitchSkill(k.Ref, on)
 				if err != nil {
 					return a.sourceError(err)
@@ -432,7 +308,7 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 				if on {
 					a.noteState(k)
 				}
-				return a.printChange(h.switches.String(), use+"d", k.ID())
+				return a.printChange(h.Switches.String(), use+"d", k.ID())
 			})
 		},
 	}
@@ -442,17 +318,17 @@ func (a *app) skillsSwitchCommand(use, short string, on bool) *cobra.Command {
 func (a *app) noteState(k *skills.Skill) {
 	switch k.State {
 	case skills.Excluded:
-		say(a.stderr, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
+		cli.Fprintf(a.Err, "note: %s is not in use: \"include\" or \"exclude\" of \"skills\" in the config leaves it out\n", k.Ref)
 	case skills.Disabled:
-		say(a.stderr, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
+		cli.Fprintf(a.Err, "note: %s is switched off: broker skills enable %s\n", k.Ref, k.Ref)
 	}
 }
 
 // printChange says what a command has done.
 func (a *app) printChange(path, action, name string) error {
-	if a.json {
-		return a.printJSON(map[string]string{"path": path, "action": action, "name": name})
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"path": path, "action": action, "name": name})
 	}
-	_, err := say(a.stdout, "%s: %s %s\n", path, action, name)
+	_, err := cli.Fprintf(a.Out, "%s: %s %s\n", path, action, name)
 	return err
 }

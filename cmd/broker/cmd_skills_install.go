@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
@@ -39,8 +41,8 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 			"A skill that breaks the standard but loads is installed with a warning; --strict refuses it.",
 		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
 			"  broker skills install https://example.com review",
-		Args: someArgs(1, -1, "an archive, a folder, a repository or https://host"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *skillHome, args []string) error {
+		Args: cli.SomeArgs(1, -1, "an archive, a folder, a repository or https://host"),
+		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
 			if isHost(args[0]) {
 				return a.installRemote(ctx, l, args[0], args[1:], how)
 			}
@@ -52,7 +54,7 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 				return a.installSome(ctx, l, args, from, all, how)
 			}
 			if len(args) > 1 {
-				return usage("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
+				return cli.Usagef("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
 			}
 			got, err := l.InstallSkill(ctx, library.From{Path: args[0], Strict: how.strict}, how.force)
 			if err != nil {
@@ -91,14 +93,14 @@ func holdsSkills(path string) bool {
 
 // installSome installs skills of a folder or a repository, or lists what there is.
 func (a *app) installSome(ctx context.Context, l *library.Library, args []string, from *repo.Source, all bool, how installHow) error {
-	stop := a.busy("reading " + args[0])
+	stop := a.Busy("reading " + args[0])
 	c, err := library.OpenCollection(ctx, args[0], from)
 	if stop(); err != nil {
 		return a.sourceError(err)
 	}
 	defer c.Close()
 	for _, n := range c.Notes {
-		say(a.stderr, "%s: %s\n", gate.Terminal(args[0]), gate.Terminal(n))
+		cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(args[0]), gate.Terminal(n))
 	}
 	refused := a.printRefused(c.Problems)
 	names := args[1:]
@@ -119,7 +121,7 @@ func (a *app) installSome(ctx context.Context, l *library.Library, args []string
 		f.Strict = how.strict
 		got, err := l.InstallSkill(ctx, f, how.force)
 		if err != nil {
-			say(a.stderr, "%s: not installed: %s\n", gate.Terminal(names[i]), gate.Terminal(err.Error()))
+			cli.Fprintf(a.Err, "%s: not installed: %s\n", gate.Terminal(names[i]), gate.Terminal(err.Error()))
 			refused++
 			continue
 		}
@@ -140,13 +142,13 @@ func (a *app) printRefused(problems []skills.Problem) (refused int) {
 			copies = append(copies, p.Path)
 			continue
 		}
-		say(a.stderr, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
+		cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
 		if p.Severity == skills.Error || p.Code == library.CodeSameName {
 			refused++
 		}
 	}
 	if len(copies) > 0 {
-		say(a.stderr, "%s: copies of other skills, not installed twice\n", gate.Terminal(few(copies)))
+		cli.Fprintf(a.Err, "%s: copies of other skills, not installed twice\n", gate.Terminal(cli.Few(copies)))
 	}
 	return refused
 }
@@ -156,7 +158,7 @@ func notAll(refused, installed int) error {
 	if refused == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s installed, and %d not: the reasons are above", counted(installed, "skill"), refused)
+	return fmt.Errorf("%s installed, and %d not: the reasons are above", cli.Count(installed, "skill"), refused)
 }
 
 // listCollection lists the skills that can be installed, and how. That none was
@@ -170,17 +172,17 @@ func (a *app) listCollection(source string, c *library.Collection) error {
 	for _, k := range c.Skills {
 		rows = append(rows, row{k.Name, k.Description})
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"skills": rows}); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(map[string]any{"skills": rows}); err != nil {
 			return err
 		}
 	} else {
-		t := table[row]{"SKILL\tDESCRIPTION\t", func(r row) []any { return []any{oneLine(r.Name, 64), oneLine(r.Description, 100)} }}
-		if err := t.print(a.stdout, rows); err != nil {
+		t := cli.NewTable("SKILL\tDESCRIPTION\t", func(r row) []any { return []any{cli.OneLine(r.Name, 64), cli.OneLine(r.Description, 100)} })
+		if err := t.Print(a.Out, rows); err != nil {
 			return err
 		}
 	}
-	return usage("%s has %s: which of them?\nhint: broker skills install %s %s, or --all", source, counted(len(rows), "skill"), source, rows[0].Name)
+	return cli.Usagef("%s has %s: which of them?\nhint: broker skills install %s %s, or --all", source, cli.Count(len(rows), "skill"), source, rows[0].Name)
 }
 
 // printInstalled says what was installed, and of what the skills are now why it
@@ -190,15 +192,15 @@ func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error
 	for _, i := range list {
 		a.noteInstalled(now, i.Path)
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"installed": list})
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"installed": list})
 	}
 	for _, i := range list {
 		word := "installed"
 		if i.Replaced {
 			word = "replaced"
 		}
-		say(a.stdout, "%s: %s %s, %s\n", i.Path, word, i.Name, counted(len(i.Files), "file"))
+		cli.Fprintf(a.Out, "%s: %s %s, %s\n", i.Path, word, i.Name, cli.Count(len(i.Files), "file"))
 	}
 	return nil
 }
@@ -216,7 +218,7 @@ func (a *app) printWarnings(list []*pack.Installed) {
 	kinds := map[kind]*warning{}
 	for _, i := range list {
 		for _, n := range i.Notes {
-			say(a.stderr, "%s: %s\n", gate.Terminal(i.Name), gate.Terminal(n))
+			cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(i.Name), gate.Terminal(n))
 		}
 		for _, d := range i.Diagnostics {
 			if len(list) > 1 {
@@ -236,25 +238,15 @@ func (a *app) printWarnings(list []*pack.Installed) {
 	}
 	slices.SortStableFunc(order, func(x, y *warning) int { return len(y.skills) - len(x.skills) })
 	for _, w := range order {
-		about := few(w.skills)
+		about := cli.Few(w.skills)
 		if n := len(w.skills); n > 1 && w.differ {
 			about = fmt.Sprintf("%d skills, such as %s", n, w.skills[0])
 		}
-		say(a.stderr, "%s: %s\n", gate.Terminal(about), gate.Terminal(w.first.String()))
+		cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(about), gate.Terminal(w.first.String()))
 	}
 	if len(order) > 0 && len(list) > 1 {
-		say(a.stderr, "hint: broker skills list --diagnostics shows the warnings of each skill\n")
+		cli.Fprintf(a.Err, "hint: broker skills list --diagnostics shows the warnings of each skill\n")
 	}
-}
-
-// few returns the first names of a list, and the number of the rest.
-func few(names []string) string {
-	const most = 3
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // noteInstalled says why the skill in a folder is not in use, if so.
@@ -266,8 +258,8 @@ func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
 		}
 	}
 	for _, p := range now.Problems {
-		if p.Path == dir || p.Code == codeSkillsOff {
-			say(a.stderr, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
+		if p.Path == dir || p.Code == application.CodeSkillsOff {
+			cli.Fprintf(a.Err, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
 		}
 	}
 }
@@ -276,15 +268,15 @@ func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
 func (a *app) installRemote(ctx context.Context, l *library.Library, address string, names []string, how installHow) error {
 	client, err := remote.New(address, fetchTimeout)
 	if err != nil {
-		return usage("%w", err)
+		return cli.Usagef("%w", err)
 	}
-	stop := a.busy("reading what " + client.Host() + " lists")
+	stop := a.Busy("reading what " + client.Host() + " lists")
 	index, notes, err := client.Index(ctx)
 	if stop(); err != nil {
 		return err
 	}
 	for _, n := range notes {
-		say(a.stderr, "%s: %s\n", client.Host(), n)
+		cli.Fprintf(a.Err, "%s: %s\n", client.Host(), n)
 	}
 	entries, err := pickEntries(index, names, client.Host())
 	if err != nil {
@@ -293,9 +285,9 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	list := []*pack.Installed{}
 	var failed []error
 	var done atomic.Int32
-	stop = a.meter(func() string {
+	stop = a.Meter(func() string {
 		n := max(0, int(done.Load())-1)
-		return fmt.Sprintf("%s %d of %s installed", bar(n, len(entries)), n, counted(len(entries), "skill"))
+		return fmt.Sprintf("%s %d of %s installed", cli.Bar(n, len(entries)), n, cli.Count(len(entries), "skill"))
 	})
 	defer stop()
 	for _, e := range entries {
@@ -309,7 +301,7 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	}
 	stop()
 	for _, err := range failed {
-		say(a.stderr, "%s\n", gate.Terminal(err.Error()))
+		cli.Fprintf(a.Err, "%s\n", gate.Terminal(err.Error()))
 	}
 	if err := a.printInstalled(l.Skills(), list); err != nil {
 		return err
@@ -332,11 +324,11 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 	for _, n := range names {
 		e, ok := byName[n]
 		if !ok {
-			text := lines(fmt.Sprintf("%s has no skill %q", host, n))
+			text := cli.Lines(fmt.Sprintf("%s has no skill %q", host, n))
 			if near := nearest.Names(n, known, 3); len(near) > 0 {
-				text = lines(gate.Terminal(string(text)) + "\nhint: did you mean " + gate.Terminal(strings.Join(near, " or ")) + "?")
+				text = cli.Lines(gate.Terminal(string(text)) + "\nhint: did you mean " + gate.Terminal(strings.Join(near, " or ")) + "?")
 			}
-			return nil, usage("%s", text)
+			return nil, cli.Usagef("%s", text)
 		}
 		picked = append(picked, e)
 	}
@@ -345,16 +337,16 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 
 func (a *app) skillsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a skill that was installed", Args: oneArg("the name of a skill"),
+		Use: "remove NAME", Short: "Remove a skill that was installed", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(func(h *skillHome, v *skillView) error {
-				if strings.Contains(args[0], ":") && !v.registry.Refresh().Contains(args[0]) {
-					v.learn(cmd.Context()) // it may be a server's, which is more than unknown
+			return a.withView(func(h *application.Home, v *application.SkillView) error {
+				if strings.Contains(args[0], ":") && !v.Registry.Refresh().Contains(args[0]) {
+					a.learnSkills(cmd.Context(), v) // it may be a server's, which is more than unknown
 				}
 				if err := a.recorded(h).RemoveSkill(args[0]); err != nil {
 					return a.sourceError(err)
 				}
-				return a.printChange(h.custom(), "removed", args[0])
+				return a.printChange(h.Custom(), "removed", args[0])
 			})
 		},
 	}
@@ -366,7 +358,7 @@ func (a *app) skillsLintCommand() *cobra.Command {
 		Short: "Check a skill beyond the standard: links, files that nothing mentions, its description, its workflow",
 		Long: "Check a skill beyond the standard: links that lead nowhere, files that nothing mentions, a description that does not say when, a text that is too\n" +
 			"long, a workflow.json that cannot end. With a config, tools that no listed server has are reported too.",
-		Args: oneArg("the folder of a skill"),
+		Args: cli.OneArg("the folder of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			doc := skills.ReadPath(args[0])
 			ok, list := doc.Judge(skills.Strict)
@@ -387,7 +379,7 @@ func (a *app) skillsLintCommand() *cobra.Command {
 				return err
 			}
 			if !ok {
-				return &codeError{code: exitFailed}
+				return cli.Exit(cli.ExitFailed, nil)
 			}
 			return nil
 		},
@@ -410,8 +402,8 @@ func (a *app) knownTool() (func(id string) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools := s.broker.Catalog()
-	if err := s.close(); err != nil {
+	tools := s.Broker.Catalog()
+	if err := s.Close(); err != nil {
 		return nil, err
 	}
 	return func(id string) bool {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -22,7 +24,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 		Long: "Call a tool of a skill as call_skill_tool does. INPUT is JSON; with -, it is read from stdin. What the tool answers is printed as JSON; the exit code\n" +
 			"is 1 if it failed, also when a workflow does not take an answer.",
 		Example: "  broker skills call triage start '{\"repo\": \"o/r\"}'\n  broker skills call triage advance '{\"session\": \"…\", \"answer\": {\"level\": 2}}'",
-		Args:    someArgs(2, 3, "the names of a skill and of a tool, and perhaps an input"),
+		Args:    cli.SomeArgs(2, 3, "the names of a skill and of a tool, and perhaps an input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := a.skillInput(append(args, "")[2])
 			if err != nil {
@@ -32,15 +34,15 @@ func (a *app) skillsCallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.broker.StartLazily(cmd.Context())
-			value, failed, err := s.broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: clientCLI, Owner: state.Local, Shell: true})
-			closed := s.close()
+			s.Broker.StartLazily(cmd.Context())
+			value, failed, err := s.Broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: application.ClientCLI, Owner: state.Local, Shell: true})
+			closed := s.Close()
 			if e, ok := errors.AsType[*skills.FileError](err); ok {
 				hint := "broker skills show " + args[0]
 				if e.Code == "skill_not_found" {
 					hint = "broker skills list"
 				}
-				return usage("%w [%s]\nhint: %s", e, e.Code, hint)
+				return cli.Usagef("%w [%s]\nhint: %s", e, e.Code, hint)
 			}
 			if err != nil {
 				return err
@@ -49,7 +51,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 				return err
 			}
 			if failed {
-				return &codeError{code: exitFailed}
+				return cli.Exit(cli.ExitFailed, nil)
 			}
 			return closed
 		},
@@ -59,7 +61,7 @@ func (a *app) skillsCallCommand() *cobra.Command {
 // skillInput reads the input of a tool; nil is none.
 func (a *app) skillInput(text string) (json.RawMessage, error) {
 	if text == "-" {
-		data, err := io.ReadAll(a.stdin)
+		data, err := io.ReadAll(a.In)
 		if err != nil {
 			return nil, fmt.Errorf("read the input: %w", err)
 		}
@@ -69,7 +71,7 @@ func (a *app) skillInput(text string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if !json.Valid([]byte(text)) {
-		return nil, usage("the input is invalid JSON: %s\nhint: quote it for the shell, as in '{\"name\": \"…\"}', or give it on stdin with -", oneLine(text, 80))
+		return nil, cli.Usagef("the input is invalid JSON: %s\nhint: quote it for the shell, as in '{\"name\": \"…\"}', or give it on stdin with -", cli.OneLine(text, 80))
 	}
 	return json.RawMessage(text), nil
 }
@@ -78,9 +80,9 @@ func (a *app) skillInput(text string) (json.RawMessage, error) {
 // for JSON.
 func (a *app) printValue(value json.RawMessage) error {
 	var text string
-	if !a.json && json.Unmarshal(value, &text) == nil && !bytes.Equal(value, []byte("null")) {
-		_, err := sayln(a.stdout, lines(text))
+	if !a.JSON && json.Unmarshal(value, &text) == nil && !bytes.Equal(value, []byte("null")) {
+		_, err := cli.Fprintln(a.Out, cli.Lines(text))
 		return err
 	}
-	return a.printJSON(value)
+	return a.PrintJSON(value)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
 
@@ -25,10 +26,10 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 		Short: "Check the SKILL.md of a folder",
 		Long: "Check the SKILL.md of a folder. --strict (the default) checks that it conforms to the standard, --lenient that it would load.\n" +
 			"The exit code is 0 if so and 1 if not.",
-		Args: oneArg("the folder of a skill"),
+		Args: cli.OneArg("the folder of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if strict && lenient {
-				return usage("skills validate takes --strict or --lenient, not both")
+				return cli.Usagef("skills validate takes --strict or --lenient, not both")
 			}
 			mode := skills.Strict
 			if lenient {
@@ -41,7 +42,7 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 				return err
 			}
 			if !ok {
-				return &codeError{code: exitFailed}
+				return cli.Exit(cli.ExitFailed, nil)
 			}
 			return nil
 		},
@@ -52,8 +53,8 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 }
 
 func (a *app) printVerdict(path string, v verdict) error {
-	if a.json {
-		return a.printJSON(v)
+	if a.JSON {
+		return a.PrintJSON(v)
 	}
 	dir, name := skills.Locate(path)
 	file := filepath.Join(dir, name)
@@ -62,12 +63,12 @@ func (a *app) printVerdict(path string, v verdict) error {
 		if d.Line > 0 {
 			where = fmt.Sprintf("%s:%d", file, d.Line)
 		}
-		say(a.stdout, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
+		cli.Fprintf(a.Out, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
 	}
 	word := "is valid"
 	if !v.Valid {
 		word = "is not valid"
 	}
-	_, err := say(a.stdout, "%s %s\n", cmp.Or(v.Name, path), word)
+	_, err := cli.Fprintf(a.Out, "%s %s\n", cmp.Or(v.Name, path), word)
 	return err
 }

@@ -12,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 func (a *app) storeCommand() *cobra.Command {
-	return group("store", "Manage stored results of executions and values of scripts, and their database",
+	return cli.Group("store", "Manage stored results of executions and values of scripts, and their database",
 		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand(), a.storeRekeyCommand())
 }
 
@@ -37,7 +39,7 @@ func (r storeRow) cells() []any {
 		kind, _, _ = strings.Cut(r.MIME, ";")
 		created = r.Created.Local().Format("2006-01-02 15:04")
 	}
-	return []any{cmp.Or(r.Ref, r.Key), kind, r.Bytes, clientLabel(r.Client), created}
+	return []any{cmp.Or(r.Ref, r.Key), kind, r.Bytes, records.ClientLabel(r.Client), created}
 }
 
 func (a *app) storeListCommand() *cobra.Command {
@@ -45,7 +47,7 @@ func (a *app) storeListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List stored results and values",
 		Long:  "List stored results and values. All local clients of a user, and their windows, share one store; each token, person and\nprofile has its own.",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, st, err := a.loadState()
 			if err != nil {
@@ -56,18 +58,9 @@ func (a *app) storeListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, rows, "nothing is kept", table[storeRow]{"NAME\tKIND\tBYTES\tCLIENT\tCREATED", storeRow.cells})
+			return cli.PrintList(&a.IO, rows, "nothing is kept", cli.NewTable("NAME\tKIND\tBYTES\tCLIENT\tCREATED", storeRow.cells))
 		},
 	}
-}
-
-// clientLabel is how a client is called in a table.
-func clientLabel(name string) string {
-	client, profile := state.OfProfile(name)
-	if client = cmp.Or(client, "(local)"); profile != "" {
-		client += ", profile " + profile
-	}
-	return client
 }
 
 // ownClients are the clients that keep something themselves.
@@ -139,7 +132,7 @@ func find(ctx context.Context, store state.Backend, name string) (keptItem, erro
 			return none, err
 		}
 	}
-	return none, usage("nothing is kept as %q\nhint: broker store list", name)
+	return none, cli.Usagef("nothing is kept as %q\nhint: broker store list", name)
 }
 
 // withKept is a command's RunE that does f with what is kept under the first
@@ -164,7 +157,7 @@ func (a *app) storeGetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get NAME",
 		Short: "Print a result by its reference, or a value by its key",
-		Args:  oneArg("a reference or a key (broker store list shows them)"),
+		Args:  cli.OneArg("a reference or a key (broker store list shows them)"),
 		RunE: a.withKept(func(ctx context.Context, k keptItem) (err error) {
 			item, data := state.Result{MIME: state.JSON}, []byte(nil)
 			if k.isResult {
@@ -177,7 +170,7 @@ func (a *app) storeGetCommand() *cobra.Command {
 			}
 			if part != (results.Part{}) {
 				if data, err = results.Slice(item, data, part); err != nil {
-					return usage("%w", err)
+					return cli.Usagef("%w", err)
 				}
 				var text string
 				if item.MIME != state.JSON && json.Unmarshal(data, &text) == nil {
@@ -185,13 +178,13 @@ func (a *app) storeGetCommand() *cobra.Command {
 				}
 			}
 			if item.MIME != state.JSON && item.MIME != state.Text {
-				if onTerminal(a.stdout) {
-					return usage("%s is %s, %d bytes\nhint: broker store get %s > FILE", k.name, item.MIME, item.Bytes, k.name)
+				if cli.IsTerminal(a.Out) {
+					return cli.Usagef("%s is %s, %d bytes\nhint: broker store get %s > FILE", k.name, item.MIME, item.Bytes, k.name)
 				}
-				_, err = exact(a.stdout).Write(data)
+				_, err = cli.Exact(a.Out).Write(data)
 				return err
 			}
-			_, err = fmt.Fprintln(exact(a.stdout), strings.TrimSuffix(string(data), "\n"))
+			_, err = fmt.Fprintln(cli.Exact(a.Out), strings.TrimSuffix(string(data), "\n"))
 			return err
 		}),
 	}
@@ -206,7 +199,7 @@ func (a *app) storeRemoveCommand() *cobra.Command {
 		Use:     "rm NAME",
 		Aliases: []string{"remove"},
 		Short:   "Remove a result or a value",
-		Args:    oneArg("a reference or a key (broker store list shows them)"),
+		Args:    cli.OneArg("a reference or a key (broker store list shows them)"),
 		RunE: a.withKept(func(ctx context.Context, k keptItem) error {
 			if k.isResult {
 				return k.Results().Remove(ctx, k.owner, k.name)

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -13,7 +14,7 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 		Long: "Seal again, with the first key of \"stateKey\", what other keys of that list have sealed in the database that brokers\n" +
 			"share and in \"objects\", while they run. If it is broken off, run it again. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
 			"then the old one; run store rekey; then give them the new one alone.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, st, err := a.loadState()
 			if err != nil {
@@ -21,7 +22,7 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 			}
 			defer st.Close()
 			if st.Rekey == nil {
-				return usage("the config has no \"state\" with a \"stateKey\": only a database is sealed again\nhint: without one, people connect their accounts again when the key changes")
+				return cli.Usagef("the config has no \"state\" with a \"stateKey\": only a database is sealed again\nhint: without one, people connect their accounts again when the key changes")
 			}
 			all := state.Rekeyed{Unopened: []string{}}
 			err = st.Rekey(cmd.Context(), func(part string, r state.Rekeyed) {
@@ -39,18 +40,18 @@ func (a *app) storeRekeyCommand() *cobra.Command {
 }
 
 func (a *app) printRekeyed(r state.Rekeyed) error {
-	if a.json {
-		if err := a.printJSON(r); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(r); err != nil {
 			return err
 		}
 	} else {
-		say(a.stdout, "%d sealed again, %d had the first key already\n", r.Sealed, r.Kept)
+		cli.Fprintf(a.Out, "%d sealed again, %d had the first key already\n", r.Sealed, r.Kept)
 	}
 	if len(r.Unopened) == 0 {
 		return nil
 	}
 	for _, name := range r.Unopened {
-		say(a.stderr, "no key opens %s\n", oneLine(name, 200))
+		cli.Fprintf(a.Err, "no key opens %s\n", cli.OneLine(name, 200))
 	}
-	return hinted("%s stay as they are: no key of \"stateKey\" opens them\nhint: add the key that has sealed them to the end of the list, or sign in again; results go after 7 days", counted(len(r.Unopened), "document"))
+	return cli.Errorf("%s stay as they are: no key of \"stateKey\" opens them\nhint: add the key that has sealed them to the end of the list, or sign in again; results go after 7 days", cli.Count(len(r.Unopened), "document"))
 }

@@ -1,184 +1,37 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/state"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 )
 
-// tailPoll is how often broker tail --follow looks for what is new.
-const tailPoll = 200 * time.Millisecond
-
-// maxTailCalls is how many calls of one poll are printed at most.
-const maxTailCalls = 10_000
-
-// A tail prints what was recorded as lines, the newest last.
-type tail struct {
-	app            *app
-	server, status string
-	limit          int
-	follow         bool
-
-	printed map[string]string // the status that executions were last printed with
-	last    int64             // number of the last call that was printed
-}
-
-// A tailRow is one line: an execution or a call.
-type tailRow struct {
-	client, tool, class, status, more string
-	took                              time.Duration
-	ended                             time.Time // or begun, if it has not
-	json                              any
-}
-
-// tailStatuses are those of calls and of executions.
-var tailStatuses = slices.Compact(slices.Sorted(slices.Values(append([]string{
-	state.CallOK, state.CallError, state.CallDenied, state.CallCancelled, state.CallTimeout}, auditStatuses...))))
-
 func (a *app) tailCommand() *cobra.Command {
-	t := tail{app: a}
+	t := records.Tail{IO: &a.IO, Open: a.readAudit}
 	c := &cobra.Command{
 		Use: "tail", Short: "Print executions and calls as lines, newest last",
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
 			"policy decided. With --follow, keep printing what any process records, until interrupted. With --json, each line is\n" +
 			"{\"execution\"} or {\"call\"}.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			if t.status != "" && !slices.Contains(tailStatuses, t.status) {
-				return usage("unknown status %q\nhint: %s", t.status, strings.Join(tailStatuses, ", "))
+			if t.Status != "" && !slices.Contains(records.TailStatuses, t.Status) {
+				return cli.Usagef("unknown status %q\nhint: %s", t.Status, strings.Join(records.TailStatuses, ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := t.run(cmd.Context())
-			if t.follow && cmd.Context().Err() != nil {
-				return nil // that is how it ends
-			}
-			return err
+			return t.Run(cmd.Context())
 		},
 	}
 	flags := c.Flags()
-	flags.BoolVarP(&t.follow, "follow", "f", false, "keep printing new lines until interrupted")
-	flags.IntVar(&t.limit, "limit", 20, "maximum number of lines to begin with; negative for all")
-	flags.StringVar(&t.server, "server", "", "only calls of this server")
-	flags.StringVar(&t.status, "status", "", "only these: "+strings.Join(tailStatuses, ", "))
+	flags.BoolVarP(&t.Follow, "follow", "f", false, "keep printing new lines until interrupted")
+	flags.IntVar(&t.Limit, "limit", 20, "maximum number of lines to begin with; negative for all")
+	flags.StringVar(&t.Server, "server", "", "only calls of this server")
+	flags.StringVar(&t.Status, "status", "", "only these: "+strings.Join(records.TailStatuses, ", "))
 	return c
-}
-
-func (t *tail) run(ctx context.Context) error {
-	tick := time.NewTicker(tailPoll)
-	defer tick.Stop()
-	next := func() error {
-		select {
-		case <-tick.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	store, err := t.app.readAudit()
-	for t.follow && errors.Is(err, state.ErrNoRecord) && next() == nil { // the first script makes it
-		store, err = t.app.readAudit()
-	}
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	news, err := store.News(ctx, state.Position{})
-	if err == nil && t.limit != 0 {
-		err = t.begin(ctx, store)
-	}
-	for err == nil && t.follow {
-		if err = next(); err == nil {
-			news, err = t.goOn(ctx, store, news.At)
-		}
-	}
-	return err
-}
-
-// begin prints what was recorded last.
-func (t *tail) begin(ctx context.Context, store state.AuditStore) error {
-	calls, err := store.Calls(ctx, state.CallFilter{Limit: t.limit, Server: t.server, Status: t.status})
-	executions, err2 := store.List(ctx, state.Filter{Limit: t.limit, Status: t.status})
-	if err = errors.Join(err, err2); err != nil {
-		return err
-	}
-	return t.print(executions, calls, t.limit)
-}
-
-// goOn prints what was recorded after a position.
-func (t *tail) goOn(ctx context.Context, store state.AuditStore, after state.Position) (state.News, error) {
-	n, err := store.News(ctx, after)
-	if err == nil && n.Missed {
-		n.Calls, err = store.Calls(ctx, state.CallFilter{Limit: int(min(n.At.Call-after.Call, maxTailCalls))})
-	}
-	if err != nil {
-		return n, err
-	}
-	return n, t.print(n.Executions, n.Calls, -1)
-}
-
-// print prints what is wanted and was not printed before, at most the newest limit
-// lines, in the order in which it ended.
-func (t *tail) print(executions []state.Execution, calls []state.Call, limit int) error {
-	var rows []tailRow
-	add := func(started time.Time, r tailRow) {
-		if r.ended = started.Add(r.took); t.status == "" || t.status == r.status {
-			rows = append(rows, r)
-		}
-	}
-	before, last := t.printed, t.last
-	t.printed = make(map[string]string) // what is given twice is given twice in a row
-	for _, e := range executions {
-		t.printed[e.ID] = e.Status
-		if before[e.ID] != e.Status && t.server == "" {
-			add(e.Started, tailRow{clientOf(e), shortID(e.ID, nil) + " " + counted(e.Calls, "call"), "", e.Status, e.Error, e.Duration, time.Time{}, map[string]any{"execution": e}})
-		}
-	}
-	for _, c := range calls {
-		t.last = max(t.last, c.N)
-		if c.N > last && (t.server == "" || t.server == c.Server) {
-			add(c.Started, tailRow{c.Client, cmp.Or(c.ID, c.Server+"."+c.Tool), c.Class, c.Status, c.Decision + " " + c.Error, c.Duration, time.Time{}, map[string]any{"call": c}})
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b tailRow) int { return a.ended.Compare(b.ended) })
-	if limit >= 0 && len(rows) > limit {
-		rows = rows[len(rows)-limit:]
-	}
-	width := widthOf(t.app.stdout)
-	for _, r := range rows {
-		var err error
-		if t.app.json {
-			err = writeJSON(t.app.stdout, r.json, "")
-		} else {
-			_, err = sayln(t.app.stdout, r.line(width))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// line is the row as text that fits into width; 0 is any width.
-func (r tailRow) line(width int) string {
-	tool := 36
-	if width > 0 { // 62 is what stands beside the tool, without the decision
-		tool = min(tool, max(16, width-62))
-	}
-	text := strings.TrimRight(fmt.Sprintf("%s  %-12s  %-*s  %-11s  %-11s  %8s  %s", r.ended.Local().Format(time.TimeOnly),
-		oneLine(r.client, 12), tool, oneLine(r.tool, tool), oneLine(r.class, 11), oneLine(r.status, 11), ms(r.took), oneLine(r.more, 200)), " ")
-	if width > 0 {
-		return gate.Cut(text, width)
-	}
-	return text
 }

@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/apitoken"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -25,7 +26,7 @@ func (a *app) tokensCommand() *cobra.Command {
 		Long: `Create a token with which a program uses the HTTP endpoint as the client NAME, and print it.
 
 It is shown only once: the broker keeps its SHA-256. A running broker accepts it within a second. With --profile it gives access to that profile of the config and nothing else.`,
-		Args: oneArg("the name of a client"),
+		Args: cli.OneArg("the name of a client"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := apitoken.Token{Name: args[0], Profile: a.profile, Team: team}
 			if expires > 0 {
@@ -36,15 +37,15 @@ It is shown only once: the broker keeps its SHA-256. A running broker accepts it
 	}
 	create.Flags().StringVar(&team, "team", "", "the team whose quotas its calls count for")
 	create.Flags().BoolVar(&inherit, "inherit", false, "give it the stored data of the client whose revoked token had this name")
-	timeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
-	return group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
+	cli.TimeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
+	return cli.Group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
 		create,
 		&cobra.Command{
-			Use: "list", Short: "List the tokens: their clients, what they may use, and when they were last used", Args: noArgs,
+			Use: "list", Short: "List the tokens: their clients, what they may use, and when they were last used", Args: cli.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.listTokens(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use: "revoke NAME", Short: "Revoke a token; this takes effect within a second", Args: oneArg("the name of a client"),
+			Use: "revoke NAME", Short: "Revoke a token; this takes effect within a second", Args: cli.OneArg("the name of a client"),
 			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeToken(cmd.Context(), args[0]) },
 		},
 	)
@@ -75,17 +76,17 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) e
 			return err
 		}
 		if _, ok := cfg.Broker.HTTP.Tokens[t.Name]; ok {
-			return usage("%q has a token in the config already", t.Name)
+			return cli.Usagef("%q has a token in the config already", t.Name)
 		}
 		if !surface.MayBeNamed(t.Name) {
-			return usage("%q cannot be the name of a client", oneLine(t.Name, 60))
+			return cli.Usagef("%q cannot be the name of a client", cli.OneLine(t.Name, 60))
 		}
 		secret, err := tokens.Create(ctx, t, inherit)
 		if errors.Is(err, apitoken.ErrTaken) {
-			return usage("%q has a token already\nhint: broker tokens revoke %s", t.Name, shellWord(t.Name))
+			return cli.Usagef("%q has a token already\nhint: broker tokens revoke %s", t.Name, cli.ShellWord(t.Name))
 		}
 		if errors.Is(err, apitoken.ErrRevoked) {
-			return usage("the token %q was revoked, and the data of its client still exists\nhint: choose another name, or add --inherit if it is the same client", t.Name)
+			return cli.Usagef("the token %q was revoked, and the data of its client still exists\nhint: choose another name, or add --inherit if it is the same client", t.Name)
 		}
 		if err != nil {
 			return err
@@ -94,12 +95,12 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) e
 		if t.Profile != "" {
 			detail += " for the profile " + t.Profile
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: clientCLI, Detail: detail + until(t.Expires)})
-		if a.json {
-			return a.printJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: application.ClientCLI, Detail: detail + until(t.Expires)})
+		if a.JSON {
+			return a.PrintJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
 		}
-		say(a.stderr, "the token of %s, shown only now%s:\n", oneLine(t.Name, 200), until(t.Expires))
-		sayln(a.stdout, secret)
+		cli.Fprintf(a.Err, "the token of %s, shown only now%s:\n", cli.OneLine(t.Name, 200), until(t.Expires))
+		cli.Fprintln(a.Out, secret)
 		return nil
 	})
 }
@@ -124,18 +125,17 @@ func (a *app) listTokens(ctx context.Context) error {
 		for _, t := range list {
 			rows = append(rows, tokenRow{t.Name, t.Profile, t.Team, t.Created, t.Expires, used[t.Name]})
 		}
-		return printList(a, rows, "there are no tokens: broker tokens create NAME makes one", table[tokenRow]{
-			"NAME\tPROFILE\tTEAM\tCREATED\tEXPIRES\tUSED", func(r tokenRow) []any {
-				expires := "never"
-				switch {
-				case r.Expires.IsZero():
-				case time.Now().Before(r.Expires):
-					expires = r.Expires.Format(time.DateOnly)
-				default:
-					expires = "expired"
-				}
-				return []any{r.Name, orDash(r.Profile), orDash(r.Team), r.Created.Format(time.DateOnly), expires, orDash(r.Used)}
-			}})
+		return cli.PrintList(&a.IO, rows, "there are no tokens: broker tokens create NAME makes one", cli.NewTable("NAME\tPROFILE\tTEAM\tCREATED\tEXPIRES\tUSED", func(r tokenRow) []any {
+			expires := "never"
+			switch {
+			case r.Expires.IsZero():
+			case time.Now().Before(r.Expires):
+				expires = r.Expires.Format(time.DateOnly)
+			default:
+				expires = "expired"
+			}
+			return []any{r.Name, cli.OrDash(r.Profile), cli.OrDash(r.Team), r.Created.Format(time.DateOnly), expires, cli.OrDash(r.Used)}
+		}))
 	})
 }
 
@@ -154,22 +154,13 @@ func (a *app) revokeToken(ctx context.Context, name string) error {
 			} else if near := nearest.Names(name, names, 1); len(near) > 0 {
 				hint = fmt.Sprintf("; did you mean %q?", near[0])
 			}
-			return usage("no token of %q was made by broker tokens%s", oneLine(name, 60), hint)
+			return cli.Usagef("no token of %q was made by broker tokens%s", cli.OneLine(name, 60), hint)
 		}
 		if err != nil {
 			return err
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: clientCLI, Detail: "its token was revoked"})
-		say(a.stdout, "revoked the token of %s\n", oneLine(name, 200))
+		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: application.ClientCLI, Detail: "its token was revoked"})
+		cli.Fprintf(a.Out, "revoked the token of %s\n", cli.OneLine(name, 200))
 		return nil
 	})
-}
-
-// issued are the tokens that were made so, for the endpoint.
-type issued struct{ *apitoken.Watcher }
-
-// Owner implements broker.Issued.
-func (i issued) Owner(token string) (client string, l broker.TokenLimits, ok bool) {
-	t, ok := i.Find(token)
-	return t.Name, broker.TokenLimits{Profile: t.Profile, Team: t.Team, Expires: t.Expires}, ok
 }

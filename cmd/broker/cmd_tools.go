@@ -4,18 +4,20 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	return group("tools", "List the tools of the servers, or show one", a.toolsListCommand(), a.toolsShowCommand())
+	return cli.Group("tools", "List the tools of the servers, or show one", a.toolsListCommand(), a.toolsShowCommand())
 }
 
 // A toolRow is one tool in a list.
@@ -35,7 +37,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List all tools, or those of one server",
-		Args:  someArgs(0, 1, "at most one server"),
+		Args:  cli.SomeArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				server = args[0]
@@ -44,29 +46,29 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			only, known := s.broker.Catalog().FindServer(server)
+			defer s.Close()
+			only, known := s.Broker.Catalog().FindServer(server)
 			if !known && server != "" {
-				return usage("%s", s.broker.ListServers(server).Note)
+				return cli.Usagef("%s", s.Broker.ListServers(server).Note)
 			}
 			if known {
 				server = only.Listing.Server
 			}
-			a.readKnown(cmd, s, refresh, server)
+			await.Known(cmd.Context(), &a.IO, s, refresh, server)
 			rows := []toolRow{}
-			for _, t := range s.broker.Catalog().Tools() {
+			for _, t := range s.Broker.Catalog().Tools() {
 				if !known || t.Server == server {
 					rows = append(rows, toolRow{Name: t.ID, Server: t.Server, ReadOnly: t.ReadOnly(), Description: t.Description})
 				}
 			}
-			if err := a.printTools(append(rows, heldRows(s.broker.Catalog(), server)...)); err != nil {
+			if err := a.printTools(append(rows, heldRows(s.Broker.Catalog(), server)...)); err != nil {
 				return err
 			}
 			if !known {
 				a.printDisabled(s)
 			}
-			if printMissing(a.stderr, s, server, "") > 0 {
-				return &codeError{code: exitServers}
+			if await.PrintMissing(a.Err, s, server, "") > 0 {
+				return cli.Exit(cli.ExitServers, nil)
 			}
 			return nil
 		},
@@ -77,17 +79,14 @@ func (a *app) toolsListCommand() *cobra.Command {
 	return c
 }
 
-// screenWidth is how wide tables are that are made to fit.
-const screenWidth = 80
-
 func (a *app) printTools(rows []toolRow) error {
-	room := screenWidth - len("  READ-ONLY  ") - longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
-	return printList(a, rows, "there are no tools", table[toolRow]{"TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
+	room := cli.ScreenWidth - len("  READ-ONLY  ") - cli.Longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
+	return cli.PrintList(&a.IO, rows, "there are no tools", cli.NewTable("TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
 		if r.Held != "" {
 			return []any{r.Name, "", r.Held}
 		}
-		return []any{r.Name, yes(r.ReadOnly), oneLine(codegen.FirstSentence(r.Description, max(room, 30)), max(room, 30))}
-	}})
+		return []any{r.Name, cli.Yes(r.ReadOnly), cli.OneLine(codegen.FirstSentence(r.Description, max(room, 30)), max(room, 30))}
+	}))
 }
 
 // heldRows returns rows for the tools that are held back, of one server or of all. Only
@@ -103,25 +102,10 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 	return rows
 }
 
-func yes(is bool) string {
-	if is {
-		return "yes"
-	}
-	return ""
-}
-
-// longest is how many characters the longest of some texts has, at least n.
-func longest[Row any](n int, rows []Row, text func(Row) string) int {
-	for _, r := range rows {
-		n = max(n, utf8.RuneCountInString(text(r)))
-	}
-	return n
-}
-
 // printDisabled names the disabled servers, whose tools are not in a list.
-func (a *app) printDisabled(s *session) {
-	if off := disabled(s.config); len(off) > 0 {
-		say(a.stderr, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
+func (a *app) printDisabled(s *application.App) {
+	if off := application.Disabled(s.Config); len(off) > 0 {
+		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
 }
 
@@ -130,27 +114,27 @@ func (a *app) toolsShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show TOOL",
 		Short: "Show the description and the parameters of a tool",
-		Args:  oneArg("the name of a tool"),
+		Args:  cli.OneArg("the name of a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}
-			a.readKnown(cmd, s, refresh, s.serverOf(args[0]))
-			d, err := s.broker.Known(args[0])
+			await.Known(cmd.Context(), &a.IO, s, refresh, serverOf(s, args[0]))
+			d, err := s.Broker.Known(args[0])
 			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = s.notListed(e.Server, "tools show "+gate.Name(args[0]), refresh)
-				_ = s.close() // no server was started
+				err = await.NotListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
+				_ = s.Close() // no server was started
 				return err
 			}
-			closed := s.close()
+			closed := s.Close()
 			if err != nil {
-				return callError(err)
+				return cli.CallError(err)
 			}
-			if a.json {
-				return a.printJSON(d)
+			if a.JSON {
+				return a.PrintJSON(d)
 			}
-			if err := printTool(a.stdout, d); err != nil {
+			if err := printTool(a.Out, d); err != nil {
 				return err
 			}
 			return closed
@@ -162,8 +146,8 @@ func (a *app) toolsShowCommand() *cobra.Command {
 }
 
 // serverOf returns the server named by the beginning of a tool's name, or "".
-func (s *session) serverOf(tool string) string {
-	if server, ok := s.broker.Catalog().ServerOf(tool); ok {
+func serverOf(s *application.App, tool string) string {
+	if server, ok := s.Broker.Catalog().ServerOf(tool); ok {
 		return server.Listing.Server
 	}
 	return ""
@@ -174,50 +158,32 @@ func printTool(w io.Writer, d broker.ToolDescription) error {
 	if d.ReadOnly {
 		access = "read-only"
 	}
-	say(w, "%s (server %s, %s)\n", d.Name, d.Server, access)
+	cli.Fprintf(w, "%s (server %s, %s)\n", d.Name, d.Server, access)
 	if d.Description != "" {
-		say(w, "\n%s\n", lines(folded(string(indented("  ", strings.TrimSpace(d.Description))), widthOf(w), "  ")))
+		cli.Fprintf(w, "\n%s\n", cli.Lines(cli.Fold(string(cli.Indent("  ", strings.TrimSpace(d.Description))), cli.Width(w), "  ")))
 	}
-	say(w, "\n%s\n\n", lines(folded("  "+gate.Terminal(d.Signature), widthOf(w), "    ")))
-	params := readSchema(d.InputSchema).parameters()
+	cli.Fprintf(w, "\n%s\n\n", cli.Lines(cli.Fold("  "+gate.Terminal(d.Signature), cli.Width(w), "    ")))
+	params := cli.ReadSchema(d.InputSchema).Parameters()
 	if len(params) == 0 {
-		_, err := sayln(w, "It takes no parameters.")
+		_, err := cli.Fprintln(w, "It takes no parameters.")
 		return err
 	}
 	return printParameters(w, params)
 }
 
 // printParameters prints a table and wraps its last column.
-func printParameters(w io.Writer, params []parameter) error {
-	room := screenWidth - len("  REQUIRED  ") - len("  ") -
-		longest(len("PARAMETER"), params, func(p parameter) string { return p.name }) -
-		longest(len("TYPE"), params, func(p parameter) string { return p.kind }) -
-		longest(len("DEFAULT"), params, func(p parameter) string { return p.usual })
+func printParameters(w io.Writer, params []cli.Parameter) error {
+	room := cli.ScreenWidth - len("  REQUIRED  ") - len("  ") -
+		cli.Longest(len("PARAMETER"), params, func(p cli.Parameter) string { return p.Name }) -
+		cli.Longest(len("TYPE"), params, func(p cli.Parameter) string { return p.Kind }) -
+		cli.Longest(len("DEFAULT"), params, func(p cli.Parameter) string { return p.Default })
 	var rows [][]any
 	for _, p := range params {
-		said := wrapped(p.description, max(room, 30))
-		rows = append(rows, []any{p.name, p.kind, yes(p.required), p.usual, said[0]})
+		said := cli.Wrap(p.Description, max(room, 30))
+		rows = append(rows, []any{p.Name, p.Kind, cli.Yes(p.Required), p.Default, said[0]})
 		for _, line := range said[1:] {
 			rows = append(rows, []any{"", "", "", "", line})
 		}
 	}
-	return table[[]any]{"PARAMETER\tTYPE\tREQUIRED\tDEFAULT\tDESCRIPTION", func(r []any) []any { return r }}.print(w, rows)
-}
-
-// wrapped are the words of a text on lines of at most n characters, unless one
-// is longer. There is at least one line.
-func wrapped(text string, n int) []string {
-	list := []string{""}
-	for word := range strings.FieldsSeq(text) {
-		last := &list[len(list)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= n:
-			*last += " " + word
-		default:
-			list = append(list, word)
-		}
-	}
-	return list
+	return cli.NewTable("PARAMETER\tTYPE\tREQUIRED\tDEFAULT\tDESCRIPTION", func(r []any) []any { return r }).Print(w, rows)
 }

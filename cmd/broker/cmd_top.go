@@ -10,6 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/approver"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/top"
 )
@@ -28,19 +32,19 @@ func (a *app) topCommand() *cobra.Command {
 			"  a, d              approve or deny the calls of the run that is chosen: a code is asked for\n" +
 			"  q, ctrl-C         end\n\n" +
 			"Below a program that uses the broker nothing can be approved or denied here. With NO_COLOR set there are no colours.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.top(cmd.Context()) },
 	}
 }
 
 func (a *app) top(ctx context.Context) error {
-	in, _ := a.stdin.(*os.File)
-	o := top.Options{In: in, Out: terminalOf(a.stdout), Colour: os.Getenv("NO_COLOR") == ""}
-	if a.json || in == nil || !onTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
-		return usage("broker top needs a terminal: broker tail --follow prints what happens as lines")
+	in, _ := a.In.(*os.File)
+	o := top.Options{In: in, Out: cli.TerminalOf(a.Out), Colour: os.Getenv("NO_COLOR") == ""}
+	if a.JSON || in == nil || !cli.IsTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
+		return cli.Usagef("broker top needs a terminal: broker tail --follow prints what happens as lines")
 	}
 	op := daemon.OpConsole
-	if name := clientAbove(ancestors()); name != "" {
+	if name := approver.ClientAbove(); name != "" {
 		op, o.MayNot = daemon.OpConsoleShow, "this is below "+name+", and a model must not decide about itself"
 	}
 	w, _, err := a.askDaemon(op)
@@ -67,16 +71,16 @@ func (a *app) top(ctx context.Context) error {
 // topOfRecord shows what is recorded and the servers as this process sees them: no
 // daemon runs.
 func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
-	printed := a.stderr
+	printed := a.Err
 	var said lastSaid
-	a.stderr, a.nowhere, o.Notes = &said, true, said.take
-	defer func() { a.stderr = printed }()
-	return a.serveHere(ctx, func(ctx context.Context, s *session, w *watcher) error {
+	a.Err, a.nowhere, o.Notes = &said, true, said.take
+	defer func() { a.Err = printed }()
+	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
-		h := consoleHost{a: a, ctx: ctx, session: s, watcher: w}
-		defer h.serving.Wait()
+		h := host.NewConsole(ctx, s, w, a.consoleOptions())
+		defer h.Wait()
 		defer cancel()
-		o.Connect = func() (string, error) { return h.open(o.MayNot == "") }
+		o.Connect = func() (string, error) { return h.Open(o.MayNot == "") }
 		return top.Run(ctx, o)
 	})
 }

@@ -4,6 +4,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/typefiles"
 )
 
 func (a *app) typesCommand() *cobra.Command {
@@ -14,30 +18,30 @@ func (a *app) typesCommand() *cobra.Command {
 		Long: "Write servers/SERVER/TOOL.ts for every tool, and what an editor needs beside them. A script in DIR that the\n" +
 			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, files of tools that no\n" +
 			"longer exist are removed, and files that the broker did not write are left alone.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return usage("types needs a directory to write to\nhint: broker types --out code")
+				return cli.Usagef("types needs a directory to write to\nhint: broker types --out code")
 			}
 			s, err := a.open(-1)
 			if err != nil {
 				return err
 			}
-			a.learnMissing(cmd, s, "")
-			unlisted := s.broker.Unlisted()
-			r, err := writeTree(out, s.broker.CodeFiles(), unlisted)
-			if e := s.close(); err == nil {
+			await.Learn(cmd.Context(), &a.IO, s, "")
+			unlisted := s.Broker.Unlisted()
+			r, err := typefiles.Write(out, s.Broker.CodeFiles(), unlisted)
+			if e := s.Close(); err == nil {
 				err = e
 			}
 			if err != nil {
 				return err
 			}
-			if err := a.printTree(r); err != nil {
+			if err := typefiles.Print(&a.IO, r); err != nil {
 				return err
 			}
 			if len(unlisted) > 0 {
-				return &codeError{exitServers, hinted("the tools of %s are not known: files written for them before are kept\nhint: broker index",
-					strings.Join(unlisted, ", "))}
+				return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: files written for them before are kept\nhint: broker index",
+					strings.Join(unlisted, ", ")))
 			}
 			return nil
 		},
@@ -46,15 +50,4 @@ func (a *app) typesCommand() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "directory to write to; created if missing")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
-}
-
-func (a *app) printTree(r treeReport) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	for _, path := range r.Foreign {
-		say(a.stderr, "%s was not written by broker types: left alone\n", path)
-	}
-	_, err := say(a.stdout, "%s: %s; %s written, %d removed, %d unchanged\n", r.Dir, counted(r.Tools, "tool"), counted(r.Written, "file"), r.Removed, r.Unchanged)
-	return err
 }

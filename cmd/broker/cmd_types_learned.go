@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -8,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/learned"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
 func (a *app) typesLearnedCommand() *cobra.Command {
-	return group("learned", "Manage output types learned from the results of tools",
+	return cli.Group("learned", "Manage output types learned from the results of tools",
 		a.learnedListCommand(), a.learnedShowCommand(), a.learnedResetCommand())
 }
 
@@ -23,7 +25,7 @@ func (a *app) withLearned(f func(*learned.Store) error) error {
 		return err
 	}
 	defer st.Close()
-	store, err := openAudit(st, cfg)
+	store, err := st.OpenAudit(context.Background(), cfg)
 	if err != nil {
 		return err
 	}
@@ -33,16 +35,14 @@ func (a *app) withLearned(f func(*learned.Store) error) error {
 
 func (a *app) learnedListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the tools whose output type was learned", Args: noArgs,
+		Use: "list", Short: "List the tools whose output type was learned", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.withLearned(func(s *learned.Store) error {
 				list, err := s.List()
 				if err != nil {
 					return err
 				}
-				return printList(a, list, "nothing was learned yet: types are learned from the calls of scripts", table[learned.Tool]{
-					"SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} },
-				})
+				return cli.PrintList(&a.IO, list, "nothing was learned yet: types are learned from the calls of scripts", cli.NewTable("SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} }))
 			})
 		},
 	}
@@ -86,16 +86,16 @@ func learnedOf(list []learned.Tool, args []string) ([]learned.Tool, error) {
 	if near := nearest.Names(name, slices.Compact(names), 2); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return nil, usage("nothing was learned of %q\nhint: %s", name, hint)
+	return nil, cli.Usagef("nothing was learned of %q\nhint: %s", name, hint)
 }
 
-var upToTwo = someArgs(0, 2, "a server and a tool")
+var upToTwo = cli.SomeArgs(0, 2, "a server and a tool")
 
 func (a *app) learnedShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show [SERVER [TOOL]]", Short: "Print learned types as JSON Schema", Args: upToTwo,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withLearnedOf(args, func(_ *learned.Store, list []learned.Tool) error { return a.printJSON(list) })
+			return a.withLearnedOf(args, func(_ *learned.Store, list []learned.Tool) error { return a.PrintJSON(list) })
 		},
 	}
 }
@@ -106,7 +106,7 @@ func (a *app) learnedResetCommand() *cobra.Command {
 		Use: "reset [SERVER [TOOL]]", Short: "Forget learned types, for example after a server was updated", Args: upToTwo,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && !all {
-				return usage("which types? Name a server, or --all\nhint: broker types learned list")
+				return cli.Usagef("which types? Name a server, or --all\nhint: broker types learned list")
 			}
 			return a.withLearnedOf(args, func(s *learned.Store, list []learned.Tool) error {
 				for _, t := range list {
@@ -114,10 +114,10 @@ func (a *app) learnedResetCommand() *cobra.Command {
 						return err
 					}
 				}
-				if a.json {
-					return a.printJSON(map[string]int{"forgotten": len(list)})
+				if a.JSON {
+					return a.PrintJSON(map[string]int{"forgotten": len(list)})
 				}
-				say(a.stdout, "forgot %s\n", counted(len(list), "type"))
+				cli.Fprintf(a.Out, "forgot %s\n", cli.Count(len(list), "type"))
 				return nil
 			})
 		},

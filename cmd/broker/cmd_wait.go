@@ -2,29 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os/exec"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/await"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
-
-// A waited is how one server answered, as "broker wait --json" prints it.
-type waited struct {
-	Server string `json:"server"`
-	OK     bool   `json:"ok"`
-	Status string `json:"status"`
-	Tools  int    `json:"tools"`
-	MS     int64  `json:"ms"` // until it was listed, or given up
-	Error  string `json:"error,omitempty"`
-	Hint   string `json:"hint,omitempty"`
-}
 
 func (a *app) waitCommand() *cobra.Command {
 	limit := time.Minute
@@ -39,7 +25,7 @@ func (a *app) waitCommand() *cobra.Command {
 			return a.wait(cmd.Context(), args, limit)
 		},
 	}
-	timeVar(c.Flags(), &limit, "timeout", "how long to wait")
+	cli.TimeVar(c.Flags(), &limit, "timeout", "how long to wait")
 	return c
 }
 
@@ -52,40 +38,20 @@ func (a *app) wait(ctx context.Context, names []string, limit time.Duration) err
 	for _, n := range names {
 		switch s := cfg.Server(n); {
 		case s == nil:
-			return unknownServer(cfg, n, "wait")
+			return cli.UnknownServer(cfg, n, "wait")
 		case s.Disabled:
-			return usage("server %q is disabled\nhint: broker servers enable %s", n, n)
+			return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
 		}
 	}
 	if len(names) == 0 {
 		names = enabledServers(cfg)
 	}
-	pool := a.pool(upstreams(cfg), st)
-	rows := a.awaitServers(ctx, pool, names, limit)
+	pool := a.pool(application.Upstreams(cfg), st)
+	rows := await.Servers(ctx, &a.IO, pool, names, limit)
 	if err := pool.Close(); err != nil {
 		return err
 	}
-	failed := 0
-	for _, r := range rows {
-		if !r.OK {
-			failed++
-			say(a.stderr, "%s: %s\n", r.Server, oneLine(why(r.Error), 300))
-		}
-	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"servers": orEmpty(rows), "ok": failed == 0}); err != nil {
-			return err
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("wait: interrupted")
-	case failed > 0:
-		return &codeError{code: exitServers}
-	case len(rows) == 0 && !a.json:
-		sayln(a.stdout, "no server is configured")
-	}
-	return nil
+	return await.Print(ctx, &a.IO, rows)
 }
 
 // enabledServers are the names of the servers that are used.
@@ -96,60 +62,4 @@ func enabledServers(cfg *config.Config) (names []string) {
 		}
 	}
 	return names
-}
-
-// awaitServers waits for all of names at the same time, and prints each that is
-// there.
-func (a *app) awaitServers(ctx context.Context, pool *upstream.Pool, names []string, limit time.Duration) []waited {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	rows := make([]waited, len(names))
-	var wg sync.WaitGroup
-	for i, name := range names {
-		wg.Go(func() {
-			rows[i] = awaitServer(ctx, pool, name)
-			if r := rows[i]; r.OK && !a.json {
-				say(a.stdout, "%s: %s in %s\n", r.Server, counted(r.Tools, "tool"), time.Duration(r.MS)*time.Millisecond)
-			}
-		})
-	}
-	wg.Wait()
-	return rows
-}
-
-// awaitServer tries one server until it is listed, ctx is done, or to try again
-// cannot help.
-func awaitServer(ctx context.Context, pool *upstream.Pool, name string) waited {
-	start := time.Now()
-	var last upstream.Status // that of the last whole attempt
-	for pause := 200 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		st := pool.Refresh(ctx, name)[0]
-		if st.Err == nil && st.State == upstream.StateReady {
-			return waited{Server: name, OK: true, Status: string(st.State), Tools: st.Tools, MS: time.Since(start).Milliseconds()}
-		}
-		if st.Err != nil || last.Name == "" {
-			last = st
-		}
-		if !hopeless(st) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-				continue
-			}
-		}
-		w := waited{Server: name, Status: string(last.State), MS: time.Since(start).Milliseconds(), Hint: last.Hint}
-		if hopeless(st) {
-			w.Error = fmt.Sprintf("%s: %v", last.State, last.Err)
-		} else if w.Error = fmt.Sprintf("no answer in %s", time.Since(start).Round(100*time.Millisecond)); last.Err != nil {
-			w.Error = fmt.Sprintf("not listed after %s: %v", time.Since(start).Round(100*time.Millisecond), last.Err)
-		}
-		return w
-	}
-}
-
-// hopeless reports whether a server will fail again for the same reason until a
-// person does something.
-func hopeless(st upstream.Status) bool {
-	_, reference := errors.AsType[*upstream.ReferenceError](st.Err)
-	return reference || st.State == upstream.StateNeedsSignIn || errors.Is(st.Err, exec.ErrNotFound) || errors.Is(st.Err, fs.ErrNotExist)
 }

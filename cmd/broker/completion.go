@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
@@ -18,16 +18,16 @@ func (a *app) addCompletions(root *cobra.Command) {
 	clientNames := cobra.FixedCompletions(clients.IDs(), cobra.ShellCompDirectiveNoFileComp)
 	clientOrFile := cobra.FixedCompletions(clients.IDs(), cobra.ShellCompDirectiveDefault)
 	for path, complete := range map[string]cobra.CompletionFunc{
-		"call": a.completeCall, "tools show": first(a.completeTool), "run": a.completeRun,
-		"scripts show": first(a.completeScript), "scripts remove": first(a.completeScript), "scripts save": first(a.completeScript),
-		"skills show": first(a.completeSkill), "skills read": first(a.completeSkill), "skills call": first(a.completeSkill), "skills stats": first(a.completeSkill),
-		"skills enable": first(a.completeSkill), "skills disable": first(a.completeSkill), "skills approve": first(a.completeSkill), "skills remove": first(a.completeSkill),
-		"wait": a.completeServer, "doctor": a.completeServer, "types learned show": first(a.completeServer), "types learned reset": first(a.completeServer),
-		"import":       first(clientOrFile),
-		"servers list": first(a.completeServer), "tools list": first(a.completeServer), "servers remove": first(a.completeServer), "servers test": first(a.completeServer), "servers logs": first(a.completeServer),
-		"servers enable": first(a.completeServer), "servers pin": first(a.completeServer), "policy explain": first(a.completeTool),
-		"pins list": first(a.completeServer), "pins diff": first(a.completeServer), "pins approve": first(a.completeServer), "pins block": first(a.completeServer), "servers disable": first(a.completeServer), "auth login": first(a.completeServer), "auth logout": first(a.completeServer),
-		"install": first(clientNames), "uninstall": first(clientNames),
+		"call": a.completeCall, "tools show": cli.FirstArg(a.completeTool), "run": a.completeRun,
+		"scripts show": cli.FirstArg(a.completeScript), "scripts remove": cli.FirstArg(a.completeScript), "scripts save": cli.FirstArg(a.completeScript),
+		"skills show": cli.FirstArg(a.completeSkill), "skills read": cli.FirstArg(a.completeSkill), "skills call": cli.FirstArg(a.completeSkill), "skills stats": cli.FirstArg(a.completeSkill),
+		"skills enable": cli.FirstArg(a.completeSkill), "skills disable": cli.FirstArg(a.completeSkill), "skills approve": cli.FirstArg(a.completeSkill), "skills remove": cli.FirstArg(a.completeSkill),
+		"wait": a.completeServer, "doctor": a.completeServer, "types learned show": cli.FirstArg(a.completeServer), "types learned reset": cli.FirstArg(a.completeServer),
+		"import":       cli.FirstArg(clientOrFile),
+		"servers list": cli.FirstArg(a.completeServer), "tools list": cli.FirstArg(a.completeServer), "servers remove": cli.FirstArg(a.completeServer), "servers test": cli.FirstArg(a.completeServer), "servers logs": cli.FirstArg(a.completeServer),
+		"servers enable": cli.FirstArg(a.completeServer), "servers pin": cli.FirstArg(a.completeServer), "policy explain": cli.FirstArg(a.completeTool),
+		"pins list": cli.FirstArg(a.completeServer), "pins diff": cli.FirstArg(a.completeServer), "pins approve": cli.FirstArg(a.completeServer), "pins block": cli.FirstArg(a.completeServer), "servers disable": cli.FirstArg(a.completeServer), "auth login": cli.FirstArg(a.completeServer), "auth logout": cli.FirstArg(a.completeServer),
+		"install": cli.FirstArg(clientNames), "uninstall": cli.FirstArg(clientNames),
 	} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			c.ValidArgsFunction = complete
@@ -37,27 +37,17 @@ func (a *app) addCompletions(root *cobra.Command) {
 		_ = c.RegisterFlagCompletionFunc("client", clientNames)
 	}
 	a.recordCompletions(root)
-	for _, path := range []string{"search", "tools list", "audit list", "tail"} {
+	for _, path := range []string{"search", "tools list", "audit list", "tail", "audit tail"} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			_ = c.RegisterFlagCompletionFunc("server", a.completeServer) // the flag is there
 		}
 	}
 }
 
-// first completes the first argument of a command only.
-func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd, args, typed)
-	}
-}
-
 func (a *app) completeServer(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	if cfg, err := a.loadServers(); err == nil {
 		for _, s := range cfg.Servers {
-			list = completion(list, typed, s.Name, s.Description)
+			list = cli.AddCompletion(list, typed, s.Name, s.Description)
 		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
@@ -70,7 +60,7 @@ func (a *app) completeTool(_ *cobra.Command, _ []string, typed string) (list []c
 		if strings.Contains(typed, ".") {
 			name = t.Server + "." + t.Name
 		}
-		list = completion(list, typed, name, t.Description)
+		list = cli.AddCompletion(list, typed, name, t.Description)
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
@@ -84,7 +74,7 @@ func (a *app) completeCall(cmd *cobra.Command, args []string, typed string) (lis
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return completeInput(readSchema(t.InputSchema), typed)
+	return completeInput(cli.ReadSchema(t.InputSchema), typed)
 }
 
 // completeRun completes the script of a run, and then its parameters.
@@ -100,7 +90,7 @@ func (a *app) completeRun(cmd *cobra.Command, args []string, typed string) (list
 	if err != nil || s.Input == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return completeInput(readSchema(s.Input.Schema), typed)
+	return completeInput(cli.ReadSchema(s.Input.Schema), typed)
 }
 
 // completeScript completes names of saved scripts.
@@ -108,7 +98,7 @@ func (a *app) completeScript(_ *cobra.Command, _ []string, typed string) (list [
 	if store, err := a.scriptStore(); err == nil {
 		scripts, _ := store.List()
 		for _, s := range scripts {
-			list = completion(list, typed, s.Name, s.Description)
+			list = cli.AddCompletion(list, typed, s.Name, s.Description)
 		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
@@ -117,9 +107,9 @@ func (a *app) completeScript(_ *cobra.Command, _ []string, typed string) (list [
 // completeSkill completes names of skills, as far as they are known without
 // asking a server.
 func (a *app) completeSkill(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	_ = a.withView(func(_ *skillHome, v *skillView) error {
-		for _, k := range v.registry.Refresh().All() {
-			list = completion(list, typed, k.Ref, k.Description)
+	_ = a.withView(func(_ *application.Home, v *application.SkillView) error {
+		for _, k := range v.Registry.Refresh().All() {
+			list = cli.AddCompletion(list, typed, k.Ref, k.Description)
 		}
 		return nil
 	})
@@ -127,27 +117,18 @@ func (a *app) completeSkill(_ *cobra.Command, _ []string, typed string) (list []
 }
 
 // completeInput completes KEY=VALUE by a schema.
-func completeInput(s schema, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeInput(s cli.Schema, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	if key, _, value := strings.Cut(typed, "="); value {
-		for _, v := range s.property(key).choices() {
-			list = completion(list, typed, key+"="+v, "")
+		for _, v := range s.Property(key).Choices() {
+			list = cli.AddCompletion(list, typed, key+"="+v, "")
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
-	properties := s.resolved().sub("properties")
-	for _, name := range properties.names() {
-		list = completion(list, typed, name+"=", properties.sub(name).text("description"))
+	properties := s.Resolved().Sub("properties")
+	for _, name := range properties.Names() {
+		list = cli.AddCompletion(list, typed, name+"=", properties.Sub(name).Text("description"))
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-// completion adds a name to list if it begins with what was typed. A name with
-// something that steers a terminal is left out.
-func completion(list []cobra.Completion, typed, name, description string) []cobra.Completion {
-	if !strings.HasPrefix(name, typed) || gate.Terminal(name) != name || strings.Contains(name, "\t") {
-		return list
-	}
-	return append(list, cobra.CompletionWithDesc(name, gate.Terminal(codegen.FirstSentence(description, 60))))
 }
 
 // cachedCatalog are the tools that are known without asking any server.
@@ -160,21 +141,21 @@ func (a *app) cachedCatalog() *discovery.Catalog {
 	if err != nil {
 		return &discovery.Catalog{}
 	}
-	servers := upstreams(cfg)
-	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: catalogueDir(state), Expand: expand})
+	servers := application.Upstreams(cfg)
+	pool := upstream.NewPool(servers, &upstream.Options{CacheDir: application.CatalogueDir(state), Expand: expand})
 	defer pool.Close()
 	known := make(map[string]discovery.Listing)
 	for _, l := range pool.Listings() {
 		known[l.Server] = l
 	}
-	lists := toolLists(cfg)
+	lists := application.ToolLists(cfg)
 	var listings []discovery.Listing
 	for _, s := range servers { // those that are not known have a name too
 		l := known[s.Name]
 		l.Server = s.Name
 		listings = append(listings, lists.Filter(l))
 	}
-	catalog := discovery.NewCatalog(listings, disabled(cfg)...)
+	catalog := discovery.NewCatalog(listings, application.Disabled(cfg)...)
 	if !cfg.Broker.ReadOnly && !a.readOnly {
 		return catalog
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -24,7 +26,7 @@ func (a *app) recordCompletions(root *cobra.Command) {
 		"profiles show": a.completeProfile, "profiles use": a.completeProfile,
 	} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
-			c.ValidArgsFunction = first(complete)
+			c.ValidArgsFunction = cli.FirstArg(complete)
 		}
 	}
 	values := func(list ...string) cobra.CompletionFunc {
@@ -34,7 +36,7 @@ func (a *app) recordCompletions(root *cobra.Command) {
 		path, flag string
 		complete   cobra.CompletionFunc
 	}{
-		{"audit list", "status", values(auditStatuses...)}, {"tail", "status", values(tailStatuses...)}, {"audit list", "client", a.completeCaller},
+		{"audit list", "status", values(records.Statuses...)}, {"tail", "status", values(records.TailStatuses...)}, {"audit tail", "status", values(records.TailStatuses...)}, {"audit list", "client", a.completeCaller},
 		{"search", "detail", values("name", "desc", "full")}, {"exec", "language", values("typescript", "javascript", "python")},
 		{"serve", "mode", values("code", "tools", "auto")}, {"prompt", "mode", values("code", "tools", "auto")},
 		{"scripts save", "execution", a.completeExecution},
@@ -47,19 +49,16 @@ func (a *app) recordCompletions(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
 }
 
-// inOrder keeps shells from sorting by name what is sorted by time.
-const inOrder = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-
 // completeExecution completes the last executions, each with when it began and how
 // it ended.
 func (a *app) completeExecution(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	a.completing(cmd, func(ctx context.Context, store state.AuditStore) {
 		executions, _ := store.List(ctx, state.Filter{Limit: maxCompleted})
 		for _, e := range executions {
-			list = completion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", when(e.Started), e.Status, counted(e.Calls, "call"), clientOf(e)))
+			list = cli.AddCompletion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", cli.Time(e.Started), e.Status, cli.Count(e.Calls, "call"), records.ClientOf(e)))
 		}
 	})
-	return list, inOrder
+	return list, cli.InOrder
 }
 
 // completing calls f with the record, if there is one.
@@ -88,11 +87,11 @@ func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
 				found.Runs, err = runs.Runs(contextOf(cmd), maxCompleted)
 			}
 			for _, run := range found.Runs {
-				list = completion(list, typed, run.ID, fmt.Sprintf("%s, %s, asked by %s", when(run.Started), run.Status, clientLabel(run.Principal)))
+				list = cli.AddCompletion(list, typed, run.ID, fmt.Sprintf("%s, %s, asked by %s", cli.Time(run.Started), run.Status, records.ClientLabel(run.Principal)))
 			}
 			return err
 		})(cmd, nil)
-		return list, inOrder
+		return list, cli.InOrder
 	}
 }
 
@@ -107,7 +106,7 @@ func (a *app) completeCaller(cmd *cobra.Command, _ []string, typed string) (list
 	})
 	delete(names, "")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		list = completion(list, typed, name, "")
+		list = cli.AddCompletion(list, typed, name, "")
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
@@ -115,7 +114,7 @@ func (a *app) completeCaller(cmd *cobra.Command, _ []string, typed string) (list
 func (a *app) completeProfile(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	if cfg, err := a.load(); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(cfg.Broker.Profiles)) {
-			list = completion(list, typed, name, "")
+			list = cli.AddCompletion(list, typed, name, "")
 		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp

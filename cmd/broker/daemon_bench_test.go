@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -46,7 +47,7 @@ func BenchmarkBridge(b *testing.B) {
 	}
 	serve := func(state string, more ...string) *stdioClient {
 		cmd := exec.Command(broker, append([]string{"serve", "--mode", "tools", "--config", config, "--state-dir", filepath.Join(dir, state)}, more...)...)
-		cmd.Env = append(os.Environ(), daemonVariable+"=on")
+		cmd.Env = append(os.Environ(), host.DaemonVariable+"=on")
 		return startClient(b, cmd)
 	}
 	id := 0
@@ -84,7 +85,7 @@ func BenchmarkBridge(b *testing.B) {
 		}
 		version = append(version, time.Since(began))
 	}
-	<-time.After(2 * restTime)
+	<-time.After(2 * host.RestTime)
 	b.ReportMetric(memoryMB(b, bridged.cmd.Process.Pid, "Private_Dirty"), "private-MB")
 	w, err := daemon.Ask(shared, daemon.OpStatus, daemon.Build{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -24,7 +24,7 @@ import (
 func bridgeCommand(t *testing.T, config, state string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := brokerCommand(t, append([]string{"serve", "--config", config, "--state-dir", state}, args...)...)
-	cmd.Env = append(os.Environ(), daemonVariable+"=on")
+	cmd.Env = append(os.Environ(), host.DaemonVariable+"=on")
 	return cmd
 }
 
@@ -170,89 +170,8 @@ func statuses(t *testing.T, config, state string) map[string]int {
 	return count
 }
 
-func TestSettingsThatAClientDoesNotShare(t *testing.T) {
-	t.Setenv("TOKEN_A", "one")
-	s := daemonSettings{flags: map[string]string{"config": "/c", "mode": "", "skills": "", "read-only": ""}, env: map[string]string{"TOKEN_A": "one"}}
-	hello := func(flags, env map[string]string) daemon.Hello { return daemon.Hello{Settings: flags, Env: env} }
-	for _, c := range []struct {
-		hello daemon.Hello
-		want  string
-	}{
-		{hello(map[string]string{"config": "/c"}, map[string]string{"TOKEN_A": "one"}), ""},
-		{hello(map[string]string{"config": "/other"}, map[string]string{"TOKEN_A": "one"}), "another config"},
-		{hello(map[string]string{"config": "/c", "mode": "tools"}, map[string]string{"TOKEN_A": "one"}), "another mode"},
-		{hello(map[string]string{"config": "/c", "read-only": "true"}, map[string]string{"TOKEN_A": "one"}), "another read-only"},
-	} {
-		got := s.differ(c.hello)
-		if !strings.HasSuffix(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, "secret") {
-			t.Errorf("differ(%+v) = %q, want %q", c.hello, got, c.want)
-		}
-	}
-}
-
-// A daemon that something else than a client has started gets the variables that
-// the config names from the first client that has them.
-func TestDaemonAdoptsVariables(t *testing.T) {
-	for _, name := range []string{"ADOPTED_A", "ADOPTED_B"} {
-		t.Setenv(name, "") // so that it is restored
-		os.Unsetenv(name)
-	}
-	path := filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "x", "env": {"A": "${ADOPTED_A}", "B": "${ADOPTED_B}"}}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	flags := map[string]string{"config": path}
-	adopted := 0
-	a := new(app)
-	h := &daemonHost{a: a, settings: daemonSettings{flags: flags, env: map[string]string{}}, adopted: func() { adopted++ }}
-	hello := func(config string, env map[string]string) daemon.Hello {
-		return daemon.Hello{Settings: map[string]string{"config": config}, Env: env}
-	}
-	for _, c := range []struct {
-		hello daemon.Hello
-		want  string
-	}{
-		{hello("/other", map[string]string{"ADOPTED_A": "theirs"}), "the daemon runs with another config"},
-		{hello(path, map[string]string{"ADOPTED_A": "one"}), ""},
-		{hello(path, map[string]string{"ADOPTED_A": "one", "ADOPTED_B": "two"}), ""},
-		{hello(path, map[string]string{"ADOPTED_A": "three"}), ""}, // it is served apart
-	} {
-		if got := h.Accepts(c.hello); got != c.want {
-			t.Errorf("Accepts(%+v) = %q, want %q", c.hello, got, c.want)
-		}
-		h.adopting.Wait()
-	}
-	one, _ := a.variables.lookup("ADOPTED_A")
-	two, _ := a.variables.lookup("ADOPTED_B")
-	if adopted != 2 || one != "one" || two != "two" {
-		t.Errorf("adopted %d times: %q, %q", adopted, one, two)
-	}
-	if text, err := a.variables.sources().Expand("${ADOPTED_A} ${ADOPTED_B}"); err != nil || text != "one two" {
-		t.Errorf("servers get %q, %v", text, err)
-	}
-	// The variables of the process, which all its children inherit, are unchanged.
-	for _, name := range []string{"ADOPTED_A", "ADOPTED_B"} {
-		if value, ok := os.LookupEnv(name); ok {
-			t.Errorf("%s of the process is %q", name, value)
-		}
-	}
-}
-
-func TestDaemonGetsOnlyNamedVariables(t *testing.T) {
-	t.Setenv("MY_TOKEN", "x")
-	t.Setenv("OTHER_TOKEN", "y")
-	env := daemonEnv(map[string]string{"MY_TOKEN": "x"})
-	if !slices.Contains(env, "MY_TOKEN=x") || slices.Contains(env, "OTHER_TOKEN=y") {
-		t.Errorf("the daemon's environment: %q", env)
-	}
-	names := config.Variables([]byte(`{"a": "${A}/${env:B}", "c": "${C:-x}", "k": "${keyring:D}", "e": "$${E} $F"}`))
-	if want := []string{"A", "B", "C", "E"}; !slices.Equal(names, want) {
-		t.Errorf("variables %q, want %q", names, want)
-	}
-}
-
 func TestBridgeCommandLine(t *testing.T) {
-	t.Setenv(daemonVariable, "on")
+	t.Setenv(host.DaemonVariable, "on")
 	for _, c := range []struct {
 		line string
 		want bool
@@ -280,37 +199,19 @@ func TestBridgeCommandLine(t *testing.T) {
 	}
 }
 
-func TestWhoSharesADaemon(t *testing.T) {
-	usual := confinement()
-	for _, c := range []struct {
-		env  map[string]string
-		want bool
-		why  string
-	}{
-		{nil, usual == "", usual},
-		{map[string]string{"CI": "false"}, usual == "", usual},
-		{map[string]string{"CI": "true"}, false, ""},
-		{map[string]string{"CI": "true", "BROKER_DAEMON": "on"}, true, ""},
-		{map[string]string{"BROKER_DAEMON": "off"}, false, ""},
-		{map[string]string{"BROKER_DAEMON": "yes"}, false, `BROKER_DAEMON is neither "on" nor "off"`},
-		{map[string]string{"BROKER_DAEMON": "on", "CODEX_SANDBOX": "seatbelt"}, false, "this process is in a sandbox: CODEX_SANDBOX is set"},
-	} {
-		if got, why := sharesDaemon(func(name string) string { return c.env[name] }); got != c.want || why != c.why {
-			t.Errorf("sharesDaemon with %v = %v, %q", c.env, got, why)
-		}
-	}
-}
-
 // Whatever decides how "serve" serves reaches the daemon, and is compared by it.
 func TestFlagsOfServeReachTheDaemon(t *testing.T) {
-	a := &app{mode: "tools", skillsPath: "/skills", readOnly: true}
-	set := daemonSettings{state: "/s", flags: a.servingFlags("/c.json")}
-	args := a.daemonArgs(set)
+	a := &app{mode: "tools", skillsPath: "/skills", readOnly: true, stateDir: t.TempDir()}
+	set, err := a.client().SettingsOf("/c.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := a.client().Args(set)
 	c := &cobra.Command{}
 	a.serveFlags(c)
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if set.flags[f.Name] == "" || !slices.Contains(args, "--"+f.Name) {
-			t.Errorf("--%s is not among the settings %v and the arguments %q", f.Name, set.flags, args)
+		if set.Flags[f.Name] == "" || !slices.Contains(args, "--"+f.Name) {
+			t.Errorf("--%s is not among the settings %v and the arguments %q", f.Name, set.Flags, args)
 		}
 	})
 }

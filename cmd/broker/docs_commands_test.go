@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the pages of commands, and what console blocks of docs show")
@@ -21,6 +23,7 @@ var update = flag.Bool("update", false, "rewrite the pages of commands, and what
 func TestCommandReference(t *testing.T) {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	written := make(map[string]string)
 	var list strings.Builder
 	list.WriteString("# Commands\n\nEvery command, with a link to its flags. " + writtenBy("this page and those of the groups") +
@@ -28,7 +31,7 @@ func TestCommandReference(t *testing.T) {
 	flagTable(&list, root.PersistentFlags())
 	list.WriteString("\n```text\n" + exitCodesHelp + "\n```\n")
 	for _, g := range referenceGroups(root) {
-		page := referencePage(g.title)
+		page := "commands-" + g.page + ".md"
 		var b strings.Builder
 		fmt.Fprintf(&b, "# Commands: %s\n\n%s[commands.md](commands.md) lists all commands, the flags of every command, and exit codes.\n", strings.ToLower(g.title), writtenBy("this page"))
 		fmt.Fprintf(&list, "\n## Commands: %s\n", strings.ToLower(g.title))
@@ -65,27 +68,20 @@ func writtenBy(what string) string {
 	return "`go test ./cmd/broker -run CommandReference -update` writes " + what + " from the program.\n\n"
 }
 
-// referenceGroups returns the groups that "broker" lists, with their commands sorted,
-// and one of all other commands.
+// referenceGroups returns the groups that "broker" lists, with their commands sorted.
+// The last one has all other commands too, but for what writes packages.
 func referenceGroups(root *cobra.Command) []commandGroup {
 	groups := slices.Clone(commandGroups)
-	rest := commandGroup{title: "More"}
+	last := &groups[len(groups)-1]
 	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() && !slices.ContainsFunc(groups, func(g commandGroup) bool { return slices.Contains(g.names, c.Name()) }) {
-			rest.names = append(rest.names, c.Name())
+		if (c.Runnable() || c.HasSubCommands()) && c.Name() != "man" && c.Name() != "help" && !slices.ContainsFunc(groups, func(g commandGroup) bool { return slices.Contains(g.names, c.Name()) }) {
+			last.names = append(slices.Clone(last.names), c.Name())
 		}
 	}
-	groups = append(groups, rest)
 	for i, g := range groups {
 		groups[i].names = slices.Sorted(slices.Values(g.names))
 	}
 	return groups
-}
-
-// referencePage returns the file of a group, such as commands-setup.md for "Set up".
-func referencePage(title string) string {
-	word, _, _ := strings.Cut(title, " and ")
-	return "commands-" + strings.ToLower(strings.ReplaceAll(word, " ", "")) + ".md"
 }
 
 // listCommand writes a line about a command, with a link to it and the names of its
@@ -121,7 +117,7 @@ func describeCommand(b *strings.Builder, c *cobra.Command, mark string) {
 		flagTable(b, c.LocalNonPersistentFlags())
 	}
 	for _, below := range c.Commands() {
-		if below.IsAvailableCommand() {
+		if below.IsAvailableCommand() && c.Name() != "completion" { // whose texts are cobra's
 			describeCommand(b, below, "###")
 		}
 	}
@@ -130,7 +126,7 @@ func describeCommand(b *strings.Builder, c *cobra.Command, mark string) {
 // prose writes the text of a help; its indented lines are a block.
 func prose(b *strings.Builder, text string) {
 	block := false
-	for line := range strings.SplitSeq(strings.TrimSpace(joined(text)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(cli.JoinParagraphs(text)), "\n") {
 		indented := strings.HasPrefix(line, "  ")
 		if line != "" && indented != block {
 			if b.WriteString("```"); indented {

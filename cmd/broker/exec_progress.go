@@ -4,6 +4,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // progressEvery is how often the progress of calls is printed at most, and how long a
@@ -19,7 +21,7 @@ func progressTo(w io.Writer, now func() time.Time) func(calls int, message strin
 	return func(calls int, message string) {
 		was, at := last.Load(), int64(now().Sub(began))
 		if calls == 0 && at-was >= int64(progressEvery) && last.CompareAndSwap(was, at) {
-			sayln(w, message)
+			cli.Fprintln(w, message)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
@@ -104,7 +105,7 @@ func BenchmarkDaemonMemory(b *testing.B) {
 	config := writeServers(b, servers)
 	for b.Loop() {
 		cmd := exec.Command(broker, "serve", "--config", config, "--state-dir", dir)
-		cmd.Env = append(os.Environ(), daemonVariable+"=on")
+		cmd.Env = append(os.Environ(), host.DaemonVariable+"=on")
 		c := startClient(b, cmd)
 		c.send(b, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_tools","arguments":{"query":"create an issue"}}}`)
 		c.answer(b, 2)
@@ -114,7 +115,7 @@ func BenchmarkDaemonMemory(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		<-time.After(daemonRestTime + 2*time.Second)
+		<-time.After(host.DaemonRestTime + 2*time.Second)
 		b.ReportMetric(memoryMB(b, w.PID, "Pss"), "pss-MB")
 		b.ReportMetric(memoryMB(b, w.PID, "Private_Dirty"), "private-MB")
 		_ = c.in.Close()

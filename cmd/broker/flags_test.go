@@ -8,13 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // ran is what a command prints to stderr, and its exit code.
 func ran(t *testing.T, args ...string) (stderr string, code int) {
 	t.Helper()
 	var out, errs strings.Builder
-	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	a := &app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}}
 	code = a.run(t.Context(), args)
 	return errs.String(), code
 }
@@ -33,7 +35,7 @@ func TestFlagsSayWhatTheyTake(t *testing.T) {
 			args := append(strings.Fields(c.CommandPath())[1:], "--"+f.Name+"="+bad)
 			stderr, code := ran(t, args...)
 			want := regexp.MustCompile("^" + regexp.QuoteMeta(fmt.Sprintf("broker: --%s is %q: use ", f.Name, bad)) + "[a-z].*\nhint: ")
-			if !want.MatchString(stderr) || code != exitUsage && code != exitExecUsage {
+			if !want.MatchString(stderr) || code != cli.ExitUsage && code != cli.ExitExecUsage {
 				t.Errorf("broker %s: code %d, %s", strings.Join(args, " "), code, stderr)
 			}
 		})
@@ -53,7 +55,7 @@ func TestTimesAreAboveZero(t *testing.T) {
 		"audit list --since=-5m": days, "audit stats --since 0s": days, "audit prune --older-than=-1h": times, "auth login github --timeout 0": times,
 	} {
 		stderr, code := ran(t, strings.Fields(args)...)
-		if !strings.Contains(stderr, want) || code != exitUsage {
+		if !strings.Contains(stderr, want) || code != cli.ExitUsage {
 			t.Errorf("broker %s: code %d, %s", args, code, stderr)
 		}
 	}

@@ -1,28 +1,32 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A commandGroup is a heading and its commands.
+// A commandGroup is a heading, the page of its commands, and their names.
 type commandGroup struct {
-	title string
-	names []string
+	title, page string
+	names       []string
 }
 
-// commandGroups are the groups that "broker" lists. Other commands are named in one
-// line.
+// commandGroups are the groups that "broker" lists: the first page has at most 30
+// commands. "broker help commands" lists all.
 var commandGroups = []commandGroup{
-	{"Set up", []string{"init", "import", "install", "uninstall", "servers", "auth", "skills", "plugins", "profiles", "projects", "policy", "doctor"}},
-	{"Use and look", []string{"search", "tools", "call", "exec", "run", "scripts", "index", "console", "top", "tail", "audit", "approvals", "runs", "pins"}},
-	{"Serve", []string{"serve", "tokens", "daemon", "service"}},
+	{"Set up", "setup", []string{"init", "import", "install", "uninstall", "servers", "auth", "skills", "plugins", "doctor"}},
+	{"Use", "use", []string{"search", "tools", "call", "exec", "run", "scripts"}},
+	{"Look", "look", []string{"console", "top", "audit", "runs"}},
+	{"Keep safe", "safe", []string{"policy", "approvals", "pins", "profiles", "projects"}},
+	{"Run for many", "many", []string{"serve", "daemon", "service", "tokens"}},
+	{"Tools", "tools", []string{"index", "types"}},
 }
 
 const rootExamples = `  broker init                        # take over the servers of your clients, and connect the clients
@@ -31,7 +35,6 @@ const rootExamples = `  broker init                        # take over the serve
 // groupCommands gives root a usage text of groups.
 func groupCommands(root *cobra.Command) {
 	var groups strings.Builder
-	rest := []string{"completion"} // cobra adds it later
 	for _, g := range commandGroups {
 		groups.WriteString("\n" + g.title + ":\n")
 		for _, name := range g.names {
@@ -40,20 +43,12 @@ func groupCommands(root *cobra.Command) {
 			}
 		}
 	}
-	for _, c := range root.Commands() {
-		grouped := slices.ContainsFunc(commandGroups, func(g commandGroup) bool { return slices.Contains(g.names, c.Name()) })
-		if c.IsAvailableCommand() && !grouped {
-			rest = append(rest, c.Name())
-		}
-	}
-	slices.Sort(rest)
 	usage := root.UsageTemplate()
 	for _, c := range root.Commands() {
 		c.SetUsageTemplate(usage)
 	}
-	root.SetUsageTemplate("Usage:\n  broker COMMAND [flags]\n" + groups.String() + "\nMore: " + strings.Join(rest, ", ") +
-		"\n\nExamples:\n" + rootExamples + "\n\nFlags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}\n\n" +
-		"broker COMMAND --help says more about a command; broker help lists the pages of the documentation.\n")
+	root.SetUsageTemplate("Usage:\n  broker COMMAND [flags]\n" + groups.String() + "\nExamples:\n" + rootExamples + "\n\nFlags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}\n\n" +
+		"broker help commands lists all commands, broker COMMAND --help says more about one; broker help lists the pages of the documentation.\n")
 }
 
 // templateHelp prints the help of a command by its template.
@@ -74,14 +69,14 @@ func (a *app) setRootHelp(root *cobra.Command) {
 // config, the commands, on request the pages of the documentation, and the exit codes.
 func (a *app) rootHelp(root *cobra.Command, pages string) {
 	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
-		sayln(a.stdout, "Begin with: broker init")
-		sayln(a.stdout)
+		cli.Fprintln(a.Out, "Begin with: broker init")
+		cli.Fprintln(a.Out)
 	}
 	templateHelp(root, nil)
 	if pages != "" {
-		say(a.stdout, "%s", lines(pages))
+		cli.Fprintf(a.Out, "%s", cli.Lines(pages))
 	}
-	say(a.stdout, "\n%s\n", lines(exitCodesHelp))
+	cli.Fprintf(a.Out, "\n%s\n", cli.Lines(exitCodesHelp))
 }
 
 // printStarting says what the servers do that a daemon is starting.
@@ -95,14 +90,14 @@ func (a *app) printStarting() {
 		return
 	}
 	printed := false
-	for _, e := range askDaemonAt(state) {
+	for _, e := range application.DaemonServers(state) {
 		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
-			say(a.stdout, "%s: %s, %s\n", e.Name, orStarting(string(e.Doing)), spell(time.Since(e.Since)))
+			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, cli.OrStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
 			printed = true
 		}
 	}
 	if printed {
-		sayln(a.stdout, "broker servers list shows all servers")
-		sayln(a.stdout)
+		cli.Fprintln(a.Out, "broker servers list shows all servers")
+		cli.Fprintln(a.Out)
 	}
 }

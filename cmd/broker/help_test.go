@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // helpOf runs the broker in this process.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	root := (&app{stdin: strings.NewReader(""), stdout: &out, stderr: io.Discard}).root()
+	root := (&app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}}).root()
 	root.SetOut(&out)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
@@ -24,7 +26,7 @@ func helpOf(t *testing.T, args ...string) string {
 }
 
 // Every way to ask for the help of the program prints the first command if there is no
-// config, three groups, two examples, and exit codes last.
+// config, six groups, two examples, and exit codes last.
 func TestHelpOfTheProgram(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
@@ -36,7 +38,7 @@ func TestHelpOfTheProgram(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"-h"}, {"help"}} {
 		text := helpOf(t, args...)
 		at := -1
-		for _, part := range []string{"\nSet up:\n", "\nUse and look:\n", "\nServe:\n", "\nExamples:\n  broker init ", "\n  broker search ", "\nFlags:\n", "\nExit codes:\n"} {
+		for _, part := range []string{"\nSet up:\n", "\nUse:\n", "\nLook:\n", "\nKeep safe:\n", "\nRun for many:\n", "\nTools:\n", "\nExamples:\n  broker init ", "\n  broker search ", "\nFlags:\n", "\nExit codes:\n"} {
 			i := strings.Index(text, part)
 			if i <= at || strings.Count(text, part) != 1 {
 				t.Errorf("%q: %q is at %d of\n%s", args, part, i, text)
@@ -49,6 +51,35 @@ func TestHelpOfTheProgram(t *testing.T) {
 		if known := helpOf(t, append(args, "--config", config)...); strings.Contains(known, "Begin with") {
 			t.Errorf("%q with a config: %.80s", args, known)
 		}
+	}
+}
+
+// The first page has at most 30 commands, and each exists. The others are on the page
+// that it names, those of no daily use too.
+func TestFirstPageIsShort(t *testing.T) {
+	text := helpOf(t, "--help")
+	_, groups, _ := strings.Cut(text, "\nSet up:")
+	groups, _, _ = strings.Cut(groups, "\nExamples:")
+	rows := regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(groups, -1)
+	if len(rows) < 20 || len(rows) > 30 {
+		t.Errorf("%d commands on the first page:\n%s", len(rows), groups)
+	}
+	for _, row := range rows {
+		if help := helpOf(t, row[1], "--help"); !strings.Contains(help, "broker "+row[1]) {
+			t.Errorf("broker %s --help: %.80s", row[1], help)
+		}
+	}
+	if !strings.Contains(text, "broker help commands") {
+		t.Error("it does not say where all commands are")
+	}
+	all := helpOf(t, "help", "commands")
+	for _, name := range []string{"tail", "redact", "eval", "store", "sandbox", "wait", "prompt", "version"} {
+		if strings.Contains(groups, "\n  "+name+" ") || !strings.Contains(all, "\n"+name+"\n") {
+			t.Errorf("%s is on the first page, or not on that of all commands", name)
+		}
+	}
+	if tail, below := helpOf(t, "tail", "--help"), helpOf(t, "audit", "tail", "--help"); strings.ReplaceAll(below, "audit tail", "tail") != tail {
+		t.Errorf("audit tail is not tail:\n%s", below)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -82,13 +83,13 @@ func TestBadServersCostOnlyThemselves(t *testing.T) {
 		if s.Status != h.status || s.ToolCount < h.tools || !strings.Contains(s.Error, h.why) || (h.why == "") != (s.Error == "") {
 			t.Errorf("%s is listed as %+v; want %s with %d tools and %q", h.mode, s, h.status, h.tools, h.why)
 		}
-		t.Logf("%-14s %-7s %4d tools  %s", h.mode, s.Status, s.ToolCount, oneLine(s.Error, 150))
+		t.Logf("%-14s %-7s %4d tools  %s", h.mode, s.Status, s.ToolCount, cli.OneLine(s.Error, 150))
 	}
 	for name, why := range map[string]string{"no-command": "no-such-program", "dead-url": "127.0.0.1"} {
 		if s := listed[name]; s.Status != "failed" || !strings.Contains(s.Error, why) {
 			t.Errorf("%s is listed as %+v; want it failed with %q", name, s, why)
 		}
-		t.Logf("%-14s %-7s %4d tools  %s", name, listed[name].Status, 0, oneLine(listed[name].Error, 150))
+		t.Logf("%-14s %-7s %4d tools  %s", name, listed[name].Status, 0, cli.OneLine(listed[name].Error, 150))
 	}
 	for _, h := range hostiles {
 		if h.call == "" {

@@ -121,19 +121,3 @@ func readText(t *testing.T, terminal *os.File, want string) string {
 	}
 	return string(seen)
 }
-
-func TestSpell(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Second: "0 s", 0: "0 s", 89 * time.Second: "89 s", 2 * time.Minute: "2 min", 100 * time.Minute: "2 h", 49 * time.Hour: "2 days"} {
-		if got := spell(d); got != want {
-			t.Errorf("spell(%s) = %s, want %s", d, got, want)
-		}
-	}
-}
-
-func TestIsKey(t *testing.T) {
-	for sent, want := range map[string]bool{" ": true, "\n": true, "q": true, "\x1b": true, "é": true, "\x04": false, "\x00": false, "\x1b[A": false, "\x1b[I": false, "\x1b[12;40R": false} {
-		if got := isKey([]byte(sent)); got != want {
-			t.Errorf("isKey(%q) = %v", sent, got)
-		}
-	}
-}

@@ -1,267 +1,29 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/broker/api"
-	"github.com/mcpbroker/mcpbroker/broker/console"
-	"github.com/mcpbroker/mcpbroker/broker/script"
-	"github.com/mcpbroker/mcpbroker/broker/surface"
-	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
-	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/redact"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
-	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// Names of principals in the record that are not MCP clients.
-const (
-	clientCLI   = "cli"
-	clientAdmin = "admin" // who has the admin token, over HTTP
-)
-
-// library returns the library of skills and plugins of a config; it calls note with
-// changes.
-func (h *skillHome) library(note func(library.Change)) *library.Library {
-	return library.New(library.Options{
-		Skills: h.registry(), Custom: h.custom(), Plugins: h.plugins, Switches: h.switches, Taken: hasServer(h.config), PluginsOn: h.config.Broker.Plugins.Enabled, Describe: describe, Note: note,
-	})
-}
 
 // recorded returns the library for a command, which records changes.
-func (a *app) recorded(h *skillHome) *library.Library {
-	return h.library(func(c library.Change) { a.record(h.config, changeEvent(c, clientCLI)) })
+func (a *app) recorded(h *application.Home) *library.Library {
+	return h.Library(func(c library.Change) { a.record(h.Config, application.ChangeEvent(c, application.ClientCLI)) })
 }
 
 // withLibrary is a command's RunE that does f with the library of the config.
-func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *skillHome, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) withLibrary(f func(ctx context.Context, l *library.Library, h *application.Home, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return a.withHome(func(h *skillHome, args []string) error {
+		return a.withHome(func(h *application.Home, args []string) error {
 			return f(cmd.Context(), a.recorded(h), h, args)
 		})(cmd, args)
-	}
-}
-
-// record adds an event of a command to the record. If the record cannot be written, the
-// command continues.
-func (a *app) record(cfg *config.Config, e state.Event) {
-	dir, err := a.stateOf(cfg.Path)
-	if err == nil {
-		err = noteIn(e, func() (*application.State, error) { return a.openPrepared(cfg, dir) })
-	}
-	a.noted(e, err)
-}
-
-// note is record for commands that read no config.
-func (a *app) note(e state.Event) {
-	a.noted(e, noteIn(e, a.openAnyState))
-}
-
-func noteIn(e state.Event, open func() (*application.State, error)) error {
-	st, err := open()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	store, err := st.Audit(context.Background(), unpruned)
-	if err != nil {
-		return err
-	}
-	store.Note(e)
-	return store.Close()
-}
-
-func (a *app) noted(e state.Event, err error) {
-	if err != nil {
-		a.logger().Warn("record", "kind", e.Kind, "err", err)
-	}
-}
-
-// unpruned opens a record from which nothing goes by itself.
-var unpruned = state.AuditOptions{Days: -1, MaxBytes: -1, Keep: state.Keep{Code: true}}
-
-// manageOverHTTP returns the HTTP interface of a running broker, for clients with
-// tokens and for the console. Changes are in force when they are answered.
-func (a *app) manageOverHTTP(s *session, w *watcher, tokens map[string]string, limits map[string]broker.TokenLimits, issued issued, c *console.Console) (http.Handler, error) {
-	admin, err := expand(s.config.Broker.HTTP.AdminToken)
-	switch {
-	case err != nil:
-		return nil, usage("http.adminToken: %w", err)
-	case admin == "" && s.config.Broker.HTTP.AdminToken != "":
-		return nil, usage("http.adminToken is empty: an empty token would let anybody change things")
-	}
-	for name, t := range tokens {
-		if t == admin && admin != "" {
-			return nil, usage("http.adminToken is also the token of %q, who could change things then: give it one of its own", name)
-		}
-	}
-	o := a.apiOptions(s, w)
-	o.Tokens, o.AdminToken, o.Owner = tokens, admin, identity.OwnerOf(tokens, limits)
-	o.TokensOnly = func() bool { return s.config.Broker.HTTP.SignIn.Issuer != "" || issued.Any() }
-	o.Issued = func(token string) string {
-		client, l, ok := issued.Owner(token)
-		if _, taken := tokens[client]; !ok || taken || l.Profile != "" || l.Expired() {
-			return ""
-		}
-		return client
-	}
-	o.Session = consoleSession(c, s.accounts)
-	if cfg := s.config.Broker.HTTP; cfg.Console != nil {
-		o.Enter = "sign in at " + identity.PublicURL(cfg) + "/console/"
-	}
-	return api.New(o), nil
-}
-
-// consoleSession returns the function that finds the session of a request: of a console
-// opened with a token, or of a person who has signed in.
-func consoleSession(c *console.Console, people *accounts.Service) func(*http.Request) (api.Session, error) {
-	return func(r *http.Request) (api.Session, error) {
-		if in, changes := c.Session(r); in || people == nil {
-			return api.Session{In: in, Changes: changes}, nil
-		}
-		v, err := people.Session(r)
-		switch {
-		case v.Person == nil || err != nil:
-			return api.Session{}, err
-		case v.Denied != nil:
-			return api.Session{Denied: v.Denied.Error()}, nil
-		}
-		return api.Session{In: true, Changes: v.Changes, Person: v.Person}, nil
-	}
-}
-
-// apiOptions are those of the HTTP interface, but for who may use it.
-func (a *app) apiOptions(s *session, w *watcher) api.Options {
-	return api.Options{
-		Cancel:  s.store.Cancel,
-		Library: w.library, Tools: func(k *skills.Skill) []skills.Tool { return s.root.SkillTools(k) }, Owner: surface.TokenOwner, Changed: w.now, Logger: a.logger(),
-		Always: func(tools []string) error { return allowAlways(s.config.Path, tools) },
-		Reader: &api.Reader{Broker: s.broker, Audit: s.audit, Runs: s.runs, Pins: s.pins, Tokens: s.store.Vault()},
-		Note:   s.audit.Note,
-		SaveScript: func(name, description, code string) (any, error) {
-			if strings.TrimSpace(code) == "" {
-				return nil, errors.New("the script is empty")
-			}
-			saved, err := s.store.Scripts(savedScripts(s.config)).Save(script.Script{Name: name, Description: description, Code: code})
-			if err != nil {
-				return nil, err
-			}
-			var warning string
-			if redact.Text(saved.Code) != saved.Code {
-				warning = saved.Name + " holds what looks like a secret"
-			}
-			saved.Code = "" // the page has it
-			return struct {
-				script.Script
-				Warning string `json:"warning,omitempty"`
-			}{*saved, warning}, nil
-		},
-		Settings: func() (any, error) { return a.settings(s.config) },
-		Servers:  consoleServers{config.ServerFile(s.config.Path), s.live.Load},
-		FileRead: func(k *skills.Skill, client, path string, err error) {
-			e := skillEvent(state.EventSkillFileRead, k, path, err)
-			e.Client = client
-			s.audit.Note(e)
-		},
-	}
-}
-
-// settings are the values in force: those of flags above those of the file.
-func (a *app) settings(cfg *config.Config) ([]config.Setting, error) {
-	data, err := os.ReadFile(cfg.Path)
-	if err != nil {
-		return nil, err
-	}
-	list, err := config.Settings(cfg.Path, data)
-	if err != nil {
-		return nil, err
-	}
-	var above []config.Setting
-	for flag, v := range map[string]string{"mode": a.mode, "profile": a.chosenProfile(), "readOnly": map[bool]string{true: "true"}[a.readOnly]} {
-		if v != "" {
-			list = slices.DeleteFunc(list, func(s config.Setting) bool { return s.Key == "broker."+flag })
-			above = append(above, config.Setting{Key: "broker." + flag, Value: v, From: "command line"})
-		}
-	}
-	if cfg.Managed != nil {
-		above = append(above, config.Setting{Key: "policy", Value: "above that of this file", From: managedPath})
-	}
-	slices.SortFunc(above, func(a, b config.Setting) int { return strings.Compare(a.Key, b.Key) })
-	return append(above, list...), nil
-}
-
-// changeEvent is a change as it stands in the audit log.
-func changeEvent(c library.Change, client string) state.Event {
-	e := state.Event{Name: c.Name, Client: cmp.Or(c.Client, client), Digest: c.Digest, Detail: string(c.Action), Failed: c.Err != nil}
-	install := c.Action == library.Installed || c.Action == library.Replaced
-	switch {
-	case c.Kind == skills.KindSkill && install:
-		e.Kind = state.EventSkillInstalled
-	case c.Kind == skills.KindSkill:
-		e.Kind = state.EventSkillStateChanged
-	case c.Kind == skills.KindPlugin && install:
-		e.Kind = state.EventPluginInstalled
-	default:
-		e.Kind = state.EventPluginStateChanged
-	}
-	if c.Err != nil {
-		e.Detail = "not " + e.Detail
-	}
-	if c.Kind == skills.KindMarket {
-		e.Detail = "marketplace " + e.Detail
-	}
-	if c.Detail != "" {
-		e.Detail += " " + c.Detail
-	}
-	if c.Err != nil {
-		e.Detail += ": " + oneLine(c.Err.Error(), 300)
-	}
-	return e
-}
-
-// skillEvent is something that a command did with a skill.
-func skillEvent(kind string, k *skills.Skill, detail string, err error) state.Event {
-	e := state.Event{Kind: kind, Name: k.Ref, Client: clientCLI, Digest: k.Digest(), Detail: strings.TrimSpace(k.Origin() + " " + detail), Failed: err != nil}
-	if err != nil {
-		e.Detail += " failed: " + oneLine(err.Error(), 300)
-	}
-	return e
-}
-
-// checkSkillsPath says what is wrong with the folder of --skills. install says that
-// it need not be there yet.
-func (a *app) checkSkillsPath(install bool) error {
-	if a.skillsPath == "" {
-		return nil
-	}
-	info, err := os.Stat(a.skillsPath)
-	if err == nil && info.IsDir() || install && errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return usage("--skills: %s is not a directory", a.skillsPath)
-}
-
-// overrule puts the folder of --skills in the place of the config's.
-func (a *app) overrule(cfg *config.Config) {
-	if a.skillsPath != "" {
-		if abs, err := filepath.Abs(a.skillsPath); err == nil {
-			cfg.Broker.Skills.Path = abs
-		}
 	}
 }
 
@@ -272,20 +34,20 @@ func (a *app) sourceError(err error) error {
 	if e == nil {
 		return err
 	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(map[string]any{"error": map[string]any{"code": e.Code, "message": e.Message, "diagnostics": append([]skills.Diagnostic{}, e.Diagnostics...)}}); err != nil {
 			return err
 		}
-		return &codeError{code: exitOf(e)}
+		return cli.Exit(exitOf(e), nil)
 	}
-	return &codeError{exitOf(e), &pack.Error{Code: e.Code, Message: e.Message + " [" + e.Code + "]"}}
+	return cli.Exit(exitOf(e), &pack.Error{Code: e.Code, Message: e.Message + " [" + e.Code + "]"})
 }
 
 // exitOf is the exit code of an error about a source; a name that is not known
 // is wrong usage.
 func exitOf(e *pack.Error) int {
 	if strings.HasSuffix(e.Code, "_not_found") || e.Code == "not_installed" || e.Code == "bad_repository" {
-		return exitUsage
+		return cli.ExitUsage
 	}
-	return exitFailed
+	return cli.ExitFailed
 }

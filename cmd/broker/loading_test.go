@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
@@ -71,7 +73,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: io.Discard}
+		a := &app{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: t.TempDir()}
 		for _, load := range []func() (*config.Config, error){a.load, a.loadServers} {
 			if _, err := load(); err != nil || came.Load() != 0 {
 				t.Errorf("%s: %d connections, %v", name, came.Load(), err)
@@ -86,7 +88,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	away := &app{configPath: unknown, stateDir: t.TempDir(), stdout: io.Discard, stderr: &said}
+	away := &app{IO: cli.IO{Out: io.Discard, Err: &said}, configPath: unknown, stateDir: t.TempDir()}
 	if _, err := away.load(); err != nil || came.Load() != 0 {
 		t.Errorf("with a plugin: %d connections, %v", came.Load(), err)
 	}
@@ -99,10 +101,10 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closes()
-	if _, err := withPlugins(homeOf(cfg, switches)); err == nil {
+	if _, err := application.WithPlugins(application.NewHome(cfg, switches)); err == nil {
 		t.Error("a reload would take the plugin's servers away")
 	}
-	if _, err := pluginState(homeOf(cfg, switches)); err == nil {
+	if _, err := application.PluginState(application.NewHome(cfg, switches)); err == nil {
 		t.Error("the plugins look as if they had changed")
 	}
 
@@ -113,7 +115,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var notes strings.Builder
-	a := &app{configPath: file, stateDir: t.TempDir(), stdout: io.Discard, stderr: &notes}
+	a := &app{IO: cli.IO{Out: io.Discard, Err: &notes}, configPath: file, stateDir: t.TempDir()}
 	if _, err := a.loadServers(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
 		t.Errorf("%v; it says %s", err, &notes)
 	}

@@ -7,23 +7,19 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/broker/typecheck"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/setup"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
@@ -58,54 +54,33 @@ func run() int {
 	// After the first signal the default is back, so that a second one kills.
 	context.AfterFunc(ctx, stop)
 	if a, ok := bridgeApp(os.Args[1:]); ok {
-		return a.end(nil, a.serveBridge(ctx))
+		return a.end(nil, a.client().Serve(ctx, a.In, a.protocol))
 	}
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, protocol: os.Stdout}
+	a := &app{IO: cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, protocol: os.Stdout}
 	return a.run(ctx, os.Args[1:])
 }
 
 // An app is one run of the command line.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	protocol       io.Writer // stdout for MCP, with texts cleaned by the gate
-
-	variables variables // of this process and of a daemon's clients
+	cli.IO
+	protocol io.Writer // stdout for MCP, with texts cleaned by the gate
 
 	configPath string
 	stateDir   string
-	json       bool
 	verbose    bool
 	readOnly   bool
 	mode       string // overrules the config's
 	metrics    string // likewise
-	drain      time.Duration
 	profile    string // see chosenProfile
 	httpAddr   string // where it serves over HTTP; empty elsewhere
 	nowhere    bool   // it serves many clients, so its working folder is not a project
-	serving    bool   // it goes on, so it hears of other brokers on its database
 	whole      bool   // the command is about all that is configured, whatever the profile
 	skillsPath string // overrules that of the config
 	unruled    bool   // without the policy, to see what it hides
 	background bool   // servers that it begins to start go on in a daemon
 
-	asked *terminal  // see person
-	line  sync.Mutex // held while the last line of the terminal is replaced, or what comes after it is printed
-
-	warn func(problem string) // reports what in the config has no effect; may be nil
-
 	tokens api.Tokens // describes the tokens in waiting calls; see withRuns
 }
-
-// exit codes of the command line. exec has its own for what is wrong with the
-// command itself, because a script may end with any of the others.
-const (
-	exitOK        = 0
-	exitFailed    = 1
-	exitUsage     = 2
-	exitServers   = 3
-	exitExecUsage = 64
-)
 
 const exitCodesHelp = `Exit codes:
   0   success
@@ -121,46 +96,16 @@ const execCodesHelp = `  0   success                 13  promise never settles
   3   waiting for approval    137 memory
                               130 cancelled`
 
-// A codeError ends the program with a code of its own. Its text may be empty
-// when everything was said already.
-type codeError struct {
-	code int
-	err  error
-}
-
-func (e *codeError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *codeError) Unwrap() error { return e.err }
-
-// A scriptError ends exec with the code of its script, which has said why.
-type scriptError struct{ code int }
-
-func (e *scriptError) Error() string { return "" }
-
-// usage is hinted for wrong usage.
-func usage(format string, args ...any) error {
-	harmless(args)
-	return &codeError{exitUsage, ownLines{fmt.Errorf(format, args...)}}
-}
-
 func (a *app) run(ctx context.Context, args []string) int {
-	stdout, stderr := &screen{w: a.stdout}, &screen{w: a.stderr}
-	defer stderr.flush()
-	defer stdout.flush()
-	a.stdout, a.stderr = stdout, stderr
+	defer a.Filter()()
 	if len(args) == 1 && (args[0] == "version" || args[0] == "--version") { // without the other commands
 		return a.end(nil, a.printVersion())
 	}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	return a.end(cmd, err)
 }
@@ -168,18 +113,18 @@ func (a *app) run(ctx context.Context, args []string) int {
 // end reports the error of a command, if there is one, and returns its exit code.
 func (a *app) end(cmd *cobra.Command, err error) int {
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	code := exitFailed
-	if s, ok := errors.AsType[*scriptError](err); ok {
-		code = s.code
-	} else if c, ok := errors.AsType[*codeError](err); ok {
-		code = c.code
+	err = ownError(err)
+	code := cli.ExitFailed
+	coded, ok := errors.AsType[*cli.ExitError](err)
+	if ok {
+		code = coded.Code
 	} else if _, ok := errors.AsType[*config.Report](err); ok || errors.Is(err, config.ErrNoConfig) {
-		code = exitUsage
+		code = cli.ExitUsage
 	}
-	if _, ended := errors.AsType[*scriptError](err); code == exitUsage && cmd != nil && (nameOf(cmd) == "exec" || nameOf(cmd) == "run") && !ended {
-		code = exitExecUsage
+	if code == cli.ExitUsage && cmd != nil && (cli.CommandName(cmd) == "exec" || cli.CommandName(cmd) == "run") && !(ok && coded.Script) {
+		code = cli.ExitExecUsage
 	}
 	a.explain(err)
 	return code
@@ -188,31 +133,17 @@ func (a *app) end(cmd *cobra.Command, err error) int {
 // explain prints an error once. The lines of a config report begin with the
 // place of each mistake, where editors look for it.
 func (a *app) explain(err error) {
-	text := errorLines(err)
+	text := cli.ErrorLines(err)
+	if report, ok := err.(*config.Report); ok {
+		text = cli.Lines(report.Error())
+	}
 	if text == "" {
 		return
 	}
 	if _, ok := errors.AsType[*config.Report](err); !ok {
 		text = "broker: " + text
 	}
-	sayln(a.stderr, text)
-}
-
-// errorLines is what an error says: on one line, unless they are the broker's own.
-func errorLines(err error) lines {
-	switch e := err.(type) {
-	case *codeError:
-		if e.err == nil {
-			return ""
-		}
-		return errorLines(e.err)
-	case ownLines, *config.Report:
-		return lines(err.Error())
-	}
-	if c, ok := errors.AsType[*codeError](err); ok && c.Error() == err.Error() { // wrapped by what passed it on
-		return errorLines(c)
-	}
-	return lines(gate.Terminal(err.Error()))
+	cli.Fprintln(a.Err, text)
 }
 
 func (a *app) root() *cobra.Command {
@@ -227,14 +158,14 @@ func (a *app) root() *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return unknownCommand(cmd, args[0])
+			return cli.UnknownCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked {
 				return a.printVersion()
 			}
-			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.person() != nil {
-				return a.initialize(cmd.Context(), initFlags{})
+			if _, exists, err := config.Target(a.configPath); err == nil && !exists && a.Person() != nil {
+				return a.initialize(cmd.Context(), setup.InitOptions{})
 			}
 			a.printStarting()
 			return cmd.Help()
@@ -245,10 +176,10 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.configPath, "config", "", "config file (default ./servers.json, then $XDG_CONFIG_HOME/broker/servers.json)")
 	flags.StringVar(&a.stateDir, "state-dir", "", "where the catalogue and the audit log are (default $XDG_STATE_HOME/broker/…)")
 	flags.StringVar(&a.profile, "profile", "", "use this profile of the config (default $BROKER_PROFILE)")
-	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVar(&a.JSON, "json", false, "print JSON")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to stderr")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w\nhint: %s", flagError(err), flagHint(cmd, err))
+		return cli.Usagef("%w\nhint: %s", cli.FlagError(err), flagHint(cmd, err))
 	})
 	root.SetHelpCommand(a.helpCommand(root))
 	root.AddCommand(
@@ -260,81 +191,8 @@ func (a *app) root() *cobra.Command {
 		a.skillsCommand(), a.pluginsCommand(), a.pinsCommand(), a.consoleCommand(), a.sandboxdCommand(), a.daemonCommand(), a.serviceCommand(),
 	)
 	a.addCompletions(root)
-	a.fitHelp(root)
+	cli.FitHelp(root, a.Out)
 	groupCommands(root)
 	a.setRootHelp(root)
 	return root
-}
-
-// unknownCommand names what is nearest to a command that does not exist.
-func unknownCommand(cmd *cobra.Command, name string) error {
-	if line := showsKnown(cmd, name); line != "" {
-		return usage("%s", lines(fmt.Sprintf("unknown command %q\nhint: %s", name, line)))
-	}
-	return unknownName(name, commandNames(cmd), "broker help lists the commands")
-}
-
-// commandNames are the commands below cmd that help lists.
-func commandNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
-func unknownName(name string, known []string, hint string) error {
-	text := fmt.Sprintf("unknown command %q", name)
-	if near := nearest.Names(name, known, 2); len(near) > 0 {
-		hint = "did you mean \"" + strings.Join(near, `" or "`) + "\"?"
-	}
-	return usage("%s", lines(text+"\nhint: "+hint))
-}
-
-// group is a command that only holds others.
-func group(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{
-		Use: use, Short: short,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return unknownCommand(cmd, args[0])
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(children...)
-	return c
-}
-
-// nameOf is what a command is called in messages, which begin with the program's
-// name.
-func nameOf(cmd *cobra.Command) string {
-	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-}
-
-// noArgs checks that there are no arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%s takes no argument, got %q\nhint: %s --help", nameOf(cmd), args[0], cmd.CommandPath())
-	}
-	return nil
-}
-
-func oneArg(what string) cobra.PositionalArgs { return someArgs(1, 1, what) }
-
-// someArgs checks the number of arguments, which what describes; a negative most means
-// no limit.
-func someArgs(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return usage("%s needs %s\nhint: %s --help", nameOf(cmd), what, cmd.CommandPath())
-		case most >= 0 && len(args) > most:
-			return usage("%s takes %s, got %q too\nhint: %s --help", nameOf(cmd), what, args[most], cmd.CommandPath())
-		}
-		return nil
-	}
 }

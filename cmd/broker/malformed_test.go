@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/badmessages"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
@@ -172,7 +173,7 @@ func TestMalformedMessagesUnderLoadThroughTheDaemon(t *testing.T) {
 	t.Cleanup(func() { _, _ = daemon.Ask(state, daemon.OpStop, daemon.Build{}) })
 	bridge := func() *exec.Cmd {
 		cmd := program(t, "serve", "--config", path, "--state-dir", state)
-		cmd.Env = append(os.Environ(), daemonVariable+"=on")
+		cmd.Env = append(os.Environ(), host.DaemonVariable+"=on")
 		return cmd
 	}
 	connect := func(ctx context.Context) (*mcp.ClientSession, error) {
@@ -238,7 +239,7 @@ func TestLevelsThroughTheDaemon(t *testing.T) {
 	clients := make([]*stdioClient, 2)
 	for i := range clients {
 		cmd := program(t, "serve", "--config", config, "--state-dir", state)
-		cmd.Env = append(os.Environ(), daemonVariable+"=on")
+		cmd.Env = append(os.Environ(), host.DaemonVariable+"=on")
 		clients[i] = startClient(t, cmd)
 		clients[i].send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"for (let n = 0; n < 50; n++) await good.add({a: n, b: 1}); return 'through'"},"_meta":{"progressToken":"of-%d"}}}`, i))
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"sync"
 
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/secret"
@@ -12,6 +10,9 @@ import (
 
 // keyring is the system's, opened once: one that hangs is not asked again.
 var keyring = sync.OnceValue(oauth.SystemKeyring)
+
+// keyringSecret returns a secret of the keyring.
+func keyringSecret(name string) (string, error) { return oauth.Secret(keyring(), name) }
 
 // programs are asked for secrets that the config refers to.
 var programs secret.Programs
@@ -22,19 +23,7 @@ func expand(s string) (string, error) { return sources().Expand(s) }
 func sources() config.Sources {
 	return config.Sources{
 		Env:     lookupVariable,
-		Keyring: func(name string) (string, error) { return oauth.Secret(keyring(), name) },
+		Keyring: keyringSecret,
 		Program: programs.Get,
 	}
-}
-
-// settingError returns the error of a setting that cannot be followed as wrong usage.
-func settingError(err error) error {
-	wrong, ok := errors.AsType[*identity.Error](err)
-	switch {
-	case !ok:
-		return err
-	case wrong.Hint == "":
-		return usage("%w", wrong)
-	}
-	return usage("%w\nhint: %s", wrong, wrong.Hint)
 }

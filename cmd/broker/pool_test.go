@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -23,7 +24,7 @@ func TestCommandsPromiseWhatTheBrokerDoes(t *testing.T) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if stderr, code := ran(t, append(strings.Fields(args), "--config", config, "--state-dir", dir)...); code != exitOK {
+		if stderr, code := ran(t, append(strings.Fields(args), "--config", config, "--state-dir", dir)...); code != cli.ExitOK {
 			t.Fatalf("broker %s: code %d, %s", args, code, stderr)
 		}
 		heard, err := os.ReadFile(said)
@@ -63,7 +64,7 @@ func TestInterruptedIndexFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(stderr.String(), "interrupted") {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitFailed || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("code %d, stderr %q", code, stderr.String())
 	}
 }

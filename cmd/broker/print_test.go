@@ -10,9 +10,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
 // evil has what a terminal obeys, what a reader does not see, and a line that
@@ -98,7 +99,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		var out, errs strings.Builder
-		(&app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}).run(t.Context(), args)
+		(&app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}}).run(t.Context(), args)
 		for _, text := range []string{out.String(), errs.String()} {
 			if at := steers.FindStringIndex(text); at != nil {
 				t.Errorf("broker %q prints %q", args, text[max(0, at[0]-80):min(len(text), at[1]+40)])
@@ -142,64 +143,5 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	}
 	if said < 30 {
 		t.Errorf("only %d of these said anything of others", said)
-	}
-}
-
-// JSON that is printed is the value that it was.
-func TestPrintedJSONIsTheSame(t *testing.T) {
-	for _, v := range []string{"plain", evil, "\U000e0041\U0001f468\u200d\U0001f469", "é\u00ad\ufeff"} {
-		var out strings.Builder
-		if err := writeJSON(&screen{w: &out}, v, ""); err != nil {
-			t.Fatal(err)
-		}
-		var got string
-		if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got != v {
-			t.Errorf("%q is printed as %s, %v", v, out.String(), err)
-		}
-		for _, r := range out.String() {
-			if r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf) && r != 0x200d {
-				t.Errorf("%q is printed with %q", v, r)
-			}
-		}
-	}
-}
-
-// A character that comes in pieces is whole on a screen.
-func TestScreensJoinPieces(t *testing.T) {
-	var out strings.Builder
-	s := &screen{w: &out}
-	for _, b := range []byte("é日\u202e👍 \x1b[2J") {
-		if _, err := s.Write([]byte{b}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _ = s.Write([]byte("\xe6\x97"))
-	s.flush()
-	if got, want := out.String(), "é日·👍 ·[2J\ufffd"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// Nothing is printed but by what makes it harmless.
-func TestOnePrinter(t *testing.T) {
-	direct := regexp.MustCompile(`fmt\.Fprint(f|ln)?\(|io\.(WriteString|Copy)\(a\.std|\.std(out|err)\.Write|os\.Std(out|err)\b|fmt\.Print`)
-	exempt := regexp.MustCompile(`exact\(a\.std|app\{stdin: os\.Stdin|fmt\.Fprintf?\(&|^\s*//`)
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		if name == "print.go" || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, line := range strings.Split(string(text), "\n") {
-			if direct.MatchString(line) && !exempt.MatchString(line) {
-				t.Errorf("%s:%d prints by itself, use say or sayln: %s", name, i+1, line)
-			}
-		}
 	}
 }

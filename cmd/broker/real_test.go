@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	"github.com/mcpbroker/mcpbroker/broker/api"
 )
 
 // npmBin returns the directory of installed npm packages' programs, or skips:
@@ -77,7 +78,7 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 func TestRealServersAreIndexed(t *testing.T) {
 	t.Parallel()
 	config, _ := realServers(t)
-	var r indexReport
+	var r api.IndexReport
 	if err := json.Unmarshal(output(t, brokerCommand(t, "index", "--config", config, "--json")), &r); err != nil {
 		t.Fatal(err)
 	}

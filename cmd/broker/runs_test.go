@@ -15,28 +15,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 )
 
-// A client that uses a broker, and the broker itself, are known by their command
-// lines.
-func TestClientAbove(t *testing.T) {
-	for line, want := range map[string]string{
-		"/bin/bash -i":                               "",
-		"node /usr/local/bin/claude":                 "claude",
-		"/Applications/Cursor.app/MacOS/Cursor --no": "cursor",
-		"/usr/bin/broker serve --http :1":            "broker serve",
-		"broker --config x.json daemon run":          "broker daemon",
-		"broker runs resume r_1":                     "",
-		"vim claude":                                 "claude", // rather one too many
-		"vim notes.txt claude":                       "",
-	} {
-		if got := clientAbove([][]string{{"-zsh"}, strings.Fields(line), {"/sbin/init"}}); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
-	}
-	if lines := ancestors(); len(lines) == 0 {
-		t.Log("the processes above this one cannot be seen here")
-	}
-}
-
 // serveLedger is a server that writes down what it is asked, in the file that is
 // named first, before it answers; it does not answer what is slow.
 func serveLedger() {

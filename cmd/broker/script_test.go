@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
@@ -37,8 +38,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// No test leaves a daemon behind: those that are about it end theirs.
-	if os.Getenv(daemonVariable) == "" {
-		os.Setenv(daemonVariable, "off")
+	if os.Getenv(host.DaemonVariable) == "" {
+		os.Setenv(host.DaemonVariable, "off")
 	}
 	if file := os.Getenv(replayVariable); file != "" {
 		serveRecorded(file)

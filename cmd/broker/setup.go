@@ -3,428 +3,169 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"sync/atomic"
-	"time"
 
-	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/broker/learned"
-	"github.com/mcpbroker/mcpbroker/broker/quota"
-	"github.com/mcpbroker/mcpbroker/broker/typecheck"
-	"github.com/mcpbroker/mcpbroker/broker/vault"
-	"github.com/mcpbroker/mcpbroker/discovery"
-	"github.com/mcpbroker/mcpbroker/discovery/sharing"
-	"github.com/mcpbroker/mcpbroker/discovery/upstream"
-	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/app/host"
+	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/pins"
-	"github.com/mcpbroker/mcpbroker/internal/telemetry"
-	"github.com/mcpbroker/mcpbroker/internal/tokens"
-	"github.com/mcpbroker/mcpbroker/policy"
-	"github.com/mcpbroker/mcpbroker/sandbox"
-	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	"github.com/mcpbroker/mcpbroker/skills/workflow"
+	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A session is a broker with what it stands on.
-type session struct {
-	config  *config.Config
-	project *project // of the working folder; may be nil
-	state   string
-	store   *application.State
-	root    *broker.Broker // of all that is configured
-	bound   *broker.Broker // of what this process may ever see
-	broker  *broker.Broker // of what it sees
-	audit   state.AuditStore
-	runs    state.RunStore
-	pins    *pins.Store
-	learned *learned.Store
-	folder  *atomic.Pointer[string] // what ${workspaceFolder} stands for where no client says it
-	where   *placement
-	places  *sandbox.Places // what the broker's runner runs in
-	runner  sandbox.Runner  // the queue before them
-
-	quotas   *quota.Limiter
-	accounts *accounts.Service             // nil without people
-	live     atomic.Pointer[config.Config] // the config in force
-
-	telemetry *telemetry.Telemetry // may be nil
-	// deps returns the parts of a broker for a config.
-	deps func(*config.Config, config.Sources) broker.Deps
-}
-
-// close ends the servers and the sandbox, then what they write to.
-func (s *session) close() error {
-	return errors.Join(s.root.Close(), s.quotas.Close(), s.telemetry.Close(), s.learned.Close(), s.runs.Close(), s.audit.Close(), s.store.Close())
-}
-
-// notice tells models what is missing.
-func (s *session) notice() {
-	var notices []string
-	if n := s.project.notice(s.config); n != "" {
-		notices = append(notices, oneLine(n, 500))
-	}
-	if len(notices) > 0 {
-		s.root.SetNotice(strings.Join(notices, "; "))
-	}
-}
-
-// load reads the config file and prints its notes. It connects to nothing, and leaves out
-// the servers of plugins: see loadServers.
-func (a *app) load() (*config.Config, error) {
-	if err := a.checkSkillsPath(false); err != nil {
-		return nil, err
-	}
-	path, err := config.Find(a.configPath)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := loadConfig(path)
-	if err != nil {
-		return nil, err
-	}
-	a.overrule(cfg)
-	for _, n := range cfg.Notes {
-		sayln(a.stderr, n)
-	}
-	return cfg, nil
-}
-
-// managedPath is where the policy of who manages this computer is.
+// managedPath is the policy that applies to all configs of this computer.
 var managedPath = config.ManagedPath()
 
 // loadConfig reads a config file, and the managed policy above it.
 func loadConfig(path string) (*config.Config, error) {
-	cfg, err := config.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Managed, err = config.LoadPolicy(managedPath)
-	return cfg, err
+	return application.LoadConfig(path, managedPath)
 }
 
-// rules are the policy that a broker is to follow; none for commands that look at
-// it from outside.
-func (a *app) rules(cfg *config.Config) *policy.Rules {
-	if a.unruled {
-		return nil
+// setup returns where the config, its state and its skills are, as the flags say.
+func (a *app) setup() application.Setup {
+	return application.Setup{
+		Process: application.Process{
+			Version: version, Sources: sources(), LookupEnv: os.LookupEnv, Environ: os.Environ, Keyring: keyring,
+			Print: func(line string) { cli.Fprintln(a.Err, line) }, Logger: a.logger(),
+		},
+		ConfigPath: a.configPath, StateDir: a.stateDir, ManagedPath: managedPath, SkillsPath: a.skillsPath,
 	}
-	return cfg.Rules()
+}
+
+// options returns how a broker is opened, as the flags say. spares is the number of
+// sandboxes kept ready; negative means none.
+func (a *app) options(spares int) application.OpenOptions {
+	return application.OpenOptions{
+		Setup: a.setup(), Overrides: a.overrides(), Profile: a.chosenProfile(), Spares: spares,
+		HTTPAddr: a.httpAddr, Metrics: a.metrics, IgnoreProject: a.nowhere, AllProfiles: a.whole,
+	}
+}
+
+// overrides returns what the flags overrule.
+func (a *app) overrides() application.Overrides {
+	return application.Overrides{Mode: a.mode, ReadOnly: a.readOnly, IgnorePolicy: a.unruled}
+}
+
+// client returns the user of the daemon that serves as the flags say.
+func (a *app) client() *host.Client {
+	return &host.Client{OpenOptions: a.options(0), Verbose: a.verbose}
+}
+
+// chosenProfile returns the profile that this run of the program is bound to, or "".
+func (a *app) chosenProfile() string {
+	return cmp.Or(a.profile, os.Getenv(application.ProfileVariable))
+}
+
+// ownError returns an error of the application layer as one of a command.
+func ownError(err error) error {
+	e, ok := errors.AsType[*application.Error](err)
+	switch {
+	case !ok:
+		return err
+	case e.Usage:
+		return cli.Exit(cli.ExitUsage, cli.OwnLines(err))
+	}
+	return cli.OwnLines(err)
+}
+
+// open reads the config and makes a broker of it. spares is as in options.
+func (a *app) open(spares int) (*application.App, error) {
+	s, err := application.Open(context.Background(), a.options(spares))
+	return s, ownError(err)
+}
+
+// load reads the config file and prints its notes, without the servers of plugins.
+func (a *app) load() (*config.Config, error) {
+	s := a.setup()
+	cfg, err := s.Load()
+	return cfg, ownError(err)
 }
 
 // loadWithState reads the config file and names its state directory.
 func (a *app) loadWithState() (*config.Config, string, error) {
-	cfg, err := a.load()
-	if err != nil {
-		return nil, "", err
-	}
-	dir, err := a.stateOf(cfg.Path)
-	return cfg, dir, err
+	s := a.setup()
+	cfg, dir, err := s.LoadWithState()
+	return cfg, dir, ownError(err)
 }
 
-// open reads the config and makes a broker of it. spares is the number of
-// sandboxes kept ready; negative means none.
-func (a *app) open(spares int) (_ *session, err error) {
-	// If an error occurs, everything that was opened is closed here.
-	var opened []func() error
-	defer func() {
-		for _, closes := range slices.Backward(opened) {
-			if err == nil {
-				return
-			}
-			if e := closes(); e != nil {
-				err = errors.Join(err, e)
-			}
-		}
-	}()
-	cfg, kept, err := a.loadState()
-	if err != nil {
-		return nil, err
-	}
-	opened = append(opened, kept.Close)
-	dir := kept.Dir
-	if err := a.checkProfile(cfg); err != nil {
-		return nil, err
-	}
-	project, err := a.readProject(dir)
-	if err != nil {
-		return nil, err
-	}
-	cfg = project.join(cfg)
-	for _, n := range project.notes(cfg) {
-		sayln(a.stderr, n)
-	}
-	where := placementOf(cfg.SandboxSettings(), "")
-	if err := runnable(cfg, where); err != nil {
-		return nil, err
-	}
-	log := a.logger()
-	store, err := openAudit(kept, cfg)
-	if err != nil {
-		return nil, err
-	}
-	opened = append(opened, store.Close)
-	places := where.places(spares, log)
-	runner := sandbox.NewQueue(places, where.set.MaxExecutions)
-	commands := docker.NewCommands(&docker.Options{Engine: engineOf(cfg.SandboxSettings()), MemoryBytes: cfg.Broker.Sandbox.Memory, Logger: log})
-	opened = append(opened, runner.Close, commands.Close)
-	folder := &atomic.Pointer[string]{}
-	folder.Store(new(""))
-	if dir, err := os.Getwd(); err == nil && !a.nowhere {
-		folder.Store(new(projectFolder(dir)))
-	}
-	s := new(session) // measured from when it is complete
-	seen, err := a.observed(cfg, s)
-	if err != nil {
-		return nil, err
-	}
-	opened = append(opened, seen.Close)
-	types, runs := learned.New(store, log), kept.Runs(state.RunOptions{Full: cfg.Broker.Durability == "full"})
-	limiter := quota.New(quotas(cfg), kept.Buckets(), log)
-	opened = append(opened, types.Close, runs.Close, limiter.Close)
-	vault := kept.Vault()
-	if seen != nil {
-		vault.Count = seen.Redacted
-	}
-	deps := func(cfg *config.Config, from config.Sources) broker.Deps {
-		d := broker.Deps{
-			CountTokens: tokens.Count,
-			Runner:      runner, ScriptSandbox: commands, SavedScripts: savedScripts(cfg),
-			Audit: store, CacheDir: catalogueDir(dir), Expand: from.Expand, Logger: log, Version: version,
-			Folder: func() string { return *folder.Load() },
-			Guard:  true, PackageDir: dir, Warn: a.warn,
-			Isolations:    where.offered(),
-			Pins:          a.pinStore(cfg, kept, noteChanges(store)),
-			SkillCacheDir: skillCacheDir(dir), IndexDir: indexDir(dir),
-			Workflows: kept.Workflows(homeOf(cfg, kept.Switchboard(switchFile(cfg))).resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
-			Documents: kept.Shared, Requests: kept.Requests(),
-			OAuth:   identity.Signer(kept.SignIns(), from.Expand),
-			Learned: types, Results: kept.Results(), Values: kept.Values(), Runs: runs,
-			Always: func(tools []string) error { return allowAlways(cfg.Path, tools) },
-			Vault:  vault, Quota: limiter, Refuse: kept.Refuse(store, cfg.Broker.StateFailure == "refuse"),
-		}
-		d.Listings, d.Lists = kept.ServerListings(), kept.Lists
-		d.Languages, d.UnavailableLanguages = where.runs()
-		if seen != nil {
-			d.Observer, d.Observe = seen, seen.Middleware
-		}
-		return d
-	}
-	d := deps(cfg, a.variables.sources())
-	people, err := a.openAccounts(cfg, s, kept, d.OAuth, store.Note)
-	if err != nil {
-		return nil, err
-	}
-	if people != nil {
-		d.People, d.PersonalProcesses = people, cfg.Broker.PersonalProcesses
-	}
-	pinned := a.pinStore(cfg, kept, noteChanges(store))
-	d.Pins = pinned
-	b, err := broker.New(d, a.brokerSettings(homeOf(cfg, kept.Switchboard(switchFile(cfg)))))
-	if err != nil {
-		return nil, err
-	}
-	s.telemetry, s.config, s.project, s.state, s.store = seen, cfg, project, dir, kept
-	s.root, s.audit, s.runs, s.pins, s.learned = b, store, runs, pinned, types
-	s.folder, s.deps, s.where, s.places = folder, deps, where, places
-	s.accounts, s.quotas, s.runner = people, limiter, runner
-	s.live.Store(cfg)
-	s.see(a)
-	store.Note(configEvent(cfg))
-	return s, nil
+// loadServers reads the config, with the servers of plugins.
+func (a *app) loadServers() (*config.Config, error) {
+	s := a.setup()
+	cfg, err := s.LoadServers()
+	return cfg, ownError(err)
 }
 
-// configEvent says which config, and which managed policy, are in force.
-func configEvent(cfg *config.Config) state.Event {
-	h := sha256.New()
-	for _, path := range []string{cfg.Path, managedPath} {
-		text, _ := os.ReadFile(path) // what cannot be read has an empty digest
-		sum := sha256.Sum256(text)
-		h.Write(sum[:])
-	}
-	return state.Event{Kind: state.EventConfig, Name: cfg.Path, Digest: hex.EncodeToString(h.Sum(nil)), Detail: counted(len(cfg.Servers), "server") + ", the config or the managed policy has changed"}
+// loadState reads the config, with the servers of plugins, and opens its state.
+func (a *app) loadState() (*config.Config, *application.State, error) {
+	s := a.setup()
+	cfg, st, err := s.LoadState(context.Background())
+	return cfg, st, ownError(err)
 }
 
-// catalogueDir returns the folder of a state directory with the listings and failures
-// of servers.
-func catalogueDir(state string) string { return filepath.Join(state, "catalogue") }
-
-// indexDir is where search indexes are kept in a state directory.
-func indexDir(state string) string { return filepath.Join(state, "index") }
-
-// runnable refuses settings that this program cannot follow: a default language
-// that never runs would only show at the first script.
-func runnable(cfg *config.Config, where *placement) error {
-	if err := where.why(sandbox.Python); err != nil && cfg.Broker.Language == string(sandbox.Python) {
-		return usage(`%s: "language" is "python", which does not run here: %w`, cfg.Path, err)
-	}
-	return nil
+// stateOf returns the state directory of a config, and prints a note if the config has
+// moved.
+func (a *app) stateOf(configPath string) (string, error) {
+	s := a.setup()
+	return s.StateOf(configPath)
 }
 
-// requireLanguage refuses to go on when no script could run that names no language.
-func (s *session) requireLanguage() error {
-	language := s.config.Broker.WithDefaults().Language
-	if err := s.where.why(sandbox.Language(language)); err != nil {
-		return usage("%s: %s does not run here: %w", s.config.Path, language, err)
-	}
-	return nil
+// openPrepared opens the state of a config and creates the tables of a database.
+func (a *app) openPrepared(cfg *config.Config, dir string) (*application.State, error) {
+	s := a.setup()
+	st, err := s.OpenPrepared(context.Background(), cfg, dir)
+	return st, ownError(err)
 }
 
-// brokerSettings returns the settings in the config file, and the flags that overrule them.
-func (a *app) brokerSettings(home *skillHome) broker.Settings {
-	cfg := home.config
-	set := cfg.Broker.WithDefaults()
-	var wait time.Duration // the default
-	if w := set.Search.Wait; w != nil {
-		wait = cmp.Or(*w, -1)
-	}
-	return broker.Settings{
-		Typecheck:           typechecker(cfg, a.logger()),
-		TypecheckStrict:     set.Typecheck == "strict",
-		Skills:              home.registry(),
-		Commands:            pluginCommands(home),
-		SkillBudget:         cfg.Broker.Skills.CatalogBudget,
-		SkillsDir:           cfg.Broker.Skills.ContainerPath,
-		Scripts:             scriptsOf(home),
-		Redact:              vault.Settings{Secrets: *set.Redact.Secrets, Personal: set.Redact.Personal, Reveal: set.Redact.Patterns()},
-		EnforceAllowedTools: cfg.Broker.Skills.EnforceAllowedTools,
-		WorkflowHost:        workflow.Host{Name: cfg.Broker.Skills.Host, Tools: cfg.Broker.Skills.HostTools, Subagent: cfg.Broker.Skills.Subagent},
-		DisableForms:        set.Skills.Forms != nil && !*set.Skills.Forms,
-		Servers:             upstreams(cfg),
-		Disabled:            disabled(cfg),
-		DisabledServers:     upstreamsWhere(cfg, true),
-		SkipLearning:        unlearned(cfg),
-		DisableReadHints:    !*set.NotedReads,
-		Mode:                broker.Mode(cmp.Or(a.mode, set.Mode)),
-		AutoThreshold:       set.AutoThreshold,
-		SearchWait:          wait,
-		ReadOnly:            set.ReadOnly || a.readOnly,
-		Tools:               toolLists(cfg),
-		Policy:              a.rules(cfg),
-		Overrides:           overrides(cfg),
-		Profiles:            profiles(cfg),
-		Language:            sandbox.Language(set.Language),
-		Timeout:             set.Timeout,
-		MaxTimeout:          set.MaxTimeout,
-		MaxOutputChars:      set.MaxOutputChars,
-		Limits:              limits(set.Sandbox),
-	}
+// openAnyState opens the state for commands that need no more of the config.
+func (a *app) openAnyState() (*application.State, error) {
+	s := a.setup()
+	st, err := s.OpenAnyState(context.Background())
+	return st, ownError(err)
 }
 
-// typechecker is the compiler that scripts are checked with, or nil.
-func typechecker(cfg *config.Config, log *slog.Logger) *typecheck.Checker {
-	o := typecheck.Options{Dirs: []string{filepath.Dir(cfg.Path)}, Logger: log}
-	switch set := cfg.Broker.WithDefaults().Typecheck; set {
-	case "off":
+// openSwitches returns the switches of a config for a command that needs no other
+// state, and what closes them.
+func (a *app) openSwitches(cfg *config.Config) (_ skills.Switchboard, closes func() error, err error) {
+	s := a.setup()
+	switches, closes, err := s.OpenSwitches(cfg)
+	return switches, closes, ownError(err)
+}
+
+// skillHome reads the config, if it exists, and opens its switches. install allows the
+// folder of skills not to exist yet.
+func (a *app) skillHome(install bool) (*application.Home, error) {
+	s := a.setup()
+	h, err := s.OpenHome(install)
+	return h, ownError(err)
+}
+
+// record adds an event of a command to the record. If the record cannot be written, the
+// command continues.
+func (a *app) record(cfg *config.Config, e state.Event) {
+	s := a.setup()
+	s.Record(context.Background(), cfg, e)
+}
+
+// note is record for commands that read no config.
+func (a *app) note(e state.Event) {
+	s := a.setup()
+	s.Note(context.Background(), e)
+}
+
+// readProject reads what the project of the working directory says, or returns nil.
+func (a *app) readProject(state string) (*application.Project, error) {
+	o := a.options(-1)
+	return o.ReadProject(state)
+}
+
+// checkProfile refuses a profile that does not exist.
+func (a *app) checkProfile(cfg *config.Config) error {
+	if a.whole {
 		return nil
-	case "auto", "strict":
-	default:
-		o.Compiler = cfg.Resolve(set)
 	}
-	return typecheck.New(o)
-}
-
-// unlearned returns the servers that are excluded from learning.
-func unlearned(cfg *config.Config) map[string]bool {
-	names := map[string]bool{}
-	for _, s := range cfg.Servers {
-		learn := cfg.Broker.WithDefaults().Learn
-		if s.Learn != nil {
-			learn = s.Learn
-		}
-		if !*learn {
-			names[s.Name] = true
-		}
-	}
-	return names
-}
-
-func openAudit(in *application.State, cfg *config.Config) (state.AuditStore, error) {
-	set := cfg.Broker.WithDefaults()
-	store, err := in.Audit(context.Background(), state.AuditOptions{Keep: state.Keep{Code: *set.Audit.Code, Payloads: set.Audit.Payloads},
-		Days: set.Audit.Days, MaxBytes: set.Audit.MaxSize, Anchor: cfg.Resolve(set.Audit.Anchor)})
-	if err != nil {
-		return nil, hinted("%w\nhint: --state-dir names another directory", err)
-	}
-	return store, nil
-}
-
-// limits are those of every script; its time is the broker's to set.
-func limits(s config.Sandbox) sandbox.Limits {
-	return sandbox.Limits{
-		MemoryBytes: s.Memory, CodeBytes: int(s.MaxCode), ResultBytes: int(s.MaxResult), OutputBytes: s.MaxOutput,
-		Calls: s.MaxCalls, InFlight: s.InFlight,
-	}
-}
-
-// upstreams are the enabled servers of a config as the upstream layer knows
-// them.
-func upstreams(cfg *config.Config) []upstream.Config { return upstreamsWhere(cfg, false) }
-
-// upstreamsWhere returns the enabled servers, or the disabled ones.
-func upstreamsWhere(cfg *config.Config, disabled bool) []upstream.Config {
-	var list []upstream.Config
-	for _, s := range cfg.Servers {
-		if s.Disabled != disabled {
-			continue
-		}
-		list = append(list, upstream.Config{
-			Name: s.Name, Scope: s.File, Description: s.Description,
-			Command: s.Command, Args: s.Args, Env: s.Env, Dir: cfg.Resolve(s.Dir),
-			AsWritten: s.Direct != nil && !*s.Direct, Permit: s.Permit,
-			URL: s.URL, Headers: s.Headers, Type: s.Type,
-			Credentials: upstream.Credentials(s.Credentials),
-			OAuth:       identity.Upstream(s.OAuth),
-			KeepAlive:   s.KeepAlive, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, MaxInFlight: s.InFlight,
-			Instances: sharing.Kind(s.Instances),
-		})
-	}
-	return list
-}
-
-// disabled returns the names of the disabled servers of a config.
-func disabled(cfg *config.Config) (names []string) {
-	for _, s := range cfg.Servers {
-		if s.Disabled {
-			names = append(names, s.Name)
-		}
-	}
-	return names
-}
-
-// toolLists are the "tools" of the servers of a config.
-func toolLists(cfg *config.Config) policy.ToolLists {
-	lists := make(policy.ToolLists)
-	for _, s := range cfg.Servers {
-		if len(s.Allow)+len(s.Deny) > 0 {
-			lists[s.Name] = policy.ToolList{Allow: s.Allow, Deny: s.Deny}
-		}
-	}
-	return lists
-}
-
-// overrides are how a config changes the tools of its servers.
-func overrides(cfg *config.Config) map[string]discovery.Overrides {
-	all := make(map[string]discovery.Overrides)
-	for _, s := range cfg.Servers {
-		for name, o := range s.Overrides {
-			if all[s.Name] == nil {
-				all[s.Name] = make(discovery.Overrides)
-			}
-			all[s.Name][name] = discovery.Override(o)
-		}
-	}
-	return all
+	return ownError(application.CheckProfile(cfg, a.chosenProfile()))
 }
 
 // logger writes to stderr: everything with --verbose, else what went wrong.
@@ -433,5 +174,5 @@ func (a *app) logger() *slog.Logger {
 	if a.verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 }

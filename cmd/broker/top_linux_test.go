@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
@@ -49,7 +50,7 @@ func TestTop(t *testing.T) {
 	if n := strings.Count(seen, "\n"); n != 24 || !strings.Contains(seen, "1 running") {
 		t.Errorf("%d lines of\n%s", n, seen)
 	}
-	if clientAbove(ancestors()) != "" {
+	if approver.ClientAbove() != "" {
 		d.press("a", "you cannot approve here")
 	} else {
 		seen = d.press("a", "Type .... and enter to approve")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/doctor"
 	"github.com/mcpbroker/mcpbroker/internal/workertest"
 )
 
@@ -33,11 +34,11 @@ func TestBrokerWorkerIsUsedWhereItIs(t *testing.T) {
 	}
 	program := func() string {
 		t.Helper()
-		var d diagnosis
+		var d doctor.Diagnosis
 		if err := json.Unmarshal(output(t, exec.CommandContext(t.Context(), broker, "doctor", "--json", "--config", config, "--state-dir", dir)), &d); err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(d.Checks, func(c check) bool { return c.Name == "sandbox program" })
+		i := slices.IndexFunc(d.Checks, func(c doctor.Check) bool { return c.Name == "sandbox program" })
 		if i < 0 || !d.Checks[i].OK {
 			t.Fatalf("doctor says %+v", d.Checks)
 		}

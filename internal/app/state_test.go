@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/postgrestest"
 	"github.com/mcpbroker/mcpbroker/policy"
+	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -25,6 +26,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if worker.IsChild() { // the binary of the test is its sandbox too
+		worker.Main()
+		return
+	}
 	postgrestest.Main(m, func(s *postgrestest.Server, err error) { server, serverErr = s, err })
 }
 

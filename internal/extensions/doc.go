@@ -1,0 +1,3 @@
+// Package extensions shows skills and plugins on a terminal, and what a person approves
+// of them.
+package extensions

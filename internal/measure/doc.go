@@ -1,0 +1,3 @@
+// Package measure runs labelled queries through the search of a broker, as an agent would,
+// and prints how good it is.
+package measure

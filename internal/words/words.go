@@ -1,0 +1,33 @@
+// Package words writes values as parts of sentences and of command lines.
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
+)
+
+// Count returns a number with its noun, such as "1 tool" or "2 tools".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Line returns s on one line of at most n characters that is safe on a terminal.
+func Line(s string, n int) string {
+	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)
+}
+
+var plain = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// Shell returns s as one word of a command line.
+func Shell(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

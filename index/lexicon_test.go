@@ -63,7 +63,7 @@ func TestValuesAreNoWords(t *testing.T) {
 		"go to google.com":                     "go to url",
 		"mail (ana@example.org), please":       "mail email please",
 		"read /home/me/notes.txt":              "read file",
-		`open C:\a\b.doc`:                      "open file",
+		`open C:\a\b.doc`:                      "open file word document",
 		"github/create_issue":                  "github/create_issue",
 		"files.read_file":                      "files.read_file",
 		"create/update and/or TCP/IP":          "create/update and/or TCP/IP",

@@ -157,8 +157,8 @@ func saturated(weight float32) float32 {
 
 // A tally is what a search knows of one document so far.
 type tally struct {
-	sum   float64
-	best  float64 // of the word that is being looked at
+	sum   float32
+	best  float32 // of the word that is being looked at
 	named uint32  // which words of the name were found
 	words uint8   // in the name, if any of them was found
 	found uint8   // how many words of the query
@@ -200,10 +200,10 @@ func (s *snapshot) score(sc *scratch, parsed parsed, server string) {
 	for _, w := range q {
 		touched = touched[:0]
 		for _, v := range w.to {
-			weight := v.weight * w.idf
+			weight := float32(v.weight * w.idf)
 			for _, p := range v.word.docs {
 				t := &tallies[p.slot()]
-				score := weight * float64(p.weight)
+				score := weight * p.weight
 				if t.best == 0 {
 					touched = append(touched, p.slot())
 				}
@@ -255,9 +255,9 @@ func (s *snapshot) score(sc *scratch, parsed parsed, server string) {
 // that it has.
 func (t *tally) total(covered float64) float64 {
 	if t.named == 0 {
-		return t.sum * covered
+		return float64(t.sum) * covered
 	}
-	return t.sum * covered * (1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
+	return float64(t.sum) * covered * (1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
 }
 
 // matches says what each word of a query adds to the score of one document, in

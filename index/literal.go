@@ -14,8 +14,8 @@ func withoutData(text string) string {
 	}
 	words := strings.Fields(text)
 	for i, w := range words {
-		if kind := valueKind(strings.Trim(w, `"'`+"`()<>[]{},;")); kind != "" {
-			words[i] = kind
+		if kind := valueKind(strings.Trim(w, `"'`+"`()<>[]{},;!?")); kind != "" {
+			words[i] = kind + w[len(strings.TrimRight(w, ".,;!?")):] // they end sentences
 		}
 	}
 	return strings.Join(words, " ")

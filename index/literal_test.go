@@ -20,6 +20,10 @@ func TestAPathSaysWhatFileItIs(t *testing.T) {
 		"save it to /tmp/notes":          "save it to file",
 		"save it to /tmp/a.b/notes":      "save it to file",
 		"see /etc/hosts.unknown":         "see file",
+		"read /tmp/a.pdf; mail it to me": "read file pdf; mail it to me",
+		"read /tmp/a. Mail it":           "read file. Mail it",
+		"go to example.com, then scroll": "go to url, then scroll",
+		"Is it at ana@example.org?":      "Is it at email?",
 		"and/or":                         "and/or",
 	} {
 		if got := withoutData(text); got != want {

@@ -12,7 +12,7 @@ import (
 const (
 	maxNeeds   = 6
 	hitsOfNeed = 2
-	leastNeed  = 0.12
+	leastNeed  = 0.08
 	// maxNeedWords is the number of words of the longest text whose needs are looked up one by
 	// one. In a longer text, which tells a task, they depend on each other: its words together
 	// find more of the tools.

@@ -1,8 +1,7 @@
-// Package bridge makes the tool calls of one execution: it resolves the name,
-// asks the policy, checks the arguments against the tool's schema, sends the
-// call to its server, turns the answer into the value that the script gets,
-// and records all of it. What tools_called says comes from here, on the host's
-// side, not from the script.
+// Package bridge makes the tool calls of one execution: it resolves the name, asks the policy,
+// checks the arguments against the tool's schema, sends the call to its server, converts the
+// answer to the value for the script, and records the call. The entries of tools_called come from
+// here, on the host's side, and not from the script.
 package bridge
 
 import (
@@ -27,7 +26,7 @@ type Caller interface {
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 }
 
-// A CallerFunc is a function that is a Caller.
+// A CallerFunc is a function that implements Caller.
 type CallerFunc func(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 
 // Call calls f.
@@ -35,93 +34,88 @@ func (f CallerFunc) Call(ctx context.Context, server, tool string, args json.Raw
 	return f(ctx, server, tool, args)
 }
 
-// A Resolver finds the tool that a script names. It may wait, until ctx is
-// done, for a server that is still starting. A name that is not known is an
-// *Error with code CodeUnknownTool.
+// A Resolver finds the tool that a script names. It may wait, until ctx is done, for a server that
+// is still starting. For an unknown name, it returns an *Error with code CodeUnknownTool.
 type Resolver func(ctx context.Context, name string) (*discovery.Tool, error)
 
-// Options says how a Bridge works. Resolve and Caller are required.
+// Options configure a Bridge. Resolve and Caller are required.
 type Options struct {
 	Resolve Resolver
 	Caller  Caller
-	// Policy decides about each call, with the arguments that would be sent.
-	// Nil allows all.
+	// Policy decides about each call with its final arguments. Nil allows all calls.
 	Policy policy.Policy
-	// Rules are those of Policy that a user has written, if there are any: they
-	// know how far annotations are trusted, and which results to compare.
+	// Rules are the rules of Policy that a user has written, or nil: they determine whether
+	// annotations are trusted, and which results to compare.
 	Rules *policy.Rules
-	// Reveal returns the arguments of a call as its server is to get them, with the
-	// values of tokens that it may have; the record and the journal keep the tokens.
-	// Its error is an *Error. Nil changes nothing.
+	// Reveal returns the arguments of a call for its server, with the values of the tokens that
+	// the server may have; the record and the journal keep the tokens. Its error is an *Error. Nil
+	// changes nothing.
 	Reveal func(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error)
-	// Take counts a call for its quotas; undo takes that back if the call is not sent
-	// after all. Its error is an *Error. Nil counts nothing.
+	// Take counts a call for its quotas; undo reverts that if the call is not sent after all. Its
+	// error is an *Error. Nil counts nothing.
 	Take func(ctx context.Context, t *discovery.Tool, class policy.Class) (undo func(), err error)
 	// Approve asks a person about a call that Policy asks about, with the arguments to
 	// send except the values of tokens. If it is nil or returns an error, the call is
 	// refused.
 	Approve func(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (approved bool, err error)
-	// Past is what earlier runs of the principal have read; nil knows of none. The
-	// results that Rules compare are looked through by Personal, if it is not nil, for
-	// texts that count however short they are.
+	// Past is what earlier runs of the principal have read, or nil. Personal, if not nil, returns
+	// the texts in a result that count however short they are, for results that Rules compare.
 	Past     *Past
 	Personal func(result json.RawMessage) []string
-	// Client, Profile and Execution are the Caller, its profile and the id of the Run
-	// that Policy gets.
+	// Client, Profile and Execution are the caller, its profile and the id of the run for Policy.
 	Client, Profile, Execution string
-	// Journal keeps the calls that have a place in it; nil keeps none.
+	// Journal records the calls that have a position in it; it may be nil.
 	Journal Journal
-	// Record is called once for each call, when it has ended, from the
-	// goroutine that made it; it must not block, and not change what it is
-	// given. Nil records nothing.
+	// Record is called once for each call after it has ended, in the goroutine that made it. It
+	// must not block, and must not modify the Record. It may be nil.
 	Record func(Record)
-	// Started is called when a call is about to be sent. Nil is fine.
+	// Started is called when a call is about to be sent. It may be nil.
 	Started func(tool *discovery.Tool, seq int)
-	// Failure maps an error of Caller to an *Error, which knows what the
-	// transport's own errors mean. Nil, or a nil result, means unavailable.
+	// Failure converts an error of Caller, whose meaning it knows, to an *Error. If it is nil or
+	// returns nil, the server is unavailable.
 	Failure func(error) *Error
-	// Keep keeps the images and other binary data of results. Nil keeps none.
-	Keep Keep
-	// Budget is what the calls count against; nil bounds nothing.
+	// StoreBinary stores the images and other binary data of results. Nil stores nothing.
+	StoreBinary StoreFunc
+	// Budget bounds the calls; nil is unlimited.
 	Budget *Budget
-	// Validator checks arguments; nil means a new one of this bridge's own.
-	// Share one between bridges: it keeps compiled schemas.
+	// Validator checks arguments; nil means a new one. Share a Validator between bridges, since it
+	// caches compiled schemas.
 	Validator *Validator
 }
 
 const (
-	// maxShownName is how much of the name of an unknown tool is recorded.
+	// maxShownName bounds the recorded name of an unknown tool.
 	maxShownName = 120
-	// maxRecordedError is how much of an error is recorded.
+	// maxRecordedError bounds the recorded error.
 	maxRecordedError = 1000
 )
 
-// A Record is one call that has ended.
+// A Record describes a call that has ended.
 type Record struct {
 	Seq         int          // order of arrival in this execution, from 1
 	Server      string       // config key; empty if the tool is unknown
 	Class       policy.Class // zero if the tool is unknown
 	Tool        string       // upstream name; the name as given if unknown
 	ID          string       // tool id; the name as given if unknown
-	Decision    string       // of the policy, as Decision.String; empty if it was not asked
+	Decision    string       // of the policy, as Decision.String; empty if the policy was not asked
 	Started     time.Time
-	Duration    time.Duration // from its arrival on, so with the start of its server
-	Waited      time.Duration // of that, until it was sent; all of it if it was not
-	Line        int           // of the program that made it, from 1; 0 if it is not known
+	Duration    time.Duration // since its arrival, including the start of its server
+	Waited      time.Duration // the part of Duration until it was sent; all of it if it was not sent
+	Line        int           // of the calling program, from 1; 0 if unknown
 	Status      Status
 	Error       string // the beginning of the message, empty when Status is StatusOK
 	Args        json.RawMessage
-	Result      json.RawMessage // raw CallToolResult; nil if there was none
-	Value       json.RawMessage // what the script got; nil if it failed
-	ResultBytes int             // bytes of the value that the script got
-	Resolved    *discovery.Tool // what Tool names; nil if that is unknown, and in Records
+	Result      json.RawMessage // raw CallToolResult, or nil
+	Value       json.RawMessage // the value for the script; nil if the call failed
+	ResultBytes int             // the length of Value
+	Resolved    *discovery.Tool // the tool, or nil if it is unknown; nil in Records
 
 	sent bool
 }
 
 type recordKey struct{}
 
-// Sent notes that the call that ctx is of is about to be sent to its server.
+// Sent records that the call of ctx is about to be sent to its server.
 func Sent(ctx context.Context) {
 	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
 		r.Waited, r.sent = time.Since(r.Started), true
@@ -130,15 +124,15 @@ func Sent(ctx context.Context) {
 
 type lineKey struct{}
 
-// AtLine returns a context for a call that a line of the program makes.
+// AtLine returns a context for a call by the given line of the program.
 func AtLine(ctx context.Context, line int) context.Context {
 	return context.WithValue(ctx, lineKey{}, line)
 }
 
-// A Status says how a call ended.
+// A Status is the outcome of a call.
 type Status string
 
-// How a call can end.
+// The outcomes of calls.
 const (
 	StatusOK        Status = "ok"
 	StatusError     Status = "error"
@@ -170,20 +164,20 @@ func New(o Options) *Bridge {
 	return b
 }
 
-// Call performs one call by tool name. The value is what the script gets; an
-// error is always an *Error, or with a Journal ErrWithheld or one that it knows. A
-// call that the budget has no room for is not recorded.
+// Call makes one call by tool name and returns the value for the script. An error is always an
+// *Error, or with a Journal ErrWithheld or one that the Journal returned. A call beyond the budget
+// is not recorded.
 func (b *Bridge) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	value, _, err := b.make(ctx, nil, name, args)
 	return value, err
 }
 
-// CallRaw is Call that also returns the raw CallToolResult, if there was one.
+// CallRaw is like Call, and also returns the raw CallToolResult, if any.
 func (b *Bridge) CallRaw(ctx context.Context, name string, args json.RawMessage) (value, raw json.RawMessage, err error) {
 	return b.make(ctx, nil, name, args)
 }
 
-// CallOfSkill is Call for a call that the workflow of a skill makes.
+// CallOfSkill is like Call, for a call by the workflow of a skill.
 func (b *Bridge) CallOfSkill(ctx context.Context, k *policy.Skill, name string, args json.RawMessage) (json.RawMessage, error) {
 	value, _, err := b.make(ctx, k, name, args)
 	return value, err
@@ -194,7 +188,7 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	if long != nil {
 		name = gate.Cut(name, 60) // a longer name is useless
 	}
-	leave, full := b.o.Budget.enter(ctx)
+	leave, full := b.o.Budget.acquire(ctx)
 	if e, ok := errors.AsType[*Error](full); ok {
 		e.Tool = discovery.ShownName(name)
 		return nil, nil, e
@@ -204,7 +198,7 @@ func (b *Bridge) make(ctx context.Context, k *policy.Skill, name string, args js
 	}
 	b.mu.Lock()
 	b.seq++
-	shown := gate.Cut(gate.Line(gate.Cut(discovery.ShownName(name), maxShownName)), maxShownName) // it may be anything
+	shown := gate.Cut(gate.Line(gate.Cut(discovery.ShownName(name), maxShownName)), maxShownName) // it may contain anything
 	r := Record{Seq: b.seq, Tool: shown, ID: shown, Args: args, Started: time.Now()}
 	b.mu.Unlock()
 	r.Line, _ = ctx.Value(lineKey{}).(int)
@@ -319,20 +313,20 @@ func (b *Bridge) send(ctx context.Context, tool *discovery.Tool, args json.RawMe
 	if err != nil {
 		if b.o.Failure != nil {
 			if e := b.o.Failure(err); e != nil {
-				err = e.of(tool)
+				err = e.about(tool)
 			}
 		}
-		if e := asError(ctx, err, r); b.o.Policy != nil && e.heard() {
+		if e := asError(ctx, err, r); b.o.Policy != nil && e.reachedServer() {
 			b.Read(tool, gate.Compact(e.Message))
 		}
 		return nil, err
 	}
 	r.Result = raw
-	value, err := Value(tool, raw, b.o.Keep)
+	value, err := Value(tool, raw, b.o.StoreBinary)
 	if b.o.Policy != nil { // before the script sees it
 		seen := value
 		if err != nil {
-			seen = raw // the error says what the server said
+			seen = raw // the error contains text of the server
 		}
 		b.Read(tool, seen)
 	}
@@ -364,7 +358,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 	r.Decision = d.String()
 	if d.Effect == policy.Ask && b.o.Journal != nil {
 		switch err := b.o.Journal.Asked(ctx, a, d); {
-		case errors.Is(err, ErrNobody): // not later, but perhaps now
+		case errors.Is(err, ErrNobody): // it cannot wait, but a person may be asked now
 		case err != nil:
 			return err
 		default:
@@ -375,7 +369,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 		}
 	}
 	if d.Effect == policy.Ask && b.o.Approve != nil {
-		asked, err := call.Tool.Send(a.Args) // with tokens where the call has their values
+		asked, err := call.Tool.Send(a.Args) // with tokens in place of their values
 		if err != nil {
 			asked = a.Args
 		}
@@ -393,7 +387,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 			return Refused(call.Tool, policy.Decision{Effect: policy.Deny, Code: d.Code,
 				Reason: "was not called: the user was asked, and said no", Hint: "go on without it, or ask the user what to do instead"})
 		}
-		// Meanwhile other calls may have spent the budget.
+		// Other calls may have spent the budget meanwhile.
 		if d = b.ledger.decide(b.o.Policy, call, b.o.Past, true); d.Effect == policy.Ask {
 			r.Decision += ", approved"
 			return nil
@@ -411,7 +405,7 @@ func (b *Bridge) permit(ctx context.Context, call policy.Call, a Attempt, r *Rec
 // maxApproveError bounds the reason no person could be asked, in characters.
 const maxApproveError = 300
 
-// asError makes err the *Error that the script sees, with the names of r.
+// asError converts err to the *Error that the script sees, with the names of r.
 func asError(ctx context.Context, err error, r *Record) *Error {
 	var e *Error
 	if known, ok := errors.AsType[*Error](err); ok {
@@ -440,15 +434,14 @@ func asError(ctx context.Context, err error, r *Record) *Error {
 	return e
 }
 
-// Bytes returns the bytes of all values that the script got.
+// Bytes returns the total length of the values of all calls.
 func (b *Bridge) Bytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.bytes
 }
 
-// Records returns the calls that have ended, in order of arrival, without
-// arguments and results.
+// Records returns the calls that have ended, in order of arrival, without arguments and results.
 func (b *Bridge) Records() []Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()

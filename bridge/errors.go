@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// An Error is how a call fails in the script: its fields are the properties of
-// the ToolError that is thrown there.
+// An Error is the failure of a call in the script: its fields are the properties of the ToolError
+// that is thrown there.
 type Error struct {
 	Server    string `json:"server"`
 	Tool      string `json:"tool"`
@@ -26,7 +26,7 @@ type Error struct {
 	// RetryAfterMS is the time to wait before another call, in milliseconds; 0 if
 	// unknown.
 	RetryAfterMS int64 `json:"retryAfterMs,omitempty"`
-	// Decision is what the record says of a call that a quota has refused.
+	// Decision is the recorded decision about a call that a quota refused.
 	Decision string `json:"-"`
 	// FromText is set if only the text of the server's error reports the rate limit.
 	FromText bool `json:"-"`
@@ -62,7 +62,7 @@ func (e *Error) bound() {
 	}
 }
 
-// Fields are the properties of the ToolError but its message, as JSON.
+// Fields returns the properties of the ToolError without its message, as JSON.
 func (e *Error) Fields() json.RawMessage {
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -74,13 +74,13 @@ func (e *Error) Fields() json.RawMessage {
 // hintMayHaveRun is the default hint of an error with MayHaveRun.
 const hintMayHaveRun = "the tool may have run: check before you call it again"
 
-// A Code says what kind of failure an Error is.
+// A Code classifies an Error.
 type Code string
 
 // The codes that scripts can tell apart.
 const (
 	CodeTool        Code = "tool_error"        // the tool ran and reported an error
-	CodeArguments   Code = "invalid_arguments" // refused before it was sent
+	CodeArguments   Code = "invalid_arguments" // refused before the call was sent
 	CodeUnknownTool Code = "unknown_tool"      // no such tool
 	CodeDenied      Code = "denied"            // not allowed here
 	CodeApproval    Code = "needs_approval"    // a person must allow it, and none could be asked
@@ -95,7 +95,7 @@ const (
 	CodeNeedsInput  Code = "needs_input"       // a question of the server was not answered
 )
 
-// maxName is the longest name of a tool that is looked up.
+// maxName is the length of the longest name that is looked up, in bytes.
 const maxName = 512
 
 // CheckName rejects a name that is too long for any tool, before it is looked up.
@@ -107,13 +107,13 @@ func CheckName(name string) error {
 	return &Error{Code: CodeUnknownTool, Message: fmt.Sprintf("unknown tool: its name has %d bytes; at most %d, which is fixed", len(name), maxName)}
 }
 
-// Hints that name a tool of the broker. ForShell has the commands for them.
+// Hints that name a tool of the broker. ForShell replaces them with commands.
 const (
 	HintSearch  = "search_tools finds tools by what they do"
 	HintServers = "list_servers says how the server is"
 )
 
-// ForShell returns e for a person who types commands.
+// ForShell returns e for a user at a terminal.
 func (e *Error) ForShell() *Error {
 	hint := ""
 	switch e.Hint {
@@ -129,7 +129,7 @@ func (e *Error) ForShell() *Error {
 	return &told
 }
 
-// Refused is the error of a call of t that the policy does not allow.
+// Refused returns the error of a call of t that the policy does not allow.
 func Refused(t *discovery.Tool, d policy.Decision) *Error {
 	e := &Error{Server: t.Server, Tool: t.Name, Code: CodeDenied, Message: t.ID + " " + d.Reason, Hint: d.Hint}
 	if d.Effect == policy.Ask {
@@ -149,8 +149,8 @@ func unanswered(t *discovery.Tool, d policy.Decision) *Error {
 	return e
 }
 
-// of returns e about t, which may have another name at its server.
-func (e *Error) of(t *discovery.Tool) *Error {
+// about returns e with the names of t, whose server may know it by another name.
+func (e *Error) about(t *discovery.Tool) *Error {
 	if own := t.OwnName(); own != t.Name {
 		e.Message = strings.Replace(e.Message, "call "+t.Server+"/"+own+":", "call "+t.Server+"/"+t.Name+":", 1)
 	}
@@ -160,9 +160,9 @@ func (e *Error) of(t *discovery.Tool) *Error {
 // OfServer reports whether the message of an error with this code is the server's text.
 func (c Code) OfServer() bool { return c == CodeTool || c == CodeProtocol || c == CodeRateLimited }
 
-// heard reports whether text of the server may have reached the script, or the person
-// or model that the server asked. Calls that the broker refuses never reach a server.
-func (e *Error) heard() bool {
+// reachedServer reports whether text of the server may have reached the script, or the person or
+// model that the server asked. Calls that the broker refuses never reach a server.
+func (e *Error) reachedServer() bool {
 	switch e.Code {
 	case CodeTool, CodeProtocol, CodeRateLimited, CodeNeedsInput, CodeUnavailable: // their messages contain the server's text
 		return true
@@ -198,9 +198,9 @@ type Row struct {
 }
 
 const (
-	// maxRowError is how much of an error a row has. The script got all of it.
+	// maxRowError bounds the error in a row. The script got all of it.
 	maxRowError = 300
-	// maxRowsBytes is about how long the rows of an answer may be together.
+	// maxRowsBytes bounds the rows of an answer, approximately.
 	maxRowsBytes = 6000
 )
 
@@ -230,14 +230,14 @@ func Rows(records []Record) []Row {
 	for i := range rows {
 		rows[i].Error = gate.Cut(rows[i].Error, maxRowError)
 		if size += len(`{"tool":"","status":"ok","ms":0},`) + len(rows[i].Tool) + len(rows[i].Error); size > maxRowsBytes {
-			return append(rows[:i:i], others(rows[i:])...)
+			return append(rows[:i:i], mergeByStatus(rows[i:])...)
 		}
 	}
 	return rows
 }
 
-// others are rows as one for each status.
-func others(rows []Row) []Row {
+// mergeByStatus merges rows to one for each status.
+func mergeByStatus(rows []Row) []Row {
 	var merged []Row
 	for _, r := range rows {
 		i := slices.IndexFunc(merged, func(m Row) bool { return m.Status == r.Status })

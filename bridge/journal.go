@@ -9,35 +9,33 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// A Journal keeps the calls of a run before they are sent. The call that is meant is
-// found by the context. It is safe for concurrent use.
+// A Journal records the calls of a run before they are sent. It identifies a call by its context.
+// It is safe for concurrent use.
 type Journal interface {
-	// Known is the outcome of a call that was made before; nil means that it is to
-	// be made now.
+	// Known returns the outcome of a call that was made before, or nil if the call is to be made.
 	Known(ctx context.Context, a Attempt) *Known
-	// Asked is about a call that the policy asks about: nil means that a person has
-	// approved it, ErrWithheld that one will be asked later, ErrNobody that this
-	// call cannot wait for that.
+	// Asked is called if the policy asks about a call. It returns nil if a person has approved the
+	// call, ErrWithheld if a person will be asked later, or ErrNobody if the call cannot wait for
+	// that.
 	Asked(ctx context.Context, a Attempt, d policy.Decision) error
-	// Sending comes right before a call is sent, which an error prevents; a *Known
-	// answers it instead.
+	// Sending is called directly before a call is sent. An error prevents that; a *Known answers
+	// the call instead.
 	Sending(ctx context.Context, a Attempt) error
 }
 
-// An Attempt is a call that is about to be made, with the arguments that would be
-// sent.
+// An Attempt is a call that is about to be made, with its final arguments.
 type Attempt struct {
 	Tool  *discovery.Tool
 	Class policy.Class
 	Args  json.RawMessage
 }
 
-// A Known is the outcome of an earlier call. Only this package uses it as an error; Err
-// is the error of the call, and Heard the result of Heard for it.
+// A Known is the outcome of an earlier call. Only this package uses it as an error; Err is the
+// error of the call, and ReachedServer the result of ReachedServer for it.
 type Known struct {
-	Value json.RawMessage
-	Err   error
-	Heard bool
+	Value         json.RawMessage
+	Err           error
+	ReachedServer bool
 }
 
 func (*Known) Error() string { return "the call was made before" }
@@ -52,22 +50,22 @@ var (
 	ErrUnanswered = errors.New("the question was closed without an answer")
 )
 
-// Forget lets the policy know of no call that the run made before.
+// Forget removes the earlier calls of the run from the policy's view.
 func (b *Bridge) Forget() {
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()
 	b.ledger.run = policy.Run{}
 }
 
-// Heard reports whether an error with these fields belongs to a call that reached its
+// ReachedServer reports whether an error with these fields belongs to a call that reached its
 // server.
-func Heard(fields json.RawMessage) bool {
+func ReachedServer(fields json.RawMessage) bool {
 	var e Error
-	return json.Unmarshal(fields, &e) == nil && e.heard()
+	return json.Unmarshal(fields, &e) == nil && e.reachedServer()
 }
 
-// Recall records an earlier call of the run for the policy, and what the script got: a
-// value, or the message of a failure as a JSON string.
+// Recall records an earlier call of the run for the policy, with the value that the script got or
+// the message of a failure as a JSON string.
 func (b *Bridge) Recall(t *discovery.Tool, value json.RawMessage) {
 	b.ledger.mu.Lock()
 	b.ledger.run.AddCall(t, b.classOf(t))

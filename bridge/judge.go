@@ -18,9 +18,9 @@ import (
 
 // A Finding is one mistake in the arguments of a call.
 type Finding struct {
-	// Offset is that of the literal, or of the key, that is wrong.
+	// Offset is the offset of the wrong literal or key.
 	Offset int
-	// Message names the parameter, what is accepted and the nearest name.
+	// Message names the parameter, the accepted values and the nearest name.
 	Message string
 
 	path     string
@@ -39,12 +39,10 @@ const (
 	missingKey
 )
 
-// Judge returns what is certainly wrong with the arguments of a call, of which
-// only a part may be known. Each mistake is there once, in the order of the
-// arguments. A key
-// that is not declared is a mistake unless the schema mentions further keys, as
-// it is for a TypeScript compiler: a schema that does not mention them allows them,
-// but such a key is nearly always misspelt.
+// Judge returns the certain mistakes in the arguments of a call, which may be partly known. Each
+// mistake is reported once, in the order of the arguments. An undeclared key is a mistake unless
+// the schema mentions further keys, as for a TypeScript compiler: a schema that does not mention
+// them allows them, but such a key is nearly always misspelt.
 func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	s := v.schema(t)
 	if s.doc.Object() == nil {
@@ -54,9 +52,8 @@ func (v *Validator) Judge(t *discovery.Tool, input Literal) []Finding {
 	return found
 }
 
-// findings judges the arguments of a call, and returns the judge with what it
-// has noted of nulls. strict means that a schema without a word about further
-// keys has none.
+// findings judges the arguments of a call, and returns the judge with its record of nulls. strict
+// means that a schema that does not mention further keys forbids them.
 func findings(doc schema.Document, input Literal, strict bool) ([]Finding, *judge) {
 	j := &judge{doc: doc, budget: maxJudged}
 	switch {
@@ -70,22 +67,20 @@ func findings(doc schema.Document, input Literal, strict bool) ([]Finding, *judg
 	return j.check(doc.Root, input, "", strict), j
 }
 
-// maxJudged is the number of pairs of a schema and a value that are compared
-// before the rest is accepted.
+// maxJudged bounds the compared pairs of a schema and a value; the rest is accepted.
 const maxJudged = 20_000
 
-// maxJudgedDepth is how deep references and values are followed.
+// maxJudgedDepth bounds the depth of references and values.
 const maxJudgedDepth = 64
 
-// A judge compares values with schemas and reports only what is certainly wrong:
-// it accepts what it does not understand.
+// A judge compares values with schemas and reports only certain mistakes: it accepts whatever it
+// does not understand.
 type judge struct {
 	doc     schema.Document
 	budget  int
 	depth   int
-	omitted []*Field // nulls that are taken as not given
-	// nullable means that OpenAPI's "nullable" accepted a null, which JSON Schema
-	// does not know.
+	omitted []*Field // nulls that count as omitted
+	// nullable means that OpenAPI's "nullable", which JSON Schema does not know, accepted a null.
 	nullable bool
 }
 
@@ -109,7 +104,7 @@ func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
 	if ref := o.Text("$ref"); ref != "" {
 		target, ok := j.doc.Find(ref)
 		if !ok {
-			return nil // what is not found accepts everything
+			return nil // an unresolved reference accepts everything
 		}
 		return j.check(target, l, path, strict)
 	}
@@ -131,7 +126,7 @@ func (j *judge) check(s any, l Literal, path string, strict bool) []Finding {
 	return append(found, j.combined(o, l, path)...)
 }
 
-// combined judges by the schemas that a schema is combined of.
+// combined judges a value by the subschemas of allOf, anyOf and oneOf.
 func (j *judge) combined(o *schema.Object, l Literal, path string) []Finding {
 	var found []Finding
 	for _, b := range o.List("allOf") {
@@ -143,7 +138,7 @@ func (j *judge) combined(o *schema.Object, l Literal, path string) []Finding {
 	return found
 }
 
-// any judges by branches one of which must hold, best one that accepts every
+// any judges a value by branches of which one must accept it, preferably one that accepts every
 // null.
 func (j *judge) any(branches []any, l Literal, path string) []Finding {
 	var wrong [][]Finding
@@ -165,8 +160,7 @@ func (j *judge) any(branches []any, l Literal, path string) []Finding {
 		j.omitted = append(j.omitted, omitted...)
 		return nil
 	}
-	// Branches that are for another type, or another value, say nothing of use
-	// beside one that the value was meant for.
+	// Branches for another type or value are useless beside one that the value was meant for.
 	meant := slices.DeleteFunc(slices.Clone(wrong), func(f []Finding) bool {
 		return slices.ContainsFunc(f, func(f Finding) bool {
 			return f.path == path && (f.kind == wrongType || f.kind == wrongValue) || f.kind == wrongValue && discriminates(f)
@@ -189,12 +183,12 @@ func (j *judge) any(branches []any, l Literal, path string) []Finding {
 	return wrong[0]
 }
 
-// discriminates reports whether a wrong value is one of a key that tells forms
-// apart: it accepts a single value.
+// discriminates reports whether a wrong value is that of a key that distinguishes forms: it
+// accepts a single value.
 func discriminates(f Finding) bool { return len(f.accepted) == 1 }
 
-// merged makes one finding of branches that each refuse the value itself for
-// its type or for not being one of the accepted ones.
+// merged returns one finding for branches that each refuse the type of the value or its not being
+// an accepted one.
 func merged(wrong [][]Finding, path string) *Finding {
 	var values, types []string
 	for _, f := range wrong {
@@ -254,7 +248,7 @@ func (j *judge) array(o *schema.Object, l Literal, path string, strict bool) []F
 	return found
 }
 
-// checkType returns a finding if l is of none of the types of schema.
+// checkType returns a finding if l has none of the types of the schema.
 func checkType(o *schema.Object, l Literal, path string) *Finding {
 	types := o.Types()
 	is := l.typeName()
@@ -271,7 +265,7 @@ func checkType(o *schema.Object, l Literal, path string) *Finding {
 			}
 		case "string", "number", "boolean", "null", "object", "array":
 		default:
-			return nil // no type of JSON Schema
+			return nil // not a type of JSON Schema
 		}
 	}
 	f := typeFinding(path, l.String(), l.Offset, types)
@@ -303,7 +297,7 @@ func isInteger(v any) bool {
 	return !ok || r.IsInt()
 }
 
-// rational reads a number; false for one that is too large to be looked at.
+// rational parses a number; ok is false for one that is too large.
 func rational(s string) (*big.Rat, bool) {
 	if len(s) > 400 {
 		return nil, false
@@ -316,7 +310,7 @@ func rational(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// compare compares two numbers; those that cannot be read are equal.
+// compare compares two numbers; numbers that cannot be parsed are equal.
 func compare(a string, b json.Number) int {
 	x, ok := rational(a)
 	y, ok2 := rational(string(b))
@@ -411,7 +405,7 @@ func textProblem(o *schema.Object, v string) string {
 	return ""
 }
 
-// quoted is how a message names a parameter.
+// quoted returns the name of a parameter for messages.
 func quoted(path string) string {
 	if path == "" {
 		return "the argument"

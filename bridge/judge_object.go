@@ -13,14 +13,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
-// object judges the keys of an object and their values. A null for an optional
-// property that does not accept it is omitted: models write it for no value.
+// object judges the keys of an object and their values. A null for an optional property that does
+// not accept it is omitted: models write it for no value.
 func (j *judge) object(o *schema.Object, l Literal, path string, strict bool) []Finding {
 	properties, required := o.Properties(), o.Required()
 	known := sortedKeys(properties)
 	extra, others := j.others(o, properties, strict)
 	var found []Finding
-	meant := make(map[string]bool) // keys that were spelt wrong
+	meant := make(map[string]bool) // misspelt keys
 	given := make(map[string]bool)
 	for i := range l.Fields {
 		f := &l.Fields[i]
@@ -74,8 +74,8 @@ func (j *judge) others(o, properties *schema.Object, strict bool) (extra any, al
 	return nil, !strict || properties.Size() == 0 || o.Has("patternProperties")
 }
 
-// matching returns the schemas of patternProperties for a key; certain is
-// false if one of the patterns cannot be read.
+// matching returns the schemas of patternProperties for a key; certain is false if a pattern is
+// not supported.
 func matching(o *schema.Object, key string) (schemas []any, certain bool) {
 	patterns := o.Object("patternProperties")
 	certain = true
@@ -91,7 +91,7 @@ func matching(o *schema.Object, key string) (schemas []any, certain bool) {
 	return schemas, certain
 }
 
-// sortedKeys are the names of members, sorted.
+// sortedKeys returns the names of members, sorted.
 func sortedKeys(o *schema.Object) []string {
 	if o == nil {
 		return nil
@@ -99,8 +99,7 @@ func sortedKeys(o *schema.Object) []string {
 	return slices.Sorted(slices.Values(o.Keys))
 }
 
-// nearestKey is the known key that was meant, if there is one that is not there
-// already.
+// nearestKey returns the known key that was probably meant, if it is not given already.
 func nearestKey(name string, known []string, given []Field) string {
 	for _, near := range nearest.Names(name, known, 3) {
 		if !slices.ContainsFunc(given, func(f Field) bool { return f.Name == near }) {
@@ -110,8 +109,8 @@ func nearestKey(name string, known []string, given []Field) string {
 	return ""
 }
 
-// missing returns the required keys that are not there. One that was spelt
-// wrong has been told already.
+// missing returns findings for the missing required keys, except those whose misspelling has a
+// finding already.
 func missing(required []string, l Literal, path string, known []string, given, meant map[string]bool) []Finding {
 	var found []Finding
 	for _, name := range required {
@@ -136,7 +135,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// maxAccepted is how many accepted values a message lists.
+// maxAccepted bounds the accepted values in a message.
 const maxAccepted = 12
 
 func valueFinding(path, got string, offset int, accepted []string) Finding {

@@ -9,16 +9,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// A ledger is what policies know of a run: which calls were made, and what was
-// read. It is safe for concurrent use.
+// A ledger records the calls and reads of a run for policies. It is safe for concurrent use.
 type ledger struct {
 	mu  sync.Mutex
 	run policy.Run
 }
 
-// decide asks a policy about a call with what the run has done so far. A call
-// that it allows, or that a person has, counts as made: of two at one time the
-// second finds the budget of one spent.
+// decide asks a policy about a call, considering the earlier ones of the run. A call that the
+// policy or a person allows counts as made: the second of two concurrent calls finds a budget of
+// one spent.
 func (l *ledger) decide(p policy.Policy, c policy.Call, past *Past, approved bool) policy.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +31,8 @@ func (l *ledger) decide(p policy.Policy, c policy.Call, past *Past, approved boo
 	return d
 }
 
-// Read lets the policy know that the run, and so its principal, has seen a value
-// that came from t, now or when it was kept.
+// Read records for the policy that the run, and so its principal, has seen a value from t, now or
+// when it was stored.
 func (b *Bridge) Read(t *discovery.Tool, value json.RawMessage) {
 	watched := b.o.Rules != nil && b.o.Rules.WatchesValues(t, b.o.Profile)
 	var personal []string
@@ -48,13 +47,13 @@ func (b *Bridge) Read(t *discovery.Tool, value json.RawMessage) {
 	}
 }
 
-// reread is Read for the outcome of an earlier call.
+// reread is like Read, for the outcome of an earlier call.
 func (b *Bridge) reread(t *discovery.Tool, k *Known) {
 	switch {
 	case b.o.Policy == nil:
 	case k.Err == nil:
 		b.Read(t, k.Value)
-	case k.Heard:
+	case k.ReachedServer:
 		b.Read(t, gate.Compact(k.Err.Error()))
 	}
 }

@@ -10,41 +10,41 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A Literal is what is known of a value: all of it when a call is made, what
-// the program's text says before that. Offset is handed back in findings.
+// A Literal is the known part of a value: all of it when a call is made, and before that what the
+// program's text contains. Offset is passed on to findings.
 type Literal struct {
 	Kind   Kind
 	Offset int
 	// Value is the value of a KnownValue: a string, a json.Number, a bool or nil.
 	Value any
-	// Open says that an object may have more keys than Fields, or an array
-	// other elements than Items.
+	// Open reports that an object may have more keys than Fields, or an array elements other than
+	// Items.
 	Open   bool
 	Fields []Field
 	Items  []Literal
 }
 
-// A Field is a key that an object has, and its value.
+// A Field is a known key of an object, and its value.
 type Field struct {
 	Name   string
 	Offset int
 	Value  Literal
 }
 
-// A Kind says what is known of a value.
+// A Kind is the known kind of a value.
 type Kind string
 
 // The kinds of literals.
 const (
 	Unknown     Kind = ""          // nothing
 	KnownValue  Kind = "value"     // a string, a number, a boolean or null
-	KnownText   Kind = "text"      // a string, but not which
+	KnownText   Kind = "text"      // a string with unknown content
 	Undefined   Kind = "undefined" // it will not be sent
 	KnownObject Kind = "object"
 	KnownArray  Kind = "array"
 )
 
-// ParseLiteral returns JSON as a literal of which everything is known.
+// ParseLiteral returns JSON as a literal that is completely known.
 func ParseLiteral(raw json.RawMessage) (Literal, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -74,7 +74,7 @@ func literalOf(v any) Literal {
 	return Literal{Kind: KnownValue, Value: v}
 }
 
-// without is the value of l, of which everything is known, without some fields.
+// without returns the value of l, which is completely known, without some fields.
 func (l Literal) without(omitted []*Field) any {
 	switch l.Kind {
 	case KnownObject:
@@ -97,7 +97,7 @@ func (l Literal) without(omitted []*Field) any {
 
 func (l Literal) isNull() bool { return l.Kind == KnownValue && l.Value == nil }
 
-// typeName is the JSON Schema type of l; empty if it is not known.
+// typeName returns the JSON Schema type of l, or "" if it is unknown.
 func (l Literal) typeName() string {
 	switch l.Kind {
 	case KnownText:
@@ -121,7 +121,7 @@ func (l Literal) typeName() string {
 	return ""
 }
 
-// String is how a message shows l.
+// String returns l as messages show it.
 func (l Literal) String() string {
 	switch l.Kind {
 	case KnownValue:

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// pastTime is how long what a run has read counts in other runs of its principal;
-	// at most pastStep more.
+	// pastTime is the time for which reads of a run count in other runs of its principal; up to
+	// pastStep is added.
 	pastTime = 30 * time.Minute
 	pastStep = 5 * time.Minute
 )
 
-// A Past is what the runs of one principal have read within the last half hour. The
-// zero value is empty; it is safe for concurrent use. Nil stays empty.
+// A Past records what the runs of one principal have read within the last half hour. The zero
+// value is empty; it is safe for concurrent use. A nil Past stays empty.
 type Past struct {
 	mu    sync.Mutex
 	steps []pastRun // the oldest first
 }
 
-// A pastRun is what was read within pastStep from a time on.
+// A pastRun contains the reads within pastStep after a time.
 type pastRun struct {
 	since time.Time
 	run   policy.Run
 }
 
-// add notes that a result of t was seen.
+// add records that a result of t was seen.
 func (p *Past) add(t *discovery.Tool, value json.RawMessage, watched bool, personal []string) {
 	if p == nil {
 		return
@@ -57,7 +57,7 @@ func (p *Past) forgetLocked() {
 	p.steps = slices.DeleteFunc(p.steps, func(s pastRun) bool { return time.Since(s.since) >= pastTime+pastStep })
 }
 
-// decide asks a policy about a call of a run, with what others have read.
+// decide asks a policy about a call, considering the reads of other runs.
 func (p *Past) decide(by policy.Policy, c policy.Call) policy.Decision {
 	if p == nil {
 		return by.Decide(c)

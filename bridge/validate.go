@@ -15,30 +15,30 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
-// A Validator checks arguments against input schemas, each of which it
-// compiles once. It is safe for concurrent use.
+// A Validator checks arguments against input schemas. It compiles each schema once. It is safe for
+// concurrent use.
 type Validator struct {
 	mu       sync.Mutex
 	compiled map[*discovery.Tool]func() *inputSchema
 }
 
-// inputSchema is a compiled input schema. checked is nil, which accepts everything,
-// for a schema that cannot be checked: the server checks anyway.
+// An inputSchema is a compiled input schema. checked is nil, which accepts everything, for a
+// schema that cannot be compiled: the server checks the arguments anyway.
 type inputSchema struct {
 	checked *jsoncheck.Schema
-	doc     schema.Document // the same
-	// spelt are the strings of the schema in which something was spelled out for
-	// models, by the text that models see.
+	doc     schema.Document // the same schema
+	// spelt maps texts as models see them to strings of the schema with characters that were
+	// spelled out for models.
 	spelt map[string]string
 }
 
-// NewValidator returns a Validator that has compiled nothing yet.
+// NewValidator returns an empty Validator.
 func NewValidator() *Validator {
 	return &Validator{compiled: make(map[*discovery.Tool]func() *inputSchema)}
 }
 
-// maxCompiled bounds the cache. Tools are pointers into catalogues, so the
-// entries of a replaced catalogue are garbage after a while.
+// maxCompiled bounds the cache. Tools are pointers into catalogues, so the entries of a replaced
+// catalogue become garbage.
 const maxCompiled = 4096
 
 func (v *Validator) schema(t *discovery.Tool) *inputSchema {
@@ -68,10 +68,9 @@ func compile(raw json.RawMessage) *inputSchema {
 	return &s
 }
 
-// Check returns the arguments to send: args, or {} when there are none, without
-// each null of an optional property that does not accept it. If they are wrong,
-// the error is an *Error that names every wrong parameter, what it accepts and the
-// nearest name.
+// Check returns the arguments to send: args, or {} if there are none, without each null of an
+// optional property that does not accept it. If they are wrong, it returns an *Error that names
+// every wrong parameter, its accepted values and the nearest name.
 func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || bytes.Equal(args, []byte("null")) {
@@ -118,12 +117,12 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	return args, nil
 }
 
-// refuse is the failure of a call with wrong arguments.
+// refuse returns the error of a call with wrong arguments.
 func (v *Validator) refuse(t *discovery.Tool, why error) *Error {
 	return &Error{Code: CodeArguments, Message: t.ID + ": " + why.Error(), Hint: expectation(v.schema(t).doc.Object())}
 }
 
-// maxFindings is how many mistakes one error lists.
+// maxFindings bounds the mistakes that one error lists.
 const maxFindings = 6
 
 func sentences(found []Finding) string {
@@ -137,7 +136,7 @@ func sentences(found []Finding) string {
 	return strings.Join(unique(texts), "; ")
 }
 
-// expectation is the list of parameters, required ones first and marked.
+// expectation lists the parameters, the required ones first and marked.
 func expectation(o *schema.Object) string {
 	properties, needed := o.Properties(), o.Required()
 	if properties.Size() == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// content is one block of a tool result, of any kind.
+// content is one block of a tool result, of any type.
 type content struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -20,7 +20,7 @@ type content struct {
 	MIMEType string `json:"mimeType"`
 	URI      string `json:"uri"`
 	Blob     string `json:"blob"`
-	bad      error  // error of decoding the block
+	err      error  // error of decoding the block
 	Resource *struct {
 		URI      string `json:"uri"`
 		MIMEType string `json:"mimeType"`
@@ -35,7 +35,7 @@ type content struct {
 // images, audio and blobs. Content that structuredContent does not repeat is in the
 // property "content" of the value. If keep is nil, nothing is stored. A result with
 // isError set is an *Error with its text.
-func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessage, error) {
+func Value(tool *discovery.Tool, raw json.RawMessage, keep StoreFunc) (json.RawMessage, error) {
 	var res struct {
 		IsError           bool              `json:"isError"`
 		StructuredContent json.RawMessage   `json:"structuredContent"`
@@ -47,7 +47,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	blocks := make([]content, len(res.Content))
 	for i, c := range res.Content {
 		// A block of an unknown kind passes through unchanged.
-		blocks[i].bad = json.Unmarshal(c, &blocks[i])
+		blocks[i].err = json.Unmarshal(c, &blocks[i])
 	}
 	if res.IsError {
 		return nil, toolError(tool, blocks, res.StructuredContent)
@@ -55,9 +55,9 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 	if hasStructured(res.StructuredContent, len(blocks)) {
 		structured := withoutBinary(res.StructuredContent, keep)
 		value := unwrap(tool, structured)
-		if rest := beside(tool, res.StructuredContent, blocks); len(rest) > 0 {
+		if rest := unrepeated(tool, res.StructuredContent, blocks); len(rest) > 0 {
 			content, err := contentArray(pick(res.Content, rest), pick(blocks, rest), keep)
-			return withBeside(structured, value, content), err
+			return withContent(structured, value, content), err
 		}
 		return value, nil
 	}
@@ -66,7 +66,7 @@ func Value(tool *discovery.Tool, raw json.RawMessage, keep Keep) (json.RawMessag
 			return withoutBinary(rest, keep), nil
 		}
 	}
-	if len(blocks) == 1 && blocks[0].Type == "text" && blocks[0].bad == nil {
+	if len(blocks) == 1 && blocks[0].Type == "text" && blocks[0].err == nil {
 		if value, ok := asValue(blocks[0].Text); ok {
 			return unwrap(tool, withoutBinary(value, keep)), nil
 		}
@@ -113,7 +113,7 @@ func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessag
 	switch {
 	case message == "" && len(structured) > 0:
 		message = string(structured)
-	case hasStructured(structured, len(blocks)) && len(beside(tool, structured, blocks)) == len(blocks):
+	case hasStructured(structured, len(blocks)) && len(unrepeated(tool, structured, blocks)) == len(blocks):
 		message += "\n" + gate.Cut(string(structured), maxErrorStructured)
 	}
 	if message == "" {
@@ -124,8 +124,8 @@ func toolError(tool *discovery.Tool, blocks []content, structured json.RawMessag
 	return e
 }
 
-// unwrap takes the value out of a lone {"result": …} if the tool's output
-// schema says that it is only a wrapper.
+// unwrap returns the value in a lone {"result": …} if the tool's output schema declares it as a
+// wrapper.
 func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
 	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) || !tool.WrapsResult() {
 		return value
@@ -137,8 +137,8 @@ func unwrap(tool *discovery.Tool, value json.RawMessage) json.RawMessage {
 	return o["result"]
 }
 
-// contentArray writes the blocks anew, with binary data as its size.
-func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawMessage, error) {
+// contentArray returns the blocks as JSON, with binary data replaced by its size.
+func contentArray(raw []json.RawMessage, blocks []content, keep StoreFunc) (json.RawMessage, error) {
 	out := make([]any, len(blocks))
 	for i, b := range blocks {
 		switch {
@@ -155,10 +155,9 @@ func contentArray(raw []json.RawMessage, blocks []content, keep Keep) (json.RawM
 	return json.Marshal(out)
 }
 
-// withoutBinary replaces the content blocks with binary data anywhere
-// in value, as contentArray does: servers repeat them in their
-// structured content.
-func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
+// withoutBinary replaces the content blocks with binary data anywhere in value, like contentArray:
+// servers repeat them in their structured content.
+func withoutBinary(value json.RawMessage, keep StoreFunc) json.RawMessage {
 	if !bytes.Contains(value, []byte(`"data"`)) && !bytes.Contains(value, []byte(`"blob"`)) {
 		return value
 	}
@@ -169,12 +168,12 @@ func withoutBinary(value json.RawMessage, keep Keep) json.RawMessage {
 	return changed
 }
 
-// maxBinaryDepth is how deep a content block is looked for.
+// maxBinaryDepth bounds the depth at which content blocks are found.
 const maxBinaryDepth = 8
 
-// replaceBinary returns value with the blocks replaced, and whether there were
-// any. The order of keys and the digits of numbers stay.
-func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+// replaceBinary returns value with the blocks replaced, and whether there were any. The order of
+// keys and the digits of numbers do not change.
+func replaceBinary(value json.RawMessage, keep StoreFunc, depth int) (json.RawMessage, bool) {
 	if depth > maxBinaryDepth {
 		return value, false
 	}
@@ -198,8 +197,8 @@ func replaceBinary(value json.RawMessage, keep Keep, depth int) (json.RawMessage
 	return value, false
 }
 
-// binary returns what a block has in base64. A record that only looks like a
-// block has no valid MIME type.
+// binary returns the base64 data of a block. A record that only looks like a block has no valid
+// MIME type.
 func (b *content) binary() (kind, mimeType, b64 string, ok bool) {
 	switch {
 	case b.Resource != nil && b.Resource.Blob != "":
@@ -216,7 +215,7 @@ func (b *content) binary() (kind, mimeType, b64 string, ok bool) {
 	return kind, mimeType, b64, err == nil
 }
 
-func replaceInList(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+func replaceInList(value json.RawMessage, keep StoreFunc, depth int) (json.RawMessage, bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
 		return value, false
@@ -232,7 +231,7 @@ func replaceInList(value json.RawMessage, keep Keep, depth int) (json.RawMessage
 	return mustMarshal(list), true
 }
 
-func replaceInObject(value json.RawMessage, keep Keep, depth int) (json.RawMessage, bool) {
+func replaceInObject(value json.RawMessage, keep StoreFunc, depth int) (json.RawMessage, bool) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if _, err := d.Token(); err != nil {
 		return value, false
@@ -260,7 +259,7 @@ func replaceInObject(value json.RawMessage, keep Keep, depth int) (json.RawMessa
 	return json.RawMessage("{" + out.String() + "}"), true
 }
 
-// mustMarshal is for values of our own and raw JSON that was valid.
+// mustMarshal encodes values of this package and valid raw JSON.
 func mustMarshal(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -269,8 +268,8 @@ func mustMarshal(v any) json.RawMessage {
 	return raw
 }
 
-// A Keep keeps binary data and returns its reference; "" if it cannot.
-type Keep func(mimeType string, data []byte) (ref string)
+// A StoreFunc stores binary data and returns its reference, or "" if that failed.
+type StoreFunc func(mimeType string, data []byte) (ref string)
 
 // binary represents an image, audio or blob in a script's value.
 type binary struct {
@@ -280,7 +279,7 @@ type binary struct {
 	Size     int    `json:"size"`
 	Ref      string `json:"ref,omitempty"`
 
-	bad bool // data is not base64
+	invalid bool // data is not base64
 }
 
 // maxBadData bounds a block with invalid base64 that is passed on unchanged, in bytes.
@@ -288,7 +287,7 @@ const maxBadData = 64 << 10
 
 // binaryOr returns b, or the block itself if its data is not base64.
 func binaryOr(raw json.RawMessage, b binary) any {
-	if b.bad && len(raw) <= maxBadData {
+	if b.invalid && len(raw) <= maxBadData {
 		return raw
 	}
 	return b
@@ -316,12 +315,12 @@ func decodeBase64(b64 string) ([]byte, error) {
 	return data, err
 }
 
-// newBinary keeps data if it is valid base64, or the URL of such data.
-func newBinary(kind, mimeType, b64 string, keep Keep) binary {
+// newBinary stores data if it is valid base64, or the URL of such data.
+func newBinary(kind, mimeType, b64 string, keep StoreFunc) binary {
 	mimeType, b64 = ofDataURL(mimeType, b64)
 	b := binary{Type: kind, MIMEType: mimeType, Size: base64.StdEncoding.DecodedLen(len(b64)) - padding(b64)}
 	data, err := decodeBase64(b64)
-	if b.bad = err != nil; !b.bad && keep != nil {
+	if b.invalid = err != nil; !b.invalid && keep != nil {
 		b.Size, b.Ref = len(data), keep(mimeType, data)
 	}
 	return b

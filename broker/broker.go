@@ -132,7 +132,6 @@ func (b *Broker) StartLazily(ctx context.Context) {
 // meanwhile is connected at once.
 func (b *Broker) StartSoon(ctx context.Context) {
 	b.used.Store(true)
-	b.root().warn()
 	b.catalog.StartSoon(ctx, func() { b.prepare(ctx) })
 }
 
@@ -188,6 +187,20 @@ func (b *Broker) warn() {
 	}
 	b.warning.Lock()
 	defer b.warning.Unlock()
+	b.warnLocked(tell)
+}
+
+// warnOnce is warn if nothing was logged so far.
+func (b *Broker) warnOnce() {
+	tell := b.opts.Load().Warn
+	b.warning.Lock()
+	defer b.warning.Unlock()
+	if tell != nil && b.warned == nil {
+		b.warnLocked(tell)
+	}
+}
+
+func (b *Broker) warnLocked(tell func(string)) {
 	problems := make(map[string]bool)
 	for _, p := range b.Problems() {
 		problems[p] = true
@@ -230,6 +243,9 @@ func (b *Broker) configure(o *options) {
 func (b *Broker) Close() error {
 	if b.parent != nil {
 		return nil
+	}
+	if b.used.Load() {
+		b.warnOnce() // a client that left at once
 	}
 	errs := []error{b.catalog.Close()}
 	if o := b.opts.Load(); o.Base == nil {

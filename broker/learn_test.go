@@ -113,7 +113,7 @@ func TestMisspeltFieldsAreNamed(t *testing.T) {
 	if want := "line 2: alpa is undefined; did you mean alpha?"; a.ExitCode != 0 || a.Hint != want || a.Stderr != want {
 		t.Errorf("exit %d, hint %q, stderr %q, want %q in both", a.ExitCode, a.Hint, a.Stderr, want)
 	}
-	whole := b.Execute(t.Context(), broker.ExecuteRequest{Code: misspelt, Whole: true})
+	whole := b.Execute(t.Context(), broker.ExecuteRequest{Code: misspelt, Uncut: true})
 	if whole.Diagnostics != a.Stderr || whole.Hint != "" {
 		t.Errorf("who is shown all reads %q and again %q", whole.Diagnostics, whole.Hint)
 	}

@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// maxDepth is how deep a type is nested, references not counted.
+	// maxDepth bounds the nesting of a type, not counting references.
 	maxDepth = 40
-	// maxNodes is how many schemas of one document are looked at.
+	// maxNodes bounds the visited schemas of one document.
 	maxNodes = 50_000
-	// maxNamed is how many targets of references get a name.
+	// maxNamed bounds the targets of references that get a name.
 	maxNamed = 1_000
 )
 
-// A builder makes types of the schemas of one JSON document. What it cannot say
-// is unknown: a wrong schema makes a vague type, never an error.
+// A builder builds types from the schemas of one JSON document. Unsupported parts become unknown:
+// a wrong schema makes a vague type, never an error.
 type builder struct {
 	root     *object
 	rootName string      // the name of references to the whole document
 	names    *tsname.Set // of types, shared by the documents of one file
 	docs     bool        // read descriptions too
-	declared bool        // of a declared result, as the server sends it
+	declared bool        // for a declared result, as the server sends it
 	named    []*named    // in the order of their first reference
 	byTarget map[*object]*named
-	aliases  map[*object]*typ // of schemas that are nothing but a reference
+	aliases  map[*object]*typ // of schemas that are only a reference
 	nodes    int
 }
 
@@ -34,13 +34,12 @@ func newBuilder(root *object, rootName string, names *tsname.Set) *builder {
 	return &builder{root: root, rootName: rootName, names: names, byTarget: make(map[*object]*named), aliases: make(map[*object]*typ)}
 }
 
-// build returns the type of schema v and, in b.named, those of everything that
-// it refers to.
+// build returns the type of schema v, and appends to b.named the types that it refers to.
 func (b *builder) build(v value) *typ {
-	t := b.of(v, 0)
+	t := b.schemaType(v, 0)
 	for i := 0; i < len(b.named); i++ {
 		n := b.named[i]
-		n.typ = b.of(n.schema, 0)
+		n.typ = b.schemaType(n.schema, 0)
 	}
 	if t = b.cutLoops(t); b.declared {
 		t = b.withReferences(t)
@@ -48,8 +47,8 @@ func (b *builder) build(v value) *typ {
 	return t
 }
 
-// of returns the type of schema v at the given depth.
-func (b *builder) of(v value, depth int) *typ {
+// schemaType returns the type of schema v at the given depth.
+func (b *builder) schemaType(v value, depth int) *typ {
 	s, ok := v.(*object)
 	if !ok {
 		if v == false {
@@ -60,23 +59,23 @@ func (b *builder) of(v value, depth int) *typ {
 	if b.nodes++; depth > maxDepth || b.nodes > maxNodes || b.embedded(s) {
 		return unknown
 	}
-	own := b.own(s, depth)
+	own := b.ownType(s, depth)
 	t := own
 	if ref := s.Text("$ref"); ref != "" {
 		t = intersect(t, b.reference(ref))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if branches := s.List(key); len(branches) > 0 && !slices.ContainsFunc(branches, restricting) {
-			continue // says only which keys go together, which the comment tells
+			continue // it only says which keys belong together, which the comment says
 		} else if len(branches) > 0 {
 			t = intersect(t, b.union(branches, depth))
 		}
 	}
 	for _, branch := range s.List("allOf") {
-		t = intersect(t, b.of(branch, depth+1))
+		t = intersect(t, b.schemaType(branch, depth+1))
 	}
 	if t == never && own != never {
-		return unknown // its parts contradict each other: rather vague than useless
+		return unknown // its parts contradict each other: better vague than useless
 	}
 	if s.Get("nullable") == true && !s.Has("enum") && !s.Has("const") && t != unknown {
 		t = unite(t, null)
@@ -84,8 +83,7 @@ func (b *builder) of(v value, depth int) *typ {
 	return t
 }
 
-// restricting reports whether a branch of anyOf or oneOf says more than which
-// keys are required.
+// restricting reports whether a branch of anyOf or oneOf says more than which keys are required.
 func restricting(branch value) bool {
 	s, ok := branch.(*object)
 	if !ok {
@@ -103,7 +101,7 @@ func (b *builder) union(branches []value, depth int) *typ {
 	types := make([]*typ, len(branches))
 	for i, branch := range branches {
 		if restricting(branch) {
-			types[i] = b.of(branch, depth+1)
+			types[i] = b.schemaType(branch, depth+1)
 		} else {
 			types[i] = unknown
 		}
@@ -111,9 +109,8 @@ func (b *builder) union(branches []value, depth int) *typ {
 	return unite(types...)
 }
 
-// own is the type that a schema says by itself, without references and
-// combinators; unknown when it says nothing.
-func (b *builder) own(s *object, depth int) *typ {
+// ownType returns the type of a schema without its references and combinators, or unknown.
+func (b *builder) ownType(s *object, depth int) *typ {
 	kinds, stated := statedKinds(s)
 	if values, ok := s.Values(); ok && (len(values) > 0 || s.Has("const")) {
 		return literals(values, kinds, stated)
@@ -134,15 +131,15 @@ func (b *builder) own(s *object, depth int) *typ {
 	return unite(types...)
 }
 
-// hasExtra reports whether additionalProperties says anything.
+// hasExtra reports whether additionalProperties is restricted.
 func hasExtra(s *object) bool {
 	extra := s.Get("additionalProperties")
 	o, ok := extra.(*object)
 	return ok && o.Size() > 0 || extra == false
 }
 
-// statedKinds are the names in the schema's type. Names that JSON Schema does
-// not have say nothing.
+// statedKinds returns the names in the schema's type. It ignores names that JSON Schema does not
+// define.
 func statedKinds(s *object) (kinds []string, stated bool) {
 	kinds = s.Types()
 	for _, k := range kinds {
@@ -158,8 +155,8 @@ func statedKinds(s *object) (kinds []string, stated bool) {
 	return kinds, len(kinds) > 0
 }
 
-// literals is the union of those values that are of the stated kinds. When none
-// is, the schema contradicts itself, and the kinds count.
+// literals returns the union of the values of the stated kinds. If there are none, the schema
+// contradicts itself, and it returns the kinds.
 func literals(values []value, kinds []string, stated bool) *typ {
 	types := make([]*typ, 0, len(values))
 	for _, v := range values {
@@ -181,7 +178,7 @@ func isKind(v value, kind string) bool {
 	return is == kind || is == "number" && kind == "integer"
 }
 
-// simple is the widest type of a kind.
+// simple returns the widest type of a kind.
 func simple(kind string) *typ {
 	switch kind {
 	case "string":
@@ -214,14 +211,14 @@ func (b *builder) array(s *object, depth int) *typ {
 	first, rest, hasRest := s.Items()
 	elem := unknown
 	if hasRest {
-		elem = b.of(rest, depth+1)
+		elem = b.schemaType(rest, depth+1)
 	}
 	if first == nil {
 		return &typ{kind: kindArray, elem: elem}
 	}
 	t := &typ{kind: kindTuple, items: make([]*typ, len(first)), elem: elem}
 	for i, item := range first {
-		t.items[i] = b.of(item, depth+1)
+		t.items[i] = b.schemaType(item, depth+1)
 	}
 	t.min = min(integer(s.Get("minItems"), 0), len(first))
 	if elem == never || integer(s.Get("maxItems"), len(first)+1) <= len(first) {
@@ -230,7 +227,7 @@ func (b *builder) array(s *object, depth int) *typ {
 	return t
 }
 
-// integer is a small whole number in a schema, or what is given instead.
+// integer returns a small integer of a schema, or otherwise.
 func integer(v value, otherwise int) int {
 	n, ok := v.(number)
 	if !ok || len(n) > 9 {
@@ -251,7 +248,7 @@ func (b *builder) object(s *object, depth int) *typ {
 	required := requiredNames(s)
 	t := &typ{kind: kindObject, fields: make([]field, 0, props.Size())}
 	for i := range props.Size() {
-		f := field{name: props.Keys[i], typ: b.of(props.Vals[i], depth+1)}
+		f := field{name: props.Keys[i], typ: b.schemaType(props.Vals[i], depth+1)}
 		if f.optional = !required[f.name]; !f.optional {
 			delete(required, f.name)
 		}
@@ -273,20 +270,19 @@ func (b *builder) object(s *object, depth int) *typ {
 	return t
 }
 
-// extra is the type of keys that are not declared, and whether there may be
-// any. Where nothing is said of them, there are none if anything is declared:
-// what is not declared is nearly always misspelt.
+// extra returns the type of undeclared keys, and whether they are allowed. If the schema does not
+// say, they are forbidden if any key is declared: an undeclared key is nearly always misspelt.
 func (b *builder) extra(s *object, depth int, nothingDeclared bool) (*typ, bool) {
 	switch e := s.Get("additionalProperties").(type) {
 	case bool:
 		return unknown, e
 	case *object:
-		return b.of(e, depth+1), true
+		return b.schemaType(e, depth+1), true
 	}
 	return unknown, nothingDeclared || s.Object("patternProperties").Size() > 0
 }
 
-// requiredNames are the names of required keys.
+// requiredNames returns the names of required keys.
 func requiredNames(s *object) map[string]bool {
 	names := make(map[string]bool)
 	for _, name := range s.Required() {
@@ -295,7 +291,7 @@ func requiredNames(s *object) map[string]bool {
 	return names
 }
 
-// requiredOrder are the names of left, in the order of the schema.
+// requiredOrder returns the names in left, in the order of the schema.
 func requiredOrder(s *object, left map[string]bool) []string {
 	var names []string
 	for _, name := range s.Required() {
@@ -307,10 +303,9 @@ func requiredOrder(s *object, left map[string]bool) []string {
 	return names
 }
 
-// rest is the type of the keys of an object that are not declared, of which all
-// patterns are one; nil if there are none. TypeScript wants declared keys to be
-// of it as well, so theirs are united with it, and undefined is too where one of
-// them is optional.
+// rest returns the type of the undeclared keys of an object, which unites all patterns, or nil if
+// there are none. TypeScript requires declared keys to have that type as well, so it includes
+// their types, and undefined if one of them is optional.
 func (b *builder) rest(s *object, fields []field, extra *typ, open bool, depth int) (rest *typ, optional bool) {
 	var types []*typ
 	if open {
@@ -318,7 +313,7 @@ func (b *builder) rest(s *object, fields []field, extra *typ, open bool, depth i
 	}
 	patterns := s.Object("patternProperties")
 	for i := range patterns.Size() {
-		types = append(types, b.of(patterns.Vals[i], depth+1))
+		types = append(types, b.schemaType(patterns.Vals[i], depth+1))
 	}
 	if len(types) == 0 {
 		return nil, false

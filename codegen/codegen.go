@@ -1,14 +1,11 @@
-// Package codegen turns catalogue tools into code that a person, a model and a
-// compiler can read: the typed wrappers that an editor completes, the compact
-// declaration and the one-line signature in a search hit, stubs for Python, and
-// the untyped module that a script runs.
+// Package codegen converts catalogue tools to code for people, models and compilers: the typed
+// wrappers that an editor completes, the compact declaration and the one-line signature of a
+// search hit, stubs for Python, and the untyped module that a script runs.
 //
-// It is pure: a catalogue goes in, text comes out, the same bytes every time,
-// and it does no I/O. All texts of a tool are written from one model, which is
-// built from its JSON Schemas (2020-12 and draft-07). Schemas are untrusted: what is
-// wrong in one, or too large, becomes "unknown", and so does
-// what it refers to by $anchor or $id; no schema makes an error or costs a tool
-// its wrapper.
+// It is pure: the same catalogue always yields the same bytes, and there is no I/O. All texts of a
+// tool derive from one model, which is built from its JSON Schemas (2020-12 and draft-07). Schemas
+// are untrusted: an invalid or too large part becomes "unknown", and so does the target of a
+// reference by $anchor or $id. No schema causes an error or costs a tool its wrapper.
 package codegen
 
 import (
@@ -19,27 +16,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// A Generator writes code for tools. The zero value shows the types that the
-// tools declare. It is safe for concurrent use if Output is.
+// A Generator generates code for tools. The zero value uses the types that the tools declare. It
+// is safe for concurrent use if Output is.
 type Generator struct {
-	// Output returns what is known of a tool's results besides what the tool
-	// declares, and takes its place; nil leaves the declared type. It is called
-	// once for every text that is written of a tool. A nil Output knows
-	// nothing.
+	// Output returns the known type of a tool's results, which replaces the declared one; nil
+	// keeps the declared type. It is called once for every text about a tool. It may be nil.
 	Output func(t *discovery.Tool) *Output
-	// Wanted reports whether an optional parameter keeps its place where others are
-	// left out; nil means none.
+	// Wanted reports whether an optional parameter is kept where others are left out; nil keeps
+	// none.
 	Wanted func(parameter string) bool
 }
 
 // An Output is the type of a tool's results.
 type Output struct {
-	// Schema is a JSON Schema of the value that a call gives, as a script
-	// sees it: nothing is unwrapped.
+	// Schema is a JSON Schema of the value of a call as a script gets it; it is not unwrapped.
 	Schema json.RawMessage
 	// Note is a comment on the type, such as "learned from 14 calls"; it may be empty.
 	Note string
-	// Held is the data in the tool's text results; nil if unknown.
+	// Held describes the data in the tool's text results; nil if unknown.
 	Held *Held
 }
 
@@ -50,8 +44,8 @@ type Held struct {
 	Parse  string
 }
 
-// heldMax bounds the type of the data in a text.
-const heldMax = 600
+// maxHeld bounds the type of the data in a text.
+const maxHeld = 600
 
 // HeldType returns the type of the data in the text results of t, on one line, and the
 // expression that extracts it. Both are "" if unknown.
@@ -68,28 +62,28 @@ func (g *Generator) HeldType(t *discovery.Tool) (typ, parse string) {
 		return "", ""
 	}
 	b := newBuilder(root, "Output", &tsname.Set{})
-	return fitting(b.build(root), heldMax, style{tight: true, enumMax: 6, vague: "any"}, style{tight: true, enumMax: 4, vague: "any", depth: 3},
-		style{tight: true, enumMax: 4, vague: "any", depth: 1}, style{tight: true, vague: "any", depth: 1, most: 8}), o.Held.Parse
+	return fitting(b.build(root), maxHeld, style{compact: true, enumMax: 6, vague: "any"}, style{compact: true, enumMax: 4, vague: "any", depth: 3},
+		style{compact: true, enumMax: 4, vague: "any", depth: 1}, style{compact: true, vague: "any", depth: 1, maxOptional: 8}), o.Held.Parse
 }
 
-// A model is what the texts of one tool are written from.
+// A model contains the types of one tool.
 type model struct {
 	input, output *typ
-	// named are the types that input and output refer to: the first inputs of
-	// them are the input's.
+	// named are the types that input and output refer to; the first inputs of them belong to the
+	// input.
 	named  []*named
 	inputs int
-	// noInput is whether the tool takes no argument worth mentioning.
+	// noInput reports that the tool takes no arguments worth mentioning.
 	noInput bool
 	note    string
-	// untyped is whether nothing is known of the results, which are texts then.
+	// untyped reports that the type of the results is unknown; they are texts then.
 	untyped bool
 }
 
-// UntypedNote says what a call gives if nothing is known of the tool's results.
+// UntypedNote describes the value of a call if the type of the tool's results is unknown.
 const UntypedNote = "text (parsed if JSON) or [{type,text|mimeType,size,ref}]"
 
-// Untyped reports whether nothing is known of the results of t.
+// Untyped reports whether the type of the results of t is unknown.
 func (g *Generator) Untyped(t *discovery.Tool) bool {
 	b, _, _ := g.outputRoot(t, &tsname.Set{})
 	return b == nil
@@ -117,18 +111,18 @@ func (g *Generator) model(t *discovery.Tool, docs bool) *model {
 		m.note = note
 	}
 	if same(m.output, anyObject) {
-		m.output = unknown // says nothing that helps
+		m.output = unknown // the schema says nothing useful
 	}
 	return m
 }
 
-// hasExtraKeys reports whether a schema asks for keys that it does not declare.
+// hasExtraKeys reports whether a schema requires keys that it does not declare.
 func hasExtraKeys(s *object) bool {
 	_, isSchema := s.Get("additionalProperties").(*object)
 	return isSchema || s.Get("additionalProperties") == true || s.Has("patternProperties")
 }
 
-// inputRoot is the schema of a tool's argument, which is always an object.
+// inputRoot returns the schema of a tool's arguments, which are always an object.
 func inputRoot(raw []byte) *object {
 	root := rootObject(raw)
 	if root == nil {
@@ -147,10 +141,9 @@ func inputRoot(raw []byte) *object {
 	return typed
 }
 
-// outputRoot returns the builder of the output type and the schema to build: the
-// one that the caller knows, else the declared one, where a lone "result" is
-// unwrapped as the bridge does it. It returns nil when nothing is known: the
-// type is then any, because unknown makes ordinary code fail.
+// outputRoot returns the builder of the output type and the schema to build: that of
+// Generator.Output, or the declared one, where a lone "result" is unwrapped as by the bridge. It
+// returns nil if nothing is known: the type is then any, because unknown makes ordinary code fail.
 func (g *Generator) outputRoot(t *discovery.Tool, names *tsname.Set) (b *builder, at value, note string) {
 	if g.Output != nil {
 		if o := g.Output(t); o != nil {
@@ -188,9 +181,8 @@ func rootObject(schema []byte) *object {
 	return o
 }
 
-// worthNaming are the named types that a compact text writes by name: those
-// that hold themselves, which cannot be expanded, and larger ones that occur
-// more than once.
+// worthNaming returns the named types that a compact text refers to by name: recursive ones, which
+// cannot be expanded, and larger ones that occur more than once.
 func (m *model) worthNaming() []*named {
 	if len(m.named) == 0 {
 		return nil
@@ -207,14 +199,14 @@ func (m *model) worthNaming() []*named {
 	return kept
 }
 
-// isLong reports whether a type is longer than its name would be.
+// isLong reports whether a type is longer than its name.
 func isLong(t *typ) bool {
 	p := &printer{limit: 40}
 	p.typ(t, kindUnknown)
 	return p.failed || p.b.Len() > p.limit
 }
 
-// weighing counts the references of a model, each named type walked once.
+// weighing counts the references of a model; it walks each named type once.
 type weighing struct {
 	uses    map[*named]int
 	looping map[*named]bool

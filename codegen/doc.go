@@ -12,11 +12,11 @@ type doc struct {
 	facts []fact
 }
 
-// A fact is one thing that a type cannot say. brief is how a short comment puts
-// it; empty when it leaves it out.
+// A fact is a property that a type cannot express. brief is its form in a short comment, or empty
+// to omit it.
 type fact struct{ tag, text, brief string }
 
-// docOf returns the comment of a schema, nil if there is nothing to say.
+// docOf returns the comment for a schema, or nil.
 func docOf(v value) *doc {
 	s, ok := v.(*object)
 	if !ok {
@@ -79,7 +79,7 @@ func rangeOf(s *object) string {
 		}
 		switch {
 		case !ok || strings.TrimPrefix(string(n), "-") == "9007199254740991":
-			// Generators write the largest safe integers, which says nothing.
+			// Generators write the largest safe integers, which is not a restriction.
 		case strict:
 			parts = append(parts, bound.sign+string(n))
 		default:

@@ -2,15 +2,14 @@ package codegen
 
 import "github.com/mcpbroker/mcpbroker/discovery"
 
-// Fields are what is known of the values at one place of a tool's results. Nil
-// knows nothing.
+// Fields describe the values at one location in a tool's results. Nil means unknown.
 type Fields struct {
-	// Props are the known properties of an object, nil values among them.
+	// Props are the known properties of an object; their values may be nil.
 	Props map[string]*Fields
 	// Open means that an object may have other properties too, Closed that its schema
 	// forbids them. If the schema says neither, both are false.
 	Open, Closed bool
-	// Elem is about the elements of an array.
+	// Elem describes the elements of an array.
 	Elem *Fields
 }
 
@@ -20,13 +19,12 @@ const (
 	maxFields      = 2000
 )
 
-// Fields returns what is known of the value that a call of t gives; nil if
-// nothing is.
+// Fields returns the known fields of the value of a call of t, or nil.
 func (g *Generator) Fields(t *discovery.Tool) *Fields {
 	r := fieldReader{left: maxFields}
 	f := r.read(g.model(t, false).output, 0)
 	if r.left < 0 {
-		return nil // half of it would call the other half unknown
+		return nil // a partial result would make the rest unknown
 	}
 	return f
 }
@@ -99,7 +97,7 @@ func (r *fieldReader) alternatives(types []*typ, depth int) *Fields {
 	return all
 }
 
-// together is what is known of a value that is all of types.
+// together returns the fields of a value that has all of the types.
 func (r *fieldReader) together(types []*typ, depth int) *Fields {
 	var all *Fields
 	for _, t := range types {
@@ -115,13 +113,13 @@ func (r *fieldReader) together(types []*typ, depth int) *Fields {
 	return all
 }
 
-// join knows what a or b knows. It may change a.
+// join merges a and b. It may change a.
 func join(a, b *Fields) *Fields {
 	if a == nil {
 		return b
 	}
 	if (a.Elem == nil) != (b.Elem == nil) {
-		return nil // an array or an object: too much to keep apart
+		return nil // it is either an array or an object
 	}
 	a.Open, a.Closed = a.Open || b.Open, a.Closed && b.Closed
 	if a.Elem != nil {

@@ -120,8 +120,8 @@ func eachSchema(v value, depth int, f func(*object)) {
 	}
 }
 
-// holdsSchemas are the keywords with members that are schemas, and isSchema those with
-// a value that is a schema or a list of schemas.
+// holdsSchemas are the keywords whose members are schemas, and isSchema those whose value is a
+// schema or a list of schemas.
 var (
 	holdsSchemas = wordSet("properties patternProperties $defs definitions dependentSchemas")
 	isSchema     = wordSet("items prefixItems additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames not if then else anyOf oneOf allOf")

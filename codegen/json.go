@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
-// What a schema is made of; see the package.
+// The parts of a schema; see package schema.
 type (
 	value  = any
 	number = json.Number
@@ -19,7 +19,7 @@ func decode(raw []byte) (value, error) { return schema.Decode(raw) }
 
 const maxNesting = schema.MaxNesting
 
-// encode is v as compact JSON.
+// encode returns v as compact JSON.
 func encode(v value) string {
 	var b strings.Builder
 	writeJSON(&b, v)
@@ -62,7 +62,7 @@ func writeJSON(b *strings.Builder, v value) {
 	}
 }
 
-// quote is s as a string literal on one line, of JSON and of TypeScript. Invisible
+// quote returns s as a string literal of both JSON and TypeScript, on one line. Invisible
 // characters are escaped, so that the literal hides nothing.
 func quote(s string) string {
 	if plainText(s) {

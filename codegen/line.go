@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	// lineInput is how many bytes the input of a Line takes before optional
-	// parameters lose their types, then their place.
+	// lineInput is the length of the input of a Line, in bytes, beyond which optional parameters
+	// lose their types, then are left out.
 	lineInput = 50
-	// lineRequired is how many it takes before required parameters lose what is
-	// nested in them.
+	// lineRequired is the length beyond which required parameters lose nested parts.
 	lineRequired = 300
-	// lineOutput is the same for the output.
+	// lineOutput is the corresponding length for the output.
 	lineOutput = 90
 )
 
@@ -29,11 +28,11 @@ const (
 type Line struct {
 	// Input is empty for a tool without parameters.
 	Input string
-	// Omitted are the names of the optional parameters that Input lacks, after a blank each.
+	// Omitted are the names of the optional parameters that Input lacks, each preceded by a blank.
 	Omitted string
-	// Output is empty when nothing is known of it.
+	// Output is empty if it is unknown.
 	Output string
-	// Note is where the output is known from, if not from the tool.
+	// Note names the source of the output type, if it is not the tool.
 	Note string
 }
 
@@ -51,10 +50,10 @@ func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	}
 	if m.output.kind != kindUnknown {
 		line.Output = fitting(m.output, lineOutput,
-			style{tight: true, enumMax: 4, vague: "any"},
-			style{tight: true, enumMax: 4, vague: "any", depth: 2},
-			style{tight: true, enumMax: 4, vague: "any", depth: 1},
-			style{tight: true, enumMax: 4, vague: "any", depth: 1, most: 4})
+			style{compact: true, enumMax: 4, vague: "any"},
+			style{compact: true, enumMax: 4, vague: "any", depth: 2},
+			style{compact: true, enumMax: 4, vague: "any", depth: 1},
+			style{compact: true, enumMax: 4, vague: "any", depth: 1, maxOptional: 4})
 	}
 	return line
 }
@@ -77,25 +76,25 @@ func (g *Generator) inputLine(s *discovery.Server, t *discovery.Tool, input *typ
 	if input.kind == kindObject {
 		input = requiredFirst(input)
 	}
-	line := fitting(input, lineInput, style{tight: true, enumMax: 6}, style{tight: true, enumMax: 5, names: true})
+	line := fitting(input, lineInput, style{compact: true, enumMax: 6}, style{compact: true, enumMax: 5, names: true})
 	if len(line) <= lineInput {
 		return line
 	}
-	line = style{tight: true, enumMax: 5, names: true, required: true}.print(input)
+	line = style{compact: true, enumMax: 5, names: true, required: true}.print(input)
 	if input, own := g.ownFirst(s, t, input, lineInput-len(line)); own > 0 {
-		line = style{tight: true, enumMax: 5, names: true, most: own}.print(input)
+		line = style{compact: true, enumMax: 5, names: true, maxOptional: own}.print(input)
 	}
 	if len(line) <= lineRequired {
 		return line
 	}
 	return fitting(input, lineRequired,
-		style{tight: true, enumMax: 4, required: true, most: 2, depth: 4},
-		style{tight: true, enumMax: 4, required: true, most: 1, depth: 3},
-		style{tight: true, enumMax: 4, required: true, most: 1, depth: 2},
-		style{tight: true, enumMax: 4, required: true, depth: 1})
+		style{compact: true, enumMax: 4, required: true, maxOptional: 2, depth: 4},
+		style{compact: true, enumMax: 4, required: true, maxOptional: 1, depth: 3},
+		style{compact: true, enumMax: 4, required: true, maxOptional: 1, depth: 2},
+		style{compact: true, enumMax: 4, required: true, depth: 1})
 }
 
-// requiredFirst is an object with its required fields first.
+// requiredFirst returns an object with its required fields first.
 func requiredFirst(object *typ) *typ {
 	sorted := *object
 	sorted.fields = slices.Clone(object.fields)
@@ -133,8 +132,8 @@ const maxWanted = 4
 
 func (g *Generator) wants(parameter string) bool { return g.Wanted != nil && g.Wanted(parameter) }
 
-// usedFirst returns an object with its required fields first, then the wanted ones, then
-// the optional ones that most tools of the server do not share, in the order of how often calls use their
+// usedFirst returns an object with its required fields first, then the wanted ones, then the
+// optional ones that most tools of the server do not share, ordered by how often calls use their
 // names.
 func (g *Generator) usedFirst(s *discovery.Server, t *discovery.Tool, input *typ) *typ {
 	if input.kind != kindObject {
@@ -197,7 +196,7 @@ func useOf(name string) int {
 	return len(usedNames) + 1
 }
 
-// sampled is how many other tools of a server are looked at.
+// sampled bounds the other tools of a server that are compared.
 const sampled = 8
 
 // isCommon reports whether at least about half of the other tools of s have a parameter
@@ -218,8 +217,8 @@ func isCommon(s *discovery.Server, t *discovery.Tool, name string) bool {
 	return seen >= 3 && have >= seen/2
 }
 
-// fitting writes a type in the first style in which it takes at most limit
-// bytes, else in the last.
+// fitting writes a type in the first style in which it takes at most limit bytes, or in the last
+// style.
 func fitting(t *typ, limit int, styles ...style) string {
 	text := ""
 	for _, st := range styles {

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// A result reaches a script without its bytes: the bridge puts a size and a reference in
-// the place of the base64 of an image, a sound or a file. Declared types say so too.
+// A result reaches a script without its binary data: the bridge replaces the base64 data of an
+// image, a sound or a file by a size and a reference. Declared types are changed accordingly.
 
 // bytesDoc is the comment on a reference.
 var bytesDoc = &doc{text: "its bytes as base64: results.get(ref, { encoding: 'base64' })"}
@@ -13,8 +13,8 @@ var bytesDoc = &doc{text: "its bytes as base64: results.get(ref, { encoding: 'ba
 // mediaTypes are the values of "type" in a block whose data is base64.
 var mediaTypes = []value{"image", "audio", "video", "resource", "blob", "file", "binary", "document"}
 
-// withReferences changes the types that b has built of a declared result: a block with
-// base64 becomes what the bridge gives for it.
+// withReferences changes the types of a declared result: a block with base64 data becomes the
+// bridge's replacement.
 func (b *builder) withReferences(t *typ) *typ {
 	m := &mediaTyper{seen: make(map[*typ]bool), blobs: make(map[*typ]bool), docs: b.docs}
 	m.walk(t)
@@ -28,7 +28,7 @@ func (b *builder) withReferences(t *typ) *typ {
 // refers to them.
 type mediaTyper struct {
 	seen  map[*typ]bool
-	blobs map[*typ]bool // references by now
+	blobs map[*typ]bool // types that are references already
 	docs  bool
 }
 
@@ -54,8 +54,8 @@ func (m *mediaTyper) walk(t *typ) {
 	}
 }
 
-// object changes one object. A resource with a blob passes the place of its parent to
-// its reference; one that may have a text instead makes its parent a union.
+// object changes one object. A resource with a blob becomes its reference, in place of its parent;
+// one that may have a text instead makes its parent a union.
 func (m *mediaTyper) object(t *typ) {
 	kind, resource := t.field("type"), t.field("resource")
 	switch {
@@ -92,7 +92,7 @@ func (m *mediaTyper) object(t *typ) {
 	}
 }
 
-// data changes a block with data. Where that is not base64 for certain, it may stay.
+// data changes a block with data. If the data may not be base64, the block remains an alternative.
 func (m *mediaTyper) data(t *typ, kind *typ) {
 	t.fields = slices.Clone(t.fields)
 	data := t.field("data")
@@ -111,7 +111,7 @@ func (m *mediaTyper) data(t *typ, kind *typ) {
 	t.fields = append(t.fields, slices.DeleteFunc(added, func(f field) bool { return t.field(f.name) != nil })...)
 }
 
-// reference is what bridge writes of a block with base64.
+// reference returns the fields that the bridge writes for a block with base64 data.
 func (m *mediaTyper) reference(kind *typ, uri bool) []field {
 	fields := []field{{name: "type", typ: kind}, {name: "mimeType", typ: text}}
 	if uri {

@@ -24,14 +24,14 @@ const (
 	kindRef     // ref
 )
 
-// A typ is a type as TypeScript and Python know it, made of one JSON Schema. It
-// is not changed once it is part of another.
+// A typ is a type of TypeScript and Python, built from a JSON Schema. It is not changed once it is
+// part of another.
 type typ struct {
 	kind   kind
 	lit    value
-	elem   *typ   // of an array, or of what follows in an open tuple
+	elem   *typ   // of an array, or of the rest of an open tuple
 	items  []*typ // of a tuple, a union, an intersection
-	min    int    // how many items of a tuple must be there
+	min    int    // number of required items of a tuple
 	fields []field
 	ref    *named
 	// rest is the type of undeclared keys of an object, or nil. restOptional means that
@@ -49,8 +49,7 @@ type field struct {
 	doc      *doc
 }
 
-// A named is the target of references, which needs a name: it may refer to
-// itself, and others to it.
+// A named is the target of references. It needs a name, since it may be recursive.
 type named struct {
 	name   string
 	typ    *typ
@@ -68,7 +67,7 @@ var (
 	anyArray  = &typ{kind: kindArray, elem: unknown}
 )
 
-// literalOf is the type of exactly one JSON value.
+// literalOf returns the type of exactly one JSON value.
 func literalOf(v value) *typ {
 	switch v := v.(type) {
 	case nil:
@@ -93,7 +92,7 @@ func literalOf(v value) *typ {
 	return &typ{kind: kindLiteral, lit: v}
 }
 
-// kindOf is the primitive kind of a literal, else the type's own kind.
+// kindOf returns the primitive kind of a literal, or the kind of another type.
 func kindOf(t *typ) kind {
 	if t.kind != kindLiteral {
 		return t.kind
@@ -111,7 +110,7 @@ func kindOf(t *typ) kind {
 // value of these.
 func primitive(t *typ) bool { return t.kind >= kindString && t.kind <= kindLiteral }
 
-// members are the alternatives of a type.
+// members returns the alternatives of a type.
 func members(t *typ) []*typ {
 	if t.kind == kindUnion {
 		return t.items
@@ -119,10 +118,10 @@ func members(t *typ) []*typ {
 	return []*typ{t}
 }
 
-// unite is "a or b": each alternative once, no literal beside its own kind.
-// Unknown swallows everything; a union of nothing is never.
+// unite returns "a or b": each alternative once, without literals of a kind that is an
+// alternative. Unknown absorbs everything; a union of nothing is never.
 func unite(types ...*typ) *typ {
-	var u united
+	var u unionBuilder
 	for _, t := range types {
 		for _, m := range members(t) {
 			if m.kind == kindUnknown {
@@ -131,7 +130,7 @@ func unite(types ...*typ) *typ {
 			u.add(m)
 		}
 	}
-	kept := slices.DeleteFunc(u.kept, func(m *typ) bool { return m.kind == kindLiteral && u.kinds[kindOf(m)] })
+	kept := slices.DeleteFunc(u.alternatives, func(m *typ) bool { return m.kind == kindLiteral && u.kinds[kindOf(m)] })
 	switch len(kept) {
 	case 0:
 		return never
@@ -141,14 +140,14 @@ func unite(types ...*typ) *typ {
 	return &typ{kind: kindUnion, items: kept}
 }
 
-// united collects the alternatives of a union.
-type united struct {
-	kept     []*typ
-	kinds    [kindRef + 1]bool
-	literals map[value]bool
+// A unionBuilder collects the alternatives of a union.
+type unionBuilder struct {
+	alternatives []*typ
+	kinds        [kindRef + 1]bool
+	literals     map[value]bool
 }
 
-func (u *united) add(m *typ) {
+func (u *unionBuilder) add(m *typ) {
 	switch {
 	case m.kind == kindNever:
 		return
@@ -170,17 +169,17 @@ func (u *united) add(m *typ) {
 		}
 		u.kinds[m.kind] = true
 	default:
-		if len(u.kept) < maxCompared && slices.ContainsFunc(u.kept, func(k *typ) bool { return same(k, m) }) {
+		if len(u.alternatives) < maxCompared && slices.ContainsFunc(u.alternatives, func(k *typ) bool { return same(k, m) }) {
 			return
 		}
 	}
-	u.kept = append(u.kept, m)
+	u.alternatives = append(u.alternatives, m)
 }
 
 // maxCompared bounds the alternatives that are compared with each other.
 const maxCompared = 200
 
-// same reports whether two types are written alike, comments aside.
+// same reports whether two types are written alike, ignoring comments.
 func same(a, b *typ) bool {
 	if a == b {
 		return true
@@ -209,8 +208,8 @@ func same(a, b *typ) bool {
 // maxProduct bounds the unions that are multiplied out.
 const maxProduct = 64
 
-// intersect is "a and b". Alternatives that contradict each other go; what
-// cannot be said in one piece stays an intersection.
+// intersect returns "a and b". Contradictory alternatives are dropped; a type that cannot be
+// merged stays an intersection.
 func intersect(a, b *typ) *typ {
 	switch {
 	case a.kind == kindUnknown:
@@ -253,8 +252,7 @@ func meet(a, b *typ) *typ {
 	case b.kind == kindUnknown:
 		return a
 	case a.kind == kindRef || b.kind == kindRef || a.kind == kindInter || b.kind == kindInter:
-		// What is only said to be some object adds nothing, and would let
-		// misspelt keys pass.
+		// A type that accepts any object adds nothing, and would accept misspelt keys.
 		if same(a, anyObject) {
 			return b
 		}
@@ -284,7 +282,7 @@ func meet(a, b *typ) *typ {
 	return never
 }
 
-// parts are the members of an intersection.
+// parts returns the members of an intersection.
 func parts(t *typ) []*typ {
 	if t.kind == kindInter {
 		return slices.Clip(t.items)
@@ -292,8 +290,7 @@ func parts(t *typ) []*typ {
 	return []*typ{t}
 }
 
-// meetObjects merges two objects into one where no index signature would have
-// to be weakened for that.
+// meetObjects merges two objects into one, unless that would weaken an index signature.
 func meetObjects(a, b *typ) *typ {
 	switch {
 	case same(a, anyObject):

@@ -9,22 +9,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// A Module is what a script runs when it imports a server: one thin function
-// per tool, without types. Its shape is that of sandbox.Module.
+// A Module is the code that a script runs when it imports a server: one thin function per tool,
+// without types. Its fields are those of sandbox.Module.
 type Module struct {
 	// Path is the import path without "./": "servers/github".
 	Path string
-	// Source is JavaScript that is also TypeScript.
+	// Source is both JavaScript and TypeScript.
 	Source string
 	// Exports are the function names, in the order of the tools.
 	Exports []string
-	// Global is the namespace that is in scope without import.
+	// Global is the namespace in scope without an import.
 	Global string
 }
 
-// RunModule returns the module that runs server s, with only those functions that
-// are in only unless that is nil. It has the tool ids verbatim, so a call
-// needs no lookup in the sandbox.
+// RunModule returns the module for server s, with only the functions in only unless that is nil.
+// It contains the tool ids verbatim, so a call needs no lookup in the sandbox.
 func RunModule(s *discovery.Server, only map[string]bool) Module {
 	m := Module{Path: ModulePath(s), Global: s.Namespace}
 	var b strings.Builder
@@ -65,5 +64,5 @@ var unguessed = map[string]bool{"default": true, "then": true, "toJSON": true, "
 // maxGuessed bounds the functions of a module of unknown tools.
 const maxGuessed = 2000
 
-// ModulePath is the path under which scripts import server s.
+// ModulePath returns the path under which scripts import server s.
 func ModulePath(s *discovery.Server) string { return "servers/" + s.Folder }

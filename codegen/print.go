@@ -11,28 +11,28 @@ import (
 // A style selects the parts of a type that are written. The zero style writes
 // everything on one line, without comments.
 type style struct {
-	lines    bool   // one field a line where an object is long or has comments
-	docs     bool   // whole comments in front of fields
-	joined   bool   // each of them on one line
-	brief    int    // short comments behind fields, with this much of each description
-	briefTo  int    // objects nested deeper have none
-	enumMax  int    // literals of a union that are shown; zero means all
-	depth    int    // objects nested deeper are "object"; zero means none
-	required bool   // of the outermost object, optional fields are only counted
-	vague    string // what unknown is called: any in what a call gives
-	whole    string // the file to name where something is left out
-	tight    bool   // no blanks, single quotes, optional text, numbers and booleans by name alone
-	names    bool   // all optional fields by name alone
-	most     int    // optional fields of an object that are shown; zero means all
-	// named tells which references are written as a name; the others are
-	// expanded. Nil means none.
+	lines       bool   // one field per line in an object that is long or has comments
+	docs        bool   // full comments before fields
+	joined      bool   // each of them on one line
+	brief       int    // short comments after fields, with at most this much of each description
+	briefTo     int    // objects nested deeper have none
+	enumMax     int    // literals of a union that are shown; zero means all
+	depth       int    // objects nested deeper are written "object"; zero means no limit
+	required    bool   // optional fields of the outermost object are only counted
+	vague       string // the name of unknown: any in the value of a call
+	file        string // the file to refer to if something is left out
+	compact     bool   // no blanks, single quotes, and only the names of optional strings, numbers and booleans
+	names       bool   // only the names of all optional fields
+	maxOptional int    // optional fields of an object that are shown; zero means all
+	// named reports whether a reference is written as a name; others are expanded. Nil expands
+	// all.
 	named func(*named) bool
 }
 
 const (
-	// lineMax is the width from which an object gets a line for each field.
+	// lineMax is the width beyond which an object gets one line per field.
 	lineMax = 90
-	// expandMax ends the expansion of references that multiply.
+	// expandMax stops the expansion of references that multiply.
 	expandMax = 64 << 10
 )
 
@@ -42,10 +42,10 @@ type printer struct {
 	b         strings.Builder
 	indent    int
 	lineStart int
-	level     int // of objects
-	limit     int // when more than this is written, failed is set; zero means never
+	level     int // nesting of objects
+	limit     int // failed is set if more than this is written; zero means no limit
 	failed    bool
-	commented bool // a comment ends the line: the semicolon is in front of it
+	commented bool // a comment ends the line, so the semicolon precedes it
 	expanding []*named
 }
 
@@ -63,7 +63,7 @@ func (p *printer) newline() {
 	}
 }
 
-// flat is t on one line, if it fits there and no comment is lost by it.
+// flat returns t on one line, if it fits there and loses no comment.
 func (p *printer) flat(t *typ, limit int) (string, bool) {
 	q := &printer{style: p.style, limit: limit, level: p.level, expanding: p.expanding}
 	q.lines = false
@@ -71,8 +71,7 @@ func (p *printer) flat(t *typ, limit int) (string, bool) {
 	return q.b.String(), !q.failed && q.b.Len() <= limit
 }
 
-// typ writes t inside of what binds its parts: an array, a union, an
-// intersection.
+// typ writes t as part of an array, a union, or an intersection, with parentheses if needed.
 func (p *printer) typ(t *typ, inside kind) {
 	if p.failed || p.limit > 0 && p.b.Len() > p.limit {
 		p.failed = true
@@ -122,10 +121,10 @@ func (p *printer) typ(t *typ, inside kind) {
 	}
 }
 
-// literal writes a value. In an answer, which is JSON, a single quote takes one
-// byte and a double one two.
+// literal writes a value. In an answer, which is JSON, a single quote takes one byte and a double
+// quote two.
 func (p *printer) literal(v value) {
-	if s, ok := v.(string); ok && p.tight {
+	if s, ok := v.(string); ok && p.compact {
 		p.b.WriteString(singleQuoted(s))
 		return
 	}
@@ -133,7 +132,7 @@ func (p *printer) literal(v value) {
 }
 
 func (p *printer) key(name string) string {
-	if p.tight && !tsname.IsIdentifier(name) {
+	if p.compact && !tsname.IsIdentifier(name) {
 		return singleQuoted(name)
 	}
 	return key(name)
@@ -231,19 +230,19 @@ func (p *printer) union(t *typ) {
 	}
 }
 
-// spaced is punctuation with its blanks, which a tight style leaves out.
+// spaced returns punctuation with its blanks, which a tight style leaves out.
 func (p *printer) spaced(text string) string {
-	if p.tight {
+	if p.compact {
 		return strings.TrimSpace(text)
 	}
 	return text
 }
 
 func (p *printer) see() string {
-	if p.whole == "" {
+	if p.file == "" {
 		return ""
 	}
-	return ", see " + p.whole
+	return ", see " + p.file
 }
 
 func (p *printer) object(t *typ) {
@@ -267,7 +266,7 @@ func (p *printer) object(t *typ) {
 	n, left, optional := 0, 0, 0
 	for _, f := range t.fields {
 		if f.optional {
-			if optional++; p.required && p.level == 1 || p.most > 0 && optional > p.most {
+			if optional++; p.required && p.level == 1 || p.maxOptional > 0 && optional > p.maxOptional {
 				left++
 				continue
 			}
@@ -286,7 +285,7 @@ func (p *printer) object(t *typ) {
 	}
 	if left > 0 {
 		p.separate(n)
-		if p.tight {
+		if p.compact {
 			fmt.Fprintf(&p.b, "/*+%d*/", left)
 		} else {
 			fmt.Fprintf(&p.b, "/* …%d optional */", left)
@@ -299,20 +298,20 @@ func (p *printer) object(t *typ) {
 			p.b.WriteByte(';')
 		}
 		p.newline()
-	} else if !p.tight {
+	} else if !p.compact {
 		p.b.WriteByte(' ')
 	}
 	p.commented = false
 	p.b.WriteByte('}')
 }
 
-// cut returns what an object is called that is not written, such as one that is nested
-// too deep; "" if it is written.
+// cut returns the replacement of an object that is not written, such as one that is nested too
+// deep; "" if it is written.
 func (p *printer) cut(t *typ) string {
 	tooDeep := p.depth > 0 && p.level >= p.depth
 	switch {
-	case t.kind != kindObject || len(t.fields) == 0 || !tooDeep && !p.tight:
-	case isReference(t) && p.tight:
+	case t.kind != kindObject || len(t.fields) == 0 || !tooDeep && !p.compact:
+	case isReference(t) && p.compact:
 		return "{type;mimeType;size;ref}"
 	case isReference(t):
 		return "{ type; mimeType; size; ref }"
@@ -333,7 +332,7 @@ func (p *printer) separate(n int) {
 	p.commented = false
 	if p.lines {
 		p.newline()
-	} else if !p.tight {
+	} else if !p.compact {
 		p.b.WriteByte(' ')
 	}
 }
@@ -355,7 +354,7 @@ func (p *printer) field(f field, n int) {
 	p.b.WriteString(p.key(f.name))
 	if f.optional {
 		p.b.WriteByte('?')
-		if p.names || p.tight && nameSays(f.typ) {
+		if p.names || p.compact && nameSays(f.typ) {
 			return
 		}
 	}
@@ -367,8 +366,8 @@ func (p *printer) field(f field, n int) {
 	}
 }
 
-// nameSays reports whether the name of an optional field is enough: it takes text,
-// a number or a boolean, or anything.
+// nameSays reports whether the name of an optional field is enough: it accepts a string, a number,
+// a boolean, or anything.
 func nameSays(t *typ) bool {
 	switch t.kind {
 	case kindUnknown, kindString, kindNumber, kindBoolean, kindNull:
@@ -391,14 +390,13 @@ func (p *printer) record(t *typ) {
 		p.b.WriteByte('>')
 		return
 	}
-	// Record is an alias itself, and an alias may not refer to itself in the
-	// arguments of another.
+	// Record is an alias itself, and an alias cannot refer to itself in the arguments of another.
 	p.b.WriteString("{ [key: string]: ")
 	p.typ(t.rest, kindUnknown)
 	p.b.WriteString(" }")
 }
 
-// refers reports whether a reference is, or may be, in t.
+// refers reports whether t contains, or may contain, a reference.
 func refers(t *typ, depth int) bool {
 	if t.kind == kindRef || depth == 0 {
 		return true
@@ -408,7 +406,7 @@ func refers(t *typ, depth int) bool {
 		t.rest != nil && deeper(t.rest) || slices.ContainsFunc(t.fields, func(f field) bool { return deeper(f.typ) })
 }
 
-// comment writes a JSDoc comment, on one line where that is enough.
+// comment writes a JSDoc comment, on one line if possible.
 func (p *printer) comment(d *doc) {
 	var lines []string
 	if d.text != "" {
@@ -433,7 +431,7 @@ func (p *printer) comment(d *doc) {
 	p.b.WriteString(" */")
 }
 
-// key is a property name as TypeScript writes it.
+// key returns a property name as TypeScript writes it.
 func key(name string) string {
 	if tsname.IsIdentifier(name) {
 		return name

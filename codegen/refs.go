@@ -9,11 +9,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// maxHops bounds the references to references that are followed.
+// maxHops bounds chains of references.
 const maxHops = 100
 
-// reference returns the type behind a $ref. What leads nowhere, in a circle or
-// out of the document is unknown: nothing is fetched.
+// reference returns the type that a $ref refers to. A reference that is unresolved, circular or
+// outside the document is unknown: nothing is fetched.
 func (b *builder) reference(ref string) *typ {
 	target, ok := b.find(ref)
 	var passed []*object
@@ -21,7 +21,7 @@ func (b *builder) reference(ref string) *typ {
 	for ok && len(passed) < maxHops {
 		s, isObject := target.(*object)
 		if !isObject {
-			t = b.of(target, 0)
+			t = b.schemaType(target, 0)
 			break
 		}
 		next, onlyRef := soleReference(s)
@@ -43,7 +43,7 @@ func (b *builder) reference(ref string) *typ {
 	return t
 }
 
-// soleReference returns the reference of a schema that says nothing else.
+// soleReference returns the reference of a schema that consists of nothing else.
 func soleReference(s *object) (string, bool) {
 	ref := s.Text("$ref")
 	if ref == "" {
@@ -59,8 +59,7 @@ func soleReference(s *object) (string, bool) {
 	return ref, true
 }
 
-// name returns the reference to schema s, which gets a name when it is first
-// referred to.
+// name returns the reference to schema s, which gets a name on its first reference.
 func (b *builder) name(s *object, ref string) *typ {
 	n := b.byTarget[s]
 	if n == nil {
@@ -79,7 +78,7 @@ func (b *builder) name(s *object, ref string) *typ {
 	return &typ{kind: kindRef, ref: n}
 }
 
-// refName makes a type's name of the end of a reference.
+// refName derives the name of a type from the end of a reference.
 func refName(ref string) string {
 	ref = strings.TrimRight(ref, "/#")
 	if i := strings.LastIndexAny(ref, "/#"); i >= 0 {
@@ -91,7 +90,7 @@ func refName(ref string) string {
 	return tsname.Type(ref)
 }
 
-// find returns what a reference points to.
+// find returns the target of a reference.
 func (b *builder) find(ref string) (target value, ok bool) {
 	return schema.Document{Root: b.root}.Find(ref)
 }
@@ -99,9 +98,8 @@ func (b *builder) find(ref string) (target value, ok bool) {
 // embedded reports whether s is a separate document within b's.
 func (b *builder) embedded(s *object) bool { return schema.Document{Root: b.root}.Embedded(s) }
 
-// cutLoops ends types that are made of nothing but themselves, such as
-// "A or A", which neither compiler takes. A type that holds itself in an array
-// or an object is none of these.
+// cutLoops cuts types that consist only of themselves, such as "A or A", which neither compiler
+// accepts. A type that contains itself in an array or an object is left alone.
 func (b *builder) cutLoops(t *typ) *typ {
 	l := loops{state: make(map[*named]int)}
 	for _, n := range b.named {
@@ -110,7 +108,7 @@ func (b *builder) cutLoops(t *typ) *typ {
 	return l.cut(t, nil)
 }
 
-// loops walks from type to type; a name is 1 while its parts are visited, and 2 after
+// loops walks from type to type; the state of a name is 1 while its parts are visited, and 2 after
 // that.
 type loops struct{ state map[*named]int }
 

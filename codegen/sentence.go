@@ -25,7 +25,7 @@ const (
 // first. A sentence of one or two words is followed by the next one.
 func FirstSentence(text string, limit int) string { return sentence(text, limit, fewWords) }
 
-// sentence is FirstSentence with another limit for short sentences.
+// sentence is like FirstSentence, with another limit for short sentences.
 func sentence(text string, limit, few int) string {
 	if len(text) > maxProse {
 		text = strings.ToValidUTF8(text[:maxProse], "")
@@ -172,7 +172,7 @@ func sentenceOf(text string, few int) string {
 			if end < len(text) && text[end] != ' ' || depth > 0 && strings.ContainsAny(text[end:], ")]") {
 				continue
 			}
-			if (r != '.' || !goesOn(text[:i+1], text[end:])) && wordsIn(text[:end]) >= few {
+			if (r != '.' || !continuesSentence(text[:i+1], text[end:])) && wordsIn(text[:end]) >= few {
 				return text[:end]
 			}
 		}
@@ -185,9 +185,9 @@ func closing(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "\"'`”’»*"))
 }
 
-// goesOn reports whether the sentence continues after the full stop at the end of
+// continuesSentence reports whether the sentence continues after the full stop at the end of
 // before: the stop belongs to an abbreviation, an enumeration or an omission.
-func goesOn(before, after string) bool {
+func continuesSentence(before, after string) bool {
 	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, ` "'(`+"`"))
 	word := before[strings.LastIndexAny(before, " (\"'`/")+1:]
 	lower := strings.ToLower(word)

@@ -9,12 +9,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// signatureMax is the length in bytes from which a signature leaves optional
-// parameters out; a model can ask for the whole with detail "full".
+// signatureMax is the length beyond which a signature leaves optional parameters out, in bytes; a
+// model can ask for all with detail "full".
 const signatureMax = 320
 
-// declarationMax is the length in bytes that a declaration keeps to: about 800
-// tokens.
+// declarationMax bounds a declaration, in bytes: about 800 tokens.
 const declarationMax = 2900
 
 // Signature returns the tool as one line of TypeScript, ready to call:
@@ -34,7 +33,7 @@ func (g *Generator) Signature(s *discovery.Server, t *discovery.Tool) string {
 	return m.callable(s, t, shorten(input), shorten(output))
 }
 
-// shorten gives up on a type that is long however little of it is written.
+// shorten replaces a type that is long in every style.
 func shorten(typ string) string {
 	if len(typ) > signatureMax {
 		return "object /* … */"
@@ -42,7 +41,7 @@ func shorten(typ string) string {
 	return typ
 }
 
-// declarationStyles are from whole to short; the first that fits is taken.
+// declarationStyles are in order of length; the first that fits is used.
 var declarationStyles = []style{
 	{lines: true, brief: 80, briefTo: 99, enumMax: 20},
 	{lines: true, brief: 60, briefTo: 2, enumMax: 12},
@@ -51,15 +50,15 @@ var declarationStyles = []style{
 	{lines: true, enumMax: 4, depth: 2},
 	{lines: true, enumMax: 3, depth: 1},
 	{lines: true, enumMax: 3, depth: 1, names: true},
-	{lines: true, enumMax: 3, depth: 1, names: true, most: 24},
-	{lines: true, enumMax: 3, depth: 1, names: true, most: 12},
+	{lines: true, enumMax: 3, depth: 1, names: true, maxOptional: 24},
+	{lines: true, enumMax: 3, depth: 1, names: true, maxOptional: 12},
 	{lines: true, enumMax: 3, depth: 1, required: true},
 }
 
-// Declaration returns the compact declaration of the tool: every parameter with a short
-// comment, the output type, and the first sentence of the description. Types that are
-// recursive or occur more than once come first. A declaration of more than about 800
-// tokens loses comments, then levels, and says where the full one is.
+// Declaration returns the compact declaration of the tool: every parameter with a short comment,
+// the output type, and the first sentence of the description. Types that are recursive or occur
+// more than once come first. A declaration of more than about 800 tokens loses comments, then
+// levels, and refers to the full one.
 func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
 	m := g.model(t, true)
 	head := ""
@@ -72,10 +71,9 @@ func (g *Generator) Declaration(s *discovery.Server, t *discovery.Tool) string {
 	return head + g.Signature(s, t) + shortened(t)
 }
 
-// DeclarationWithin is Declaration without the description, in at most limit bytes
-// unless the line of the tool is longer. It is without comments for a reader who has
-// the schema. If something is cut, a comment with the text of more says where the rest
-// is.
+// DeclarationWithin is like Declaration without the description, in at most limit bytes unless the
+// line of the tool is longer. Without comments, it is for a reader who has the schema. If
+// something is cut, a comment with the text of more says where the rest is.
 func (g *Generator) DeclarationWithin(s *discovery.Server, t *discovery.Tool, limit int, comments bool, more string) string {
 	m := g.model(t, comments)
 	m.input = g.usedFirst(s, t, m.input)
@@ -108,16 +106,15 @@ func (m *model) fittingDeclaration(s *discovery.Server, t *discovery.Tool, head 
 
 func shortened(t *discovery.Tool) string { return " // shortened, see " + t.WrapperPath }
 
-// declare writes the named types that the tool needs, and the tool with its
-// comment.
+// declare writes the named types that the tool needs, and the tool with its comment.
 func (m *model) declare(s *discovery.Server, t *discovery.Tool, st style, comment string) string {
 	shown := m.worthNaming()
-	st.whole = t.WrapperPath
+	st.file = t.WrapperPath
 	st.named = func(n *named) bool { return slices.Contains(shown, n) }
 	out := st
 	out.vague = "any"
 	in, given := st.print(m.input), out.print(m.output)
-	for _, n := range shown { // one that refers to itself as a whole
+	for _, n := range shown { // except one that is the whole type itself
 		switch n.name {
 		case "Input":
 			in = n.name

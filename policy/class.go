@@ -2,7 +2,7 @@ package policy
 
 import "github.com/mcpbroker/mcpbroker/discovery"
 
-// A Class is the possible effect of a tool's calls. A worse class is a larger one.
+// A Class is the possible effect of a tool's calls. A larger class is worse.
 type Class uint8
 
 // The classes of tools.
@@ -96,12 +96,12 @@ func trustedClass(t *discovery.Tool) (Class, basis) {
 // A verb is a word in names of tools that describes their effect.
 type verb struct {
 	class Class
-	// noun is set for words that are nouns as often: behind another verb they
-	// say nothing, as "merge" in "get_merge_request", unless "and" joins the two.
+	// noun is set for words that are as often nouns: behind another verb they are ignored,
+	// as "merge" in "get_merge_request", unless "and" joins the two.
 	noun bool
 }
 
-// verbs are in lower case.
+// verbs maps verbs in lower case.
 var verbs = verbTable()
 
 func verbTable() map[string]verb {
@@ -150,16 +150,16 @@ var storage = map[string]bool{
 	"devices": true, "filesystem": true, "usb": true, "sdcard": true, "hdd": true, "ssd": true, "nvme": true, "lun": true,
 }
 
-// A phrase is the state of reading the words of a name, for words that only have a
-// meaning together. The zero value is the beginning of a name.
+// A phrase is the state of reading the words of a name, for words that have a meaning only
+// together. The zero value is the beginning of a name.
 type phrase struct {
 	write, forced, shut, power bool // about the previous word
 	format                     bool // an earlier word is "format"
 }
 
-// next adds a lower-case word with verb v, and reports whether it destroys something in
-// combination with the words before it: "force" beside a verb that writes, a storage
-// that is formatted, or something that is shut or torn down.
+// next adds a lower-case word with verb v. It reports whether the word, together with earlier
+// ones, destroys something: "force" beside a verb that writes, a storage that is formatted, or
+// something that is shut or torn down.
 func (p *phrase) next(w []byte, v verb) bool {
 	if *p == (phrase{}) && w[0] != 'f' && w[0] != 'r' && w[0] != 's' && w[0] != 't' && w[0] != 'p' { // the common case
 		p.write = v.class == Write
@@ -188,8 +188,8 @@ func (p *phrase) next(w []byte, v verb) bool {
 	return destroys
 }
 
-// classOfName is the class of the strongest verb of a name. A name without a verb
-// is Unknown.
+// classOfName returns the class of the strongest verb of a name, or Unknown for a name without a
+// verb.
 func classOfName(name string) Class {
 	class, _ := strongestVerb(name)
 	return class
@@ -197,7 +197,7 @@ func classOfName(name string) Class {
 
 // strongestVerb returns the strongest verb of a name, in any style, and its class.
 func strongestVerb(name string) (class Class, strongest string) {
-	joined := false // the word before joins two verbs
+	joined := false // the previous word joins two verbs
 	var before phrase
 	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {
 		var lower [maxVerb]byte
@@ -229,12 +229,11 @@ func strongestVerb(name string) (class Class, strongest string) {
 	return class, strongest
 }
 
-// maxVerb is more than the bytes of the longest verb.
+// maxVerb exceeds the length of the longest verb, in bytes.
 const maxVerb = 16
 
-// nextWord cuts the first word from a name: a run of ASCII letters, which ends
-// where a capital follows a small letter, and before the last of several
-// capitals if a small letter follows it.
+// nextWord cuts the first word from a name: a run of ASCII letters. It ends where a capital
+// follows a small letter, and before the last of several capitals if a small letter follows.
 func nextWord(name string) (word, rest string) {
 	start := 0
 	for start < len(name) && !isLetter(name[start]) {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// A truth is whether a condition holds for a value. A value of a type that the
-// condition is not about is neither: deny and ask count it as true, allow as false.
+// A truth reports whether a condition holds for a value. A value of an unexpected type is neither:
+// deny and ask treat it as true, allow as false.
 type truth uint8
 
 const (
@@ -37,24 +37,24 @@ func truthOf(b bool) truth {
 
 // A leaf is a value of the arguments other than a list.
 type leaf struct {
-	kind byte   // as of a node
+	kind byte   // the kind of its node
 	text []byte // content of a string, or digits of a number
 }
 
-// A condition is about the leaves of one path of the arguments.
+// A condition applies to the leaves of one path of the arguments.
 type condition struct {
-	op      byte // one of those below
-	glob    glob // of =
+	op      byte // one of the op constants
+	glob    glob // for opText
 	re      *regexp.Regexp
-	number  []byte  // of numbers
-	small   float64 // the same, if it is
+	number  []byte  // for comparisons of numbers
+	small   float64 // number as a float64, if isSmall
 	isSmall bool
-	flag    bool        // of booleans, and of absent
+	flag    bool        // for opBool and opAbsent
 	under   string      // a cleaned path
-	inner   []condition // of lists, objects, not and host
+	inner   []condition // for lists, objects, opNot and opHost
 }
 
-// What a condition does.
+// The operations of conditions.
 const (
 	opText    = '='
 	opRegexp  = '/'
@@ -106,8 +106,7 @@ func numberCondition(op byte, n node) condition {
 	return c
 }
 
-// text reads a string: a regular expression between slashes, or a text that may
-// have * and ?.
+// text reads a string: a regular expression between slashes, or a text that may contain * and ?.
 func (r *reader) text(c *condition, n node, where string, host bool) {
 	expression, flags, ok := regexpOf(n.text)
 	switch {
@@ -133,7 +132,7 @@ func (r *reader) text(c *condition, n node, where string, host bool) {
 	}
 }
 
-// regexpOf takes a text of the form /expression/flags apart.
+// regexpOf splits a text of the form /expression/flags.
 func regexpOf(text string) (expression, flags string, ok bool) {
 	end := strings.LastIndexByte(text, '/')
 	if !strings.HasPrefix(text, "/") || end < 2 {
@@ -182,20 +181,20 @@ func (r *reader) operators(c *condition, n node, where string, host bool) {
 	}
 	for _, one := range c.inner {
 		if one.op == opAbsent && one.flag && len(c.inner) > 1 {
-			r.fail(n, `%s: "absent": true cannot stand beside others: what is not there has no value; put it into a list`, where)
+			r.fail(n, `%s: "absent": true excludes other conditions, since an absent argument has no value: put it into a list`, where)
 			return
 		}
 	}
 }
 
-// end is the offset behind a value.
+// end returns the offset after a value.
 func (r *reader) end(n node) int {
 	end, _ := jsonscan.Value(r.src.Text, n.off)
 	return end
 }
 
-// isAbsent reports whether a condition holds if there is no value at its path. known is
-// false if it does not say.
+// isAbsent reports whether a condition holds if its path has no value; known is false if the
+// condition does not say.
 func (c *condition) isAbsent() (holds, known bool) {
 	switch c.op {
 	case opAbsent:
@@ -222,7 +221,7 @@ func (c *condition) isAbsent() (holds, known bool) {
 func (c *condition) holds(l leaf) truth {
 	switch c.op {
 	case opAbsent:
-		if l.kind == 'n' && c.flag { // servers take it for nothing, or not
+		if l.kind == 'n' && c.flag { // some servers treat null as absent
 			return unexpected
 		}
 		return truthOf(!c.flag)
@@ -292,7 +291,7 @@ func (c *condition) compare(l leaf) truth {
 	return truthOf(order == 0)
 }
 
-// order compares a number with that of the condition.
+// order compares a number with the condition's.
 func (c *condition) order(text []byte) (int, bool) {
 	if x, small := smallNumber(text); small && c.isSmall {
 		return cmp.Compare(x, c.small), true
@@ -300,10 +299,10 @@ func (c *condition) order(text []byte) (int, bool) {
 	return compareNumbers(text, c.number)
 }
 
-// maxNumber is how many bytes a number may have that is compared.
+// maxNumber bounds the numbers that are compared, in bytes.
 const maxNumber = 400
 
-// compareNumbers compares two numbers of JSON, digit by digit if they need it.
+// compareNumbers compares two JSON numbers, digit by digit if necessary.
 func compareNumbers(a, b []byte) (int, bool) {
 	if len(a) > maxNumber || len(b) > maxNumber {
 		return 0, false
@@ -311,7 +310,7 @@ func compareNumbers(a, b []byte) (int, bool) {
 	f, errA := strconv.ParseFloat(string(a), 64)
 	g, errB := strconv.ParseFloat(string(b), 64)
 	if errA != nil || errB != nil || math.Abs(f) > 1e300 || math.Abs(g) > 1e300 || f != 0 && math.Abs(f) < 1e-300 || g != 0 && math.Abs(g) < 1e-300 {
-		return 0, false // absurdly large
+		return 0, false // beyond any reasonable size
 	}
 	m, okA := new(big.Rat).SetString(string(a))
 	n, okB := new(big.Rat).SetString(string(b))
@@ -321,8 +320,8 @@ func compareNumbers(a, b []byte) (int, bool) {
 	return m.Cmp(n), true
 }
 
-// smallNumber is the value of a number of at most 15 digits without an exponent,
-// which needs no memory.
+// smallNumber returns the value of a number of at most 15 digits without an exponent. It does not
+// allocate.
 func smallNumber(s []byte) (float64, bool) {
 	negative := len(s) > 0 && s[0] == '-'
 	if negative {
@@ -352,11 +351,11 @@ func smallNumber(s []byte) (float64, bool) {
 	return n / scale, true
 }
 
-// cleanPath is a path with slashes, as short as it can be written.
+// cleanPath returns the shortest form of a path, with slashes.
 func cleanPath(p string) string { return path.Clean(strings.ReplaceAll(p, `\`, "/")) }
 
-// isUnder reports whether a path is base, which is clean, or below it. A path that
-// could also be elsewhere is unexpected.
+// isUnder reports whether a path is base, which is clean, or below it. A path that could also be
+// elsewhere is unexpected.
 func isUnder(p []byte, base string) truth {
 	if bytes.IndexByte(p, 0) >= 0 || len(p) > 1<<16 {
 		return unexpected
@@ -366,7 +365,7 @@ func isUnder(p []byte, base string) truth {
 	}
 	text := string(p)
 	if u, err := url.Parse(text); err == nil && strings.EqualFold(u.Scheme, "file") {
-		return min(unexpected, truthOf(below([]byte(path.Clean(u.Path)), base))) // it may be taken for a path, or not
+		return min(unexpected, truthOf(below([]byte(path.Clean(u.Path)), base))) // it may or may not be used as a path
 	}
 	plain, turned := []byte(path.Clean(text)), []byte(cleanPath(text))
 	is := below(plain, base)
@@ -392,8 +391,7 @@ func below(p []byte, base string) bool {
 	return len(p) >= len(base) && string(p[:len(base)]) == base && (len(p) == len(base) || p[len(base)] == '/')
 }
 
-// isClean reports whether a path is written without anything that a longer look
-// is needed for.
+// isClean reports whether a path is obviously clean.
 func isClean(p []byte) bool {
 	if len(p) == 0 || len(p) > 1 && p[len(p)-1] == '/' {
 		return false
@@ -427,7 +425,7 @@ func (c *condition) host(address []byte) truth {
 	return c.inner[0].holds(leaf{'"', []byte(name)})
 }
 
-// An argument is a condition on the value at a path of the arguments.
+// An argument is a condition on the values at a path of the arguments.
 type argument struct {
 	name string
 	path []string // "*" is any key or element
@@ -448,7 +446,7 @@ func (r *reader) arguments(n node, where string) []argument {
 	return list
 }
 
-// splitPath cuts a path at its dots. A dot that belongs to a key is written \. .
+// splitPath splits a path at its dots. A dot in a key is written \. .
 func splitPath(text string) []string {
 	parts := []string{""}
 	for i := 0; i < len(text); i++ {

@@ -6,12 +6,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// deletes is the part of Destructive with a name that says so, such as "delete_page".
-// Tools that are destructive only because they may overwrite something or run any
-// statement, or because of their server's hint, are not in it.
+// deletes is the subset of Destructive whose names say so, such as "delete_page". It excludes
+// tools that are destructive only because they may overwrite something or run any statement, or
+// because of their server's hint.
 const deletes classSet = 1
 
-// ClassDeletes is deletes as configurations spell it. It is no class of a tool.
+// ClassDeletes is the spelling of deletes in configurations. It is not a Class.
 const ClassDeletes = "deletes"
 
 // Deletes reports whether the name of a tool says that it deletes or ends something.
@@ -20,7 +20,7 @@ func Deletes(t *discovery.Tool) bool {
 	return class == Destructive && !(strings.EqualFold(verb, "drop") && isGesture(t.OwnName()))
 }
 
-// isGesture reports whether a name is about what a mouse drops, such as "browser_drop".
+// isGesture reports whether a name describes a mouse gesture, such as "browser_drop".
 func isGesture(name string) bool {
 	gesture, last := false, ""
 	for word, rest := nextWord(name); word != ""; word, rest = nextWord(rest) {

@@ -15,12 +15,12 @@ type Explanation struct {
 	Tool     string `json:"tool"`
 	Class    string `json:"class"`
 	WhyClass string `json:"why_class"`
-	// Effect is "unknown_tool" for a tool outside of the profile.
+	// Effect is "unknown_tool" for a tool outside the profile.
 	Effect string `json:"effect"`
 	Code   string `json:"code"`
 	Reason string `json:"reason,omitempty"`
-	// Rules are those of all layers that count for the caller, in the order in
-	// which they are looked at.
+	// Rules are the rules of all layers that apply to the caller, in the order of their
+	// evaluation.
 	Rules []RuleNote `json:"rules"`
 }
 
@@ -32,7 +32,7 @@ type RuleNote struct {
 	Effect  string `json:"effect"`
 	Matches bool   `json:"matches"`
 	Decides bool   `json:"decides,omitempty"`
-	// Why is the first reason why it does not match.
+	// Why is the first reason the rule does not match.
 	Why string `json:"why,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (r *Rules) DependsOnArguments(c Call) bool {
 	to := targetOf(c.Tool)
 	for _, l := range r.stack(c.Profile).layers {
 		for _, rule := range l.rules {
-			if len(rule.args) > 0 && rule.classes.has(c.Class, c.Tool) && (rule.tools == nil || means(rule.tools, &to)) && !means(rule.except, &to) {
+			if len(rule.args) > 0 && rule.classes.has(c.Class, c.Tool) && (rule.tools == nil || anyMatches(rule.tools, &to)) && !anyMatches(rule.except, &to) {
 				return true
 			}
 		}
@@ -71,12 +71,12 @@ func (r *Rules) DependsOnArguments(c Call) bool {
 	return false
 }
 
-// whyNot is the first reason why a rule does not match, empty if it does.
+// whyNot returns the first reason a rule does not match, or "" if it matches.
 func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 	switch {
-	case r.tools != nil && !means(r.tools, to):
+	case r.tools != nil && !anyMatches(r.tools, to):
 		return "no pattern of its tools matches"
-	case means(r.except, to):
+	case anyMatches(r.except, to):
 		return "the tool is excepted"
 	case !r.classes.has(c.Class, c.Tool):
 		return "the class is " + c.Class.String() + ", not " + r.classes.String()
@@ -96,7 +96,7 @@ func (r *Rule) whyNot(c *Call, to *target, args *members) string {
 		switch {
 		case args.broken:
 			return "the arguments are not valid JSON"
-		case !f.there:
+		case !f.exists:
 			return fmt.Sprintf("the call has no argument %s", shown(a.name))
 		case r.Effect == Allow && f.any:
 			return fmt.Sprintf("argument %s does not match everywhere, or is of another type", shown(a.name))
@@ -159,7 +159,7 @@ func IsGuess(t *discovery.Tool) bool {
 	return t.Review == nil && a.ReadOnly == nil && (a.Destructive == nil || !*a.Destructive)
 }
 
-// A Finding is something in a policy that may not be as it was meant.
+// A Finding is a part of a policy that may be unintended.
 type Finding struct {
 	At   string `json:"at"`
 	Text string `json:"text"`
@@ -174,8 +174,8 @@ type Finding struct {
 // numbered matches the endings that older versions added to taken names.
 var numbered = lazyregexp.New(`[^_]_[1-9][0-9]*(__|[./:]|$)`)
 
-// Check compares the policy with the tools that are known: patterns that match
-// none, and rules that can never decide.
+// Check compares the policy with the known tools. It finds patterns that match none, and rules
+// that can never decide.
 func (r *Rules) Check(tools []*discovery.Tool) []Finding {
 	c := checker{rules: r}
 	for _, t := range tools {
@@ -185,19 +185,19 @@ func (r *Rules) Check(tools []*discovery.Tool) []Finding {
 			c.servers = append(c.servers, t.Server)
 		}
 	}
-	files := []*layer{r.own}
+	files := []*layer{r.file}
 	if r.managed != nil {
 		files = append(files, r.managed)
 	}
 	for _, file := range files {
 		c.layer(file)
 		for _, p := range file.profiles {
-			c.patterns(p.at, "profile "+shown(p.profile), p.servers, p.only, p.never)
+			c.patterns(p.at, "profile "+shown(p.profile), p.servers, p.allow, p.deny)
 			c.layer(p)
 		}
 	}
-	for _, l := range r.usual.layers {
-		c.decides(r.usual.layers, l)
+	for _, l := range r.defaults.layers {
+		c.decides(r.defaults.layers, l)
 	}
 	for _, s := range r.profiles {
 		for _, l := range s.layers {
@@ -241,12 +241,12 @@ func (c *checker) layer(l *layer) {
 	}
 }
 
-// patterns finds those that match no tool.
+// patterns finds patterns that match no tool.
 func (c *checker) patterns(at Position, where string, lists ...[]toolPattern) {
 	for _, list := range lists {
 		for i := range list {
 			p := &list[i]
-			matches := slices.ContainsFunc(c.tools, func(t checked) bool { return named([]toolPattern{*p}, &t.target) })
+			matches := slices.ContainsFunc(c.tools, func(t checked) bool { return anyMatchesName([]toolPattern{*p}, &t.target) })
 			if matches || p.all {
 				continue
 			}
@@ -259,14 +259,14 @@ func (c *checker) patterns(at Position, where string, lists ...[]toolPattern) {
 	}
 }
 
-// decides finds the rules of l that never decide about a known tool, because
-// others of the layers always come first.
+// decides finds the rules of l that never decide about a known tool, because other rules of the
+// layers always take precedence.
 func (c *checker) decides(layers []*layer, l *layer) {
 	for _, rule := range l.rules {
 		about, free := 0, false
 		for i := range c.tools {
 			t := &c.tools[i]
-			if rule.tools != nil && !means(rule.tools, &t.target) || means(rule.except, &t.target) {
+			if rule.tools != nil && !anyMatches(rule.tools, &t.target) || anyMatches(rule.except, &t.target) {
 				continue
 			}
 			about++
@@ -282,8 +282,7 @@ func (c *checker) decides(layers []*layer, l *layer) {
 	}
 }
 
-// covered reports whether another rule decides about every call of a tool before
-// this one does.
+// covered reports whether another rule decides about every call of a tool before this one does.
 func covered(layers []*layer, rule *Rule, t *checked) bool {
 	earlier := true
 	for _, l := range layers {
@@ -293,7 +292,7 @@ func covered(layers []*layer, rule *Rule, t *checked) bool {
 				continue
 			}
 			if (other.Effect > rule.Effect || other.Effect == rule.Effect && earlier) && len(other.args) == 0 && other.classes.has(t.class, t.tool) &&
-				(other.tools == nil || means(other.tools, &t.target)) && !means(other.except, &t.target) {
+				(other.tools == nil || anyMatches(other.tools, &t.target)) && !anyMatches(other.except, &t.target) {
 				return true
 			}
 		}
@@ -301,9 +300,9 @@ func covered(layers []*layer, rule *Rule, t *checked) bool {
 	return false
 }
 
-// Suggest proposes a policy for tools, which were called so often: those that may
-// change something are allowed if they were used, and what destroys is denied if
-// it never was. The answer is JSON.
+// Suggest proposes a policy, as JSON, for tools with the given numbers of calls: tools that may
+// change something are allowed if they were used, and destructive ones are denied if they never
+// were.
 func Suggest(tools []*discovery.Tool, calls map[string]int) []byte {
 	used, unused := map[string][]string{}, map[string][]string{}
 	var servers []string

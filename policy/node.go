@@ -13,36 +13,36 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// A Source is a text with a policy in it.
+// A Source is a text that contains a policy.
 type Source struct {
-	// File names the text.
+	// File is the name of the text in messages.
 	File string
 	// Text is JSON, without comments.
 	Text []byte
-	// Start is the offset in Text of the policy's value; negative if there is none.
+	// Start is the offset of the policy in Text; negative if there is none.
 	Start int
 	// Profiles is the offset of another value with profiles, with servers, tools and
 	// readOnly already checked; 0 if there is none.
 	Profiles int
 }
 
-// A Position is a place in a file. Line and Column count from 1; the column
-// counts characters, as editors do.
+// A Position is a position in a file. Line and Column count from 1; the column counts characters,
+// as editors do.
 type Position struct {
 	File         string
 	Line, Column int
 }
 
-// String returns the position as compilers write it.
+// String returns the position in the form of compilers.
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
-// A Mistake is what is wrong at a place in a policy.
+// A Mistake describes an error at a position in a policy.
 type Mistake struct {
 	Position
 	Text string
 }
 
-// Error returns the mistake with its place.
+// Error returns the mistake with its position.
 func (m Mistake) Error() string { return m.Position.String() + ": " + m.Text }
 
 // maxNesting bounds the depth of a policy, which needs about eight levels.
@@ -57,7 +57,7 @@ type node struct {
 	values []node
 }
 
-// A reader reads the values of a Source and gathers what is wrong.
+// A reader reads the values of a Source and collects mistakes.
 type reader struct {
 	src      Source
 	lines    []int // offset of the first byte of each line
@@ -98,7 +98,7 @@ func (r *reader) read(off int) (node, bool) {
 	return n, err == nil
 }
 
-// value reads the next value of d, which began at an offset of the text.
+// value reads the next value of d, which began at offset base of the text.
 func (r *reader) value(d *json.Decoder, base, depth int) (node, error) {
 	if depth > maxNesting {
 		return node{}, fmt.Errorf("nested more than %d levels deep", maxNesting)
@@ -144,8 +144,8 @@ func (r *reader) value(d *json.Decoder, base, depth int) (node, error) {
 	return n, err
 }
 
-// fields calls the function of each key of an object. An unknown key is a mistake: a
-// policy that ignored it might allow too much.
+// fields calls the function of each key of an object. An unknown key is a mistake: a policy that
+// ignored it might allow too much.
 func (r *reader) fields(n node, where string, read map[string]func(node)) (seen map[string]node) {
 	seen = make(map[string]node)
 	if !r.isKind(n, '{', where, "an object, { … }") {
@@ -198,7 +198,7 @@ func (r *reader) isKind(n node, kind byte, where, want string) bool {
 	return false
 }
 
-// choice reads one of a few words.
+// choice reads one of several words.
 func (r *reader) choice(n node, where string, words ...string) string {
 	if !r.isKind(n, '"', where, "a string") {
 		return ""
@@ -237,7 +237,7 @@ func (r *reader) list(n node, where string) []node {
 	return n.values
 }
 
-// shown is a text of the policy within a message.
+// shown returns a text of the policy for a message.
 func shown(s string) string { return fmt.Sprintf("%q", gate.Cut(s, 60)) }
 
 func didYouMean(name string, known []string) string {
@@ -249,7 +249,7 @@ func didYouMean(name string, known []string) string {
 
 func nearNames(name string, known []string) []string { return nearest.Names(name, known, 3) }
 
-// hint names the word that is meant, or all.
+// hint suggests the nearest word, or all words.
 func hint(s string, words []string) string {
 	if h := didYouMean(s, words); h != "" {
 		return h

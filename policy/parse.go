@@ -23,8 +23,8 @@ func Default() *Rules {
 	return r
 }
 
-// ReadRules reads a policy. It is nil if anything is wrong: half a policy may allow
-// what the other half denies.
+// ReadRules reads a policy. It returns nil if there is any mistake: half a policy may allow what
+// the other half denies.
 func ReadRules(src Source) (*Rules, []Mistake) {
 	own, mistakes := readLayer(src)
 	if len(mistakes) > 0 {
@@ -33,9 +33,9 @@ func ReadRules(src Source) (*Rules, []Mistake) {
 	return join(own, nil), nil
 }
 
-// Under returns the policy with a managed one above it: the rules of both count,
-// of two presets the stricter, and "annotations" of the managed one come first.
-func (r *Rules) Under(managed *Rules) *Rules { return join(r.own, managed.own) }
+// Under returns the policy below a managed one: the rules of both apply, the stricter of two
+// presets counts, and "annotations" of the managed one come first.
+func (r *Rules) Under(managed *Rules) *Rules { return join(r.file, managed.file) }
 
 func readLayer(src Source) (*layer, []Mistake) {
 	r := newReader(src)
@@ -58,9 +58,9 @@ func readLayer(src Source) (*layer, []Mistake) {
 	return l, r.mistakes
 }
 
-// join makes the stacks of all profiles.
+// join builds the stacks of all profiles.
 func join(own, managed *layer) *Rules {
-	r := &Rules{own: own, managed: managed, profiles: make(map[string]*stack)}
+	r := &Rules{file: own, managed: managed, profiles: make(map[string]*stack)}
 	files := []*layer{own}
 	if managed != nil {
 		files = []*layer{managed, own}
@@ -74,19 +74,19 @@ func join(own, managed *layer) *Rules {
 			}
 		}
 	}
-	r.usual.layers = files
+	r.defaults.layers = files
 	for _, s := range r.profiles {
 		s.layers = slices.Concat(files[:len(files)-1], s.layers, []*layer{own})
 	}
-	r.usual.presets()
+	r.defaults.presets()
 	for _, s := range r.profiles {
 		s.presets()
 	}
 	return r
 }
 
-// presets fills in which presets count: that of a profile in place of that of the
-// configuration, and that of the managed file in any case.
+// presets sets the presets that count: that of a profile replaces that of the configuration, and
+// that of the managed file always counts.
 func (s *stack) presets() {
 	last := len(s.layers) - 1
 	for i, l := range s.layers {
@@ -101,15 +101,15 @@ func (s *stack) presets() {
 
 func presetNames() []string { return []string{"open", "balanced", "careful", "readonly"} }
 
-// layer reads a policy, or a profile of one.
+// layer reads a policy, or a profile of a policy.
 func (r *reader) layer(n node, where string, whole bool) *layer {
-	l := &layer{run: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
+	l := &layer{runLimits: limits{calls: limit{n: -1}, writes: limit{n: -1}, destructive: limit{n: -1}}}
 	read := map[string]func(node){
 		"preset": func(v node) { l.preset = presets[r.choice(v, "preset of "+where, presetNames()...)] },
 		"rules":  func(v node) { r.rules(v, where, l) },
 		"budgets": func(v node) {
 			r.fields(v, `"budgets" of `+where, map[string]func(node){
-				"run":   func(v node) { r.runBudget(v, where, &l.run) },
+				"run":   func(v node) { r.runBudget(v, where, &l.runLimits) },
 				"tools": func(v node) { r.toolBudgets(v, where, l) },
 			})
 		},
@@ -133,11 +133,11 @@ func (r *reader) layer(n node, where string, whole bool) *layer {
 	if _, ok := seen["trifecta"]; !ok && len(l.labels) > 0 {
 		l.trifecta = Ask
 	}
-	l.trifectas = "is a way out, or leads to one, where both private and untrusted data were read within half an hour" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
+	l.trifectaReason = "is a way out, or leads to one, where both private and untrusted data were read within half an hour" + map[Effect]string{Ask: ", and the policy asks before that", Deny: ", and the policy denies that"}[l.trifecta]
 	return l
 }
 
-// unlessChecked is read without its mistakes, if they are reported already.
+// unlessChecked returns read without its mistakes, if they are reported already.
 func (r *reader) unlessChecked(read func(node)) func(node) {
 	return func(v node) {
 		known := len(r.mistakes)
@@ -169,17 +169,17 @@ func (r *reader) profiles(n node, l *layer) {
 	})
 }
 
-// scope reads the tools of a profile: a list, or an object of two.
+// scope reads the tools of a profile: a list, or an object with allow and deny.
 func (r *reader) scope(n node, where string, l *layer) {
 	if n.kind != '{' {
-		l.only = r.patterns(n, `"tools" of `+where)
+		l.allow = r.patterns(n, `"tools" of `+where)
 		return
 	}
 	r.fields(n, `"tools" of `+where, map[string]func(node){
-		"allow": func(v node) { l.only = r.patterns(v, `"tools.allow" of `+where) },
+		"allow": func(v node) { l.allow = r.patterns(v, `"tools.allow" of `+where) },
 		"deny": func(v node) {
-			l.never = r.patterns(v, `"tools.deny" of `+where)
-			widen(l.never)
+			l.deny = r.patterns(v, `"tools.deny" of `+where)
+			widen(l.deny)
 		},
 	})
 }
@@ -274,7 +274,7 @@ func (r *reader) annotations(n node, l *layer) {
 		l.checks = append(l.checks, check{toolPattern{text: "*", all: true}, word(n)})
 		return
 	}
-	// Of several that mean a server, one without * counts first, then "check".
+	// Of several that match a server, one without * counts first, then "check".
 	r.members(n, `"annotations"`, func(key, v node) {
 		l.checks = append(l.checks, check{r.pattern(key, `"annotations"`), word(v)})
 	})
@@ -325,7 +325,7 @@ func (r *reader) runBudget(n node, where string, to *limits) {
 func (r *reader) toolBudgets(n node, where string, l *layer) {
 	r.members(n, `"budgets.tools" of `+where, func(key, v node) {
 		b := toolBudget{tools: r.pattern(key, `"budgets.tools"`), limit: limit{n: -1}}
-		b.tools.wide = true
+		b.tools.restricts = true
 		r.fields(v, "the budget of "+shown(key.text), map[string]func(node){
 			"run": func(v node) {
 				if n := r.number(v, `"run" of the budget of `+shown(key.text)); n >= 0 {
@@ -384,7 +384,7 @@ func flowReason(f flow) string {
 func (r *reader) labels(n node, l *layer) {
 	r.members(n, `"labels"`, func(key, v node) {
 		one := label{tools: r.pattern(key, `"labels"`)}
-		one.tools.wide = true
+		one.tools.restricts = true
 		for _, w := range r.list(v, "the labels of "+shown(key.text)) {
 			if i := slices.Index(labelNames, r.choice(w, "label", labelNames...)); i >= 0 {
 				one.set |= 1 << i

@@ -17,12 +17,12 @@ const maxPattern = 1000
 // A glob is a pattern of names, where * matches any text and ? one character.
 type glob struct {
 	text string
-	how  byte           // '=' is the text, '*' is anything, 'g' a pattern
-	re   *regexp.Regexp // for what has [ ] in it
+	kind byte           // '=' matches the text, '*' anything, 'g' a pattern
+	re   *regexp.Regexp // for a pattern with [ ]
 }
 
-// newGlob compiles a pattern of names of tools and servers, which may have [ab]
-// for one of several characters.
+// newGlob compiles a pattern of names of tools and servers, in which [ab] matches one of several
+// characters.
 func newGlob(text string) (glob, error) {
 	g := plainGlob(text)
 	if !strings.ContainsAny(text, `[\`) {
@@ -63,31 +63,31 @@ func newGlob(text string) (glob, error) {
 	return g, nil
 }
 
-// plainGlob is a pattern in which only * and ? have a meaning.
+// plainGlob returns a pattern in which only * and ? are special.
 func plainGlob(text string) glob {
 	switch {
 	case strings.Trim(text, "*") == "" && text != "":
-		return glob{text: text, how: '*'}
+		return glob{text: text, kind: '*'}
 	case strings.ContainsAny(text, "*?"):
-		return glob{text: text, how: 'g'}
+		return glob{text: text, kind: 'g'}
 	}
-	return glob{text: text, how: '='}
+	return glob{text: text, kind: '='}
 }
 
 func (g *glob) matches(name string) bool {
 	switch {
 	case g.re != nil:
 		return g.re.MatchString(name)
-	case g.how == '=':
+	case g.kind == '=':
 		return g.text == name
-	case g.how == '*':
+	case g.kind == '*':
 		return true
 	}
 	return globMatch(g.text, name)
 }
 
 func (g *glob) matchesBytes(text []byte) bool {
-	switch g.how {
+	switch g.kind {
 	case '=':
 		return g.text == string(text)
 	case '*':
@@ -96,8 +96,8 @@ func (g *glob) matchesBytes(text []byte) bool {
 	return globMatch(g.text, text)
 }
 
-// globMatch reports whether a text matches a pattern of * and ?. It takes at
-// most the time of the product of their lengths.
+// globMatch reports whether s matches a pattern of * and ?. It takes at most the time of the
+// product of their lengths.
 func globMatch[T string | []byte](pattern string, s T) bool {
 	p, i := 0, 0
 	star, from := -1, 0
@@ -128,18 +128,18 @@ func globMatch[T string | []byte](pattern string, s T) bool {
 	return p == len(pattern)
 }
 
-// A toolPattern means tools: those of a server, or of a server and tool in any
-// of the spellings of ids, where both halves may be patterns.
+// A toolPattern matches tools: those of a server, or of a server and tool in any spelling of ids,
+// where both halves may be patterns.
 type toolPattern struct {
-	text string
-	all  bool // it is "*"
-	wide bool // a restriction, which also matches servers by their plain prefix
-	ways []wayToRead
+	text      string
+	all       bool // it is "*"
+	restricts bool // a restriction, which also matches servers by their plain prefix
+	splits    []split
 }
 
-// A wayToRead is one of the positions at which a pattern may be split. There are
-// several if the name of a server contains a separator.
-type wayToRead struct {
+// A split is one of the positions at which a pattern may be split. There are several if the
+// name of a server contains a separator.
+type split struct {
 	server, tool glob
 }
 
@@ -157,40 +157,39 @@ func newToolPattern(text string) (toolPattern, error) {
 	if err != nil {
 		return p, err
 	}
-	p.ways = append(p.ways, wayToRead{whole, plainGlob("*")})
+	p.splits = append(p.splits, split{whole, plainGlob("*")})
 	for i := 1; i < len(text); i++ {
 		for _, sep := range separators {
 			rest, ok := strings.CutPrefix(text[i:], sep)
 			if !ok {
 				continue
 			}
-			if rest == "" && len(p.ways) == 1 {
+			if rest == "" && len(p.splits) == 1 {
 				return p, fmt.Errorf("%s ends after its server: write %q for all of its tools", shown(text), text+"*")
 			}
 			server, err1 := newGlob(text[:i])
 			tool, err2 := newGlob(rest)
-			if err1 == nil && err2 == nil { // else it was cut within [ab]
-				p.ways = append(p.ways, wayToRead{server, tool})
+			if err1 == nil && err2 == nil { // otherwise it was split within [ab]
+				p.splits = append(p.splits, split{server, tool})
 			}
 		}
 	}
 	return p, nil
 }
 
-// A target is a tool with the names by which patterns may mean it. A tool that the
-// configuration has renamed is meant by both of its names.
+// A target is a tool with the names by which patterns may match it. A tool that the configuration
+// has renamed has both of its names.
 type target struct {
 	server, prefix, tool, id string
-	plain                    string // of the server, if it differs from prefix
-	own                      string // what the server calls the tool
-	parted                   bool   // the server has a separator in its name
+	serverPrefix             string // server without a hash, if it differs from prefix
+	original                 string // the server's name for the tool
+	hasSeparator             bool   // the name of the server contains a separator
 }
 
-// targetOf is the target that is a tool. The first half of its id is a name of its
-// server too.
+// targetOf returns the target for t. The prefix of its id is also a name of its server.
 func targetOf(t *discovery.Tool) target {
-	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, plain: t.PlainPrefix, own: t.OwnName()}
-	to.parted = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
+	to := target{server: t.Server, prefix: t.Server, tool: t.Name, id: t.ID, serverPrefix: t.PlainPrefix, original: t.OwnName()}
+	to.hasSeparator = strings.ContainsAny(t.Server, "./:") || strings.Contains(t.Server, "__")
 	for i := len(t.ID) - len(t.Name) - len("__"); i >= 0; i-- {
 		if strings.HasPrefix(t.ID[i:], "__") && strings.HasPrefix(t.ID[i+2:], t.Name) {
 			to.prefix = t.ID[:i]
@@ -204,29 +203,29 @@ func (p *toolPattern) matches(t *target) bool {
 	if p.all || p.text == t.id {
 		return true
 	}
-	for i := range p.ways {
-		if i == 0 && len(p.ways) > 1 && !t.parted && t.prefix == t.server {
-			continue // such a server is not meant by all of it
+	for i := range p.splits {
+		if i == 0 && len(p.splits) > 1 && !t.hasSeparator && t.prefix == t.server {
+			continue // the whole text does not match such a server
 		}
-		w := &p.ways[i]
-		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix) || p.wide && t.plain != "" && w.server.matches(t.plain)) &&
-			(w.tool.matches(t.tool) || t.own != t.tool && w.tool.matches(t.own)) {
+		w := &p.splits[i]
+		if (w.server.matches(t.server) || t.prefix != t.server && w.server.matches(t.prefix) || p.restricts && t.serverPrefix != "" && w.server.matches(t.serverPrefix)) &&
+			(w.tool.matches(t.tool) || t.original != t.tool && w.tool.matches(t.original)) {
 			return true
 		}
 	}
 	return false
 }
 
-// widen makes restricting patterns match all servers with ids that would begin alike
+// widen makes restricting patterns match all servers with ids that would have the same prefix
 // without a hash.
 func widen(patterns []toolPattern) {
 	for i := range patterns {
-		patterns[i].wide = true
+		patterns[i].restricts = true
 	}
 }
 
-// means reports whether one of the patterns matches.
-func means(patterns []toolPattern, t *target) bool {
+// anyMatches reports whether one of the patterns matches t.
+func anyMatches(patterns []toolPattern, t *target) bool {
 	for i := range patterns {
 		if patterns[i].matches(t) {
 			return true
@@ -235,18 +234,18 @@ func means(patterns []toolPattern, t *target) bool {
 	return false
 }
 
-// named is means for patterns that may be of the names of tools too.
-func named(patterns []toolPattern, t *target) bool {
+// anyMatchesName is like anyMatches, for patterns that may also name tools alone.
+func anyMatchesName(patterns []toolPattern, t *target) bool {
 	for i := range patterns {
 		p := &patterns[i]
-		if p.matches(t) || p.ways[0].server.matches(t.tool) || p.ways[0].server.matches(t.own) {
+		if p.matches(t) || p.splits[0].server.matches(t.tool) || p.splits[0].server.matches(t.original) {
 			return true
 		}
 	}
 	return false
 }
 
-// toolOf returns the tool with a name, without a catalogue to look it up in.
+// toolOf returns a tool with the given name, without a catalogue.
 func toolOf(name string) *discovery.Tool {
 	at, width := -1, 0
 	for _, sep := range separators {
@@ -260,8 +259,8 @@ func toolOf(name string) *discovery.Tool {
 	return NewTool(discovery.Listing{Server: name[:at]}, name[at+width:])
 }
 
-// NewTool is a tool as a catalogue of this one server would have it. It is for
-// deciding about tools that are not connected.
+// NewTool returns a tool as a catalogue of this one server would have it, for decisions about
+// tools that are not connected.
 func NewTool(l discovery.Listing, name string) *discovery.Tool {
 	if i := slices.IndexFunc(l.Tools, func(t discovery.ListedTool) bool { return t.Name == name }); i < 0 {
 		l.Tools = append(l.Tools, discovery.ListedTool{Name: name})
@@ -274,10 +273,10 @@ func NewTool(l discovery.Listing, name string) *discovery.Tool {
 	return nil
 }
 
-// Patterns name tools, as the lists of rules do.
+// Patterns match tools, like the lists of rules.
 type Patterns []toolPattern
 
-// NewPatterns reads patterns. The error is about the first that is wrong.
+// NewPatterns reads patterns. The error describes the first invalid one.
 func NewPatterns(texts []string) (Patterns, error) {
 	var list Patterns
 	for _, text := range texts {
@@ -290,19 +289,19 @@ func NewPatterns(texts []string) (Patterns, error) {
 	return list, nil
 }
 
-// Restricting returns the patterns for a restriction: they match all servers with ids
-// that would begin alike without a hash.
+// Restricting returns the patterns for a restriction: they match all servers with ids that would
+// have the same prefix without a hash.
 func (p Patterns) Restricting() Patterns {
 	p = slices.Clone(p)
 	widen(p)
 	return p
 }
 
-// MatchServer reports whether one of the patterns may mean tools of a server.
+// MatchServer reports whether one of the patterns may match tools of a server.
 func (p Patterns) MatchServer(name string) bool {
 	for i := range p {
-		for j := range p[i].ways {
-			if w := &p[i].ways[j]; w.server.matches(name) || w.server.matches(tsname.Prefix(name)) {
+		for j := range p[i].splits {
+			if w := &p[i].splits[j]; w.server.matches(name) || w.server.matches(tsname.Prefix(name)) {
 				return true
 			}
 		}
@@ -310,8 +309,8 @@ func (p Patterns) MatchServer(name string) bool {
 	return false
 }
 
-// Match reports whether one of the patterns means t.
+// Match reports whether one of the patterns matches t.
 func (p Patterns) Match(t *discovery.Tool) bool {
 	to := targetOf(t)
-	return means(p, &to)
+	return anyMatches(p, &to)
 }

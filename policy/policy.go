@@ -1,10 +1,10 @@
-// Package policy decides whether a tool call is allowed, needs approval, or is denied.
-// No other package decides that. It does no I/O: a decision depends only on the Call.
+// Package policy decides whether a tool call is allowed, needs approval, or is denied. No other
+// package does. It does no I/O: a decision depends only on the Call.
 //
-// A Policy judges a Call. A List of them joins their decisions so that their order does
-// not matter for the effect: deny wins, then ask, then allow. The policies of this
-// package are ReadOnly, ToolLists, AllowedTools and Rules, which a user writes; a new
-// one is a type with one method.
+// A Policy decides about a Call. A List joins the decisions of several policies so that their
+// order does not affect the result: deny wins, then ask, then allow. The policies of this package
+// are ReadOnly, ToolLists, AllowedTools and Rules, which a user writes; a new one is a type with
+// one method.
 //
 // ClassOf returns the possible effect of a tool. Everything that depends on it, such as
 // the [write] mark of search hits or read-only mode, uses ClassOf instead of its own
@@ -17,13 +17,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A Policy judges calls. Decide must be safe for concurrent use, must not block
-// and must not keep or modify what the Call refers to.
+// A Policy decides about calls. Decide must be safe for concurrent use, must not block, and must
+// not keep or modify the data of the Call.
 type Policy interface {
 	Decide(Call) Decision
 }
 
-// A Call is one tool call that is about to be made.
+// A Call is a tool call that is about to be made.
 type Call struct {
 	// Caller is the client on whose behalf the call is made.
 	Caller string
@@ -31,9 +31,8 @@ type Call struct {
 	Tool *discovery.Tool
 	// Class is ClassOf(Tool).
 	Class Class
-	// Args are the arguments as they will be sent. Nil asks about the tool as
-	// such, before there is a call: a policy that denies only some arguments
-	// allows it.
+	// Args are the arguments as they will be sent. Nil asks about the tool before there is a call:
+	// a policy that denies only some arguments allows it.
 	Args json.RawMessage
 	// Skill is the skill whose workflow makes the call, or nil for a call of a script
 	// or of the model.
@@ -42,7 +41,7 @@ type Call struct {
 	Run Run
 	// Profile is the profile of the caller, or empty.
 	Profile string
-	// ReadOnly is whether this broker runs read-only.
+	// ReadOnly reports whether this broker runs read-only.
 	ReadOnly bool
 	// Pin compares the tool with its approved form.
 	Pin Pin
@@ -54,12 +53,12 @@ type Pin string
 // The pins.
 const (
 	PinApproved Pin = ""
-	PinNew      Pin = "new"     // not there when its server was approved
-	PinChanged  Pin = "changed" // another than was approved
+	PinNew      Pin = "new"     // added since its server was approved
+	PinChanged  Pin = "changed" // changed since its approval
 	PinBlocked  Pin = "blocked"
 )
 
-// A Skill is what policies know of a skill that makes calls.
+// A Skill is the part of a skill that policies know.
 type Skill struct {
 	// Ref is the name by which users know the skill.
 	Ref string
@@ -67,10 +66,10 @@ type Skill struct {
 	AllowedTools []string
 }
 
-// CallOf returns the Call that asks about a tool as such.
+// CallOf returns a Call that asks about a tool before there is a call.
 func CallOf(t *discovery.Tool) Call { return Call{Tool: t, Class: ClassOf(t)} }
 
-// An Effect is what happens to a call. A stronger effect is a larger one.
+// An Effect is the result of a decision. A larger effect is stricter.
 type Effect uint8
 
 // The effects, the zero value first.
@@ -83,11 +82,11 @@ const (
 // String returns the effect as configurations and records spell it.
 func (e Effect) String() string { return [...]string{"allow", "ask", "deny"}[e] }
 
-// A Decision is the judgement on one call. The zero value allows it.
+// A Decision is the decision of a policy about a call. The zero value allows it.
 type Decision struct {
 	Effect Effect
-	// Code names the policy that decided, such as CodeReadOnly. It is empty
-	// when no policy had anything against the call.
+	// Code names the policy that decided, such as CodeReadOnly. It is empty if no policy objects
+	// to the call.
 	Code string
 	// Reason completes a sentence that begins with the id of the tool: "is not
 	// marked read-only, and this broker runs read-only".
@@ -98,7 +97,7 @@ type Decision struct {
 	Rule *Rule
 }
 
-// String returns the decision as records have it: "deny rule servers.json:7:5".
+// String returns the decision as records spell it: "deny rule servers.json:7:5".
 func (d Decision) String() string {
 	s := d.Effect.String()
 	if d.Code != "" {
@@ -114,7 +113,7 @@ func (d Decision) String() string {
 const (
 	CodePin          = "pin"
 	CodeReadOnly     = "read_only"
-	CodeProfile      = "profile" // outside of the profile, and so not known
+	CodeProfile      = "profile" // outside the profile, and so unknown
 	CodeRule         = "rule"
 	CodeFlow         = "flow"
 	CodeBudget       = "budget"
@@ -123,9 +122,8 @@ const (
 	CodeAllowedTools = "allowed_tools"
 )
 
-// A List is a Policy that joins others: of their decisions the one with the
-// strongest effect counts, and of equally strong ones the first that has a code.
-// An empty List allows every call.
+// A List is a Policy that joins others: it returns the decision with the strictest effect, and of
+// equal ones the first with a code. An empty List allows every call.
 type List []Policy
 
 // Decide implements Policy.
@@ -143,13 +141,11 @@ func (l List) Decide(c Call) Decision {
 	return strongest
 }
 
-// searchHint is the hint of denials that hold for a tool as such, which search
-// does not show.
+// searchHint is the hint of denials of a tool for all calls, which search does not show.
 const searchHint = "use tools that search_tools finds here"
 
-// ReadOnly denies every tool that may change something. A name is not enough to
-// pass: the server has to mark the tool as read-only, and the name must not
-// contradict that.
+// ReadOnly denies every tool that may change something. The server must mark the tool as
+// read-only, and the name must not contradict that.
 type ReadOnly struct{}
 
 // Decide implements Policy.

@@ -6,29 +6,29 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A Profile selects the servers and tools of some callers. Others do not exist for
-// them, so a Profile narrows a catalogue and is not a Policy. Its patterns are those of
-// path.Match, except that "*" alone matches every name. The zero value selects nothing.
+// A Profile selects the servers and tools of some callers. Others do not exist for them, so a
+// Profile narrows a catalogue and is not a Policy. Its patterns are those of path.Match, except
+// that "*" alone matches every name. The zero value selects nothing.
 type Profile struct {
 	Name string
 	// Servers are patterns of the names of servers.
 	Servers []string
-	// Allow and Deny are patterns of tools: of their names, of their ids, or of
-	// server and tool joined as calls may join them. Deny wins.
+	// Allow and Deny are patterns of tools: of their names, of their ids, or of server and tool
+	// joined in any form that calls accept. Deny wins.
 	Allow, Deny []string
-	// ReadOnly leaves out what the policy ReadOnly denies.
+	// ReadOnly leaves out the tools that the policy ReadOnly denies.
 	ReadOnly bool
 }
 
-// HasAll reports whether the profile has every server and every tool.
+// HasAll reports whether the profile includes every server and every tool.
 func (p *Profile) HasAll() bool {
 	return slices.Contains(p.Servers, "*") && slices.Contains(p.Allow, "*") && len(p.Deny) == 0 && !p.ReadOnly
 }
 
-// HasServer reports whether the profile has a server.
+// HasServer reports whether the profile includes a server.
 func (p *Profile) HasServer(name string) bool { return matchesAny(p.Servers, name) }
 
-// HasTool reports whether the profile has a tool.
+// HasTool reports whether the profile includes a tool.
 func (p *Profile) HasTool(t *discovery.Tool) bool {
 	is := func(pattern string) bool {
 		return pattern == "*" || match(pattern, t.Name) || match(pattern, t.OwnName()) || match(pattern, t.ID) ||
@@ -41,8 +41,8 @@ func (p *Profile) HasTool(t *discovery.Tool) bool {
 		(!p.ReadOnly || ReadOnly{}.Decide(CallOf(t)).Effect != Deny)
 }
 
-// Offers takes the prompts and resources from a server if the profile has not the
-// tools that read them, which are discovery.GetPrompt and discovery.ReadResource.
+// Offers removes the prompts and resources of a server if the profile excludes the tools that read
+// them, discovery.GetPrompt and discovery.ReadResource.
 func (p *Profile) Offers(s *discovery.Server) {
 	readOnly := true
 	has := func(method string) bool {

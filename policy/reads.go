@@ -46,13 +46,13 @@ func wordSet(text string) map[string]bool {
 }
 
 var (
-	// readers are the verbs that always mean reading. Others of the class Read, such as
-	// "check", "query" or "convert", are also nouns or have several meanings.
+	// readers are the verbs that always mean reading. Others of the class Read, such as "check",
+	// "query" or "convert", are also nouns or have several meanings.
 	readers = wordSet("get list read search find fetch describe retrieve lookup browse inspect view show count whoami")
-	// queryWords are words in the names of tools that take text in a language that can
-	// write.
+	// queryWords are words in the names of tools that take text in a language that can express
+	// writes.
 	queryWords = wordSet("query queries sql cypher graphql sparql mongo database db table tables graph")
-	// doubts are words that make it possible that a reader changes something.
+	// doubts are words that suggest that a reader may change something.
 	doubts = wordSet(`and or then pop dequeue consume ack acknowledge take claim swap swaps change changes rotate renew refresh regenerate
 		drain cut once rebase squash amend undo redo autofix fix heal repair out lease unread seen`)
 
@@ -60,15 +60,15 @@ var (
 	// anything.
 	commands = wordSet(`sql statement statements command commands cmd script code expression function program shell cypher mutation mutations
 		graphql pipeline eval stdin method verb operation operations op ops action actions argv`)
-	// contents are last words of parameters that are written somewhere.
+	// contents are last words of parameters that are stored somewhere.
 	contents = wordSet(`content contents body data payload value values patch diff updates edits document documents rows records blob bytes
 		destination dest outfile`)
 	// switches are words of parameters that make a tool do more than read.
 	switches = wordSet(`delete remove overwrite force purge drop truncate destroy write save create insert upsert replace clear reset mark
 		commit apply update consume ack pop rename move archive wipe erase cleanup fix heal`)
 	// moments follow a switch in the name of a date or a person, such as "update_time".
-	moments = wordSet("date time at before after since until by")
-	places  = wordSet("path file folder dir directory filename")
+	moments   = wordSet("date time at before after since until by")
+	pathWords = wordSet("path file folder dir directory filename")
 	// languages are parameters with text in the language of a queryWord.
 	languages = wordSet("query queries q statement text expression filter")
 )
@@ -84,7 +84,7 @@ func readingName(name string) (queries, ok bool) {
 		case readers[w]:
 			ok = true
 		case !ok && verbs[w].class != 0 && !verbs[w].noun:
-			return false, false // another verb comes first
+			return false, false // the first verb is another one
 		}
 		queries = queries || queryWords[w]
 	}
@@ -139,7 +139,7 @@ func (r *reading) writes(name string) bool {
 		words = append(words, strings.ToLower(word))
 	}
 	if len(words) == 0 {
-		return true // unknown
+		return true // unknown words count as writes
 	}
 	last := words[len(words)-1]
 	for i, w := range words {
@@ -148,7 +148,7 @@ func (r *reading) writes(name string) bool {
 			return true
 		case switches[w] && !moments[last]:
 			return true
-		case (w == "output" || w == "out" || w == "download" || w == "target") && places[last]:
+		case (w == "output" || w == "out" || w == "download" || w == "target") && pathWords[last]:
 			return true
 		}
 	}

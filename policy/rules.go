@@ -8,40 +8,40 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// Rules are a policy that was read: presets, rules, profiles, budgets and flows
-// of the configuration, and of a managed file above it. It is a Policy, and is
-// never changed or copied. Decide keeps the order of precedence that docs/policy.md has:
-// of two stages that are equally strict, the earlier one gives code and reason.
+// Rules are a parsed policy: presets, rules, profiles, budgets and flows of the configuration, and
+// of a managed file above it. It is a Policy, and is never changed or copied. Decide keeps the
+// order of precedence of docs/policy.md: of two equally strict stages, the earlier one determines
+// code and reason.
 type Rules struct {
-	own, managed *layer
-	profiles     map[string]*stack
-	usual        stack    // without a profile
-	joined       sync.Map // stacks of several profiles, by their names
+	file, managed *layer
+	profiles      map[string]*stack
+	defaults      stack    // for callers without a profile
+	combined      sync.Map // the stacks of combined profiles, by their names
 }
 
 // A layer is the rules of one source: a file, or a profile in it.
 type layer struct {
-	profile   string // its name; empty for a file
-	at        Position
-	preset    *preset // nil if none is named
-	checks    []check
-	rules     []*Rule
-	run       limits
-	tools     []toolBudget
-	flows     []flow
-	labels    []label
-	trifecta  Effect
-	trifectas string // why it decides
+	profile        string // its name; empty for a file
+	at             Position
+	preset         *preset // nil if none is named
+	checks         []check
+	rules          []*Rule
+	runLimits      limits
+	tools          []toolBudget
+	flows          []flow
+	labels         []label
+	trifecta       Effect
+	trifectaReason string // the reason of its decision
 
-	// Of profiles.
-	readOnly      bool
-	servers, only []toolPattern // nil for all
-	never         []toolPattern
+	// Only in profiles.
+	readOnly       bool
+	servers, allow []toolPattern // nil means all
+	deny           []toolPattern
 
-	profiles []*layer // of files
+	profiles []*layer // only in files
 }
 
-// A stack are the layers that decide together.
+// A stack is a list of layers that decide together.
 type stack struct {
 	layers []*layer
 	preset []*preset // the strictest counts
@@ -50,36 +50,36 @@ type stack struct {
 // A Rule is one of the rules of a policy.
 type Rule struct {
 	Position
-	// Index is its place among the rules of its file or profile, from 0.
+	// Index is its index among the rules of its file or profile.
 	Index int
-	// Profile is the profile that has the rule; empty for the rules of a file.
+	// Profile is the profile that contains the rule; empty for the rules of a file.
 	Profile string
 	Effect  Effect
-	// Reason is what its author wrote, as one line; it may be empty.
+	// Reason is its author's reason, as one line; it may be empty.
 	Reason string
 
 	tools, except []toolPattern
 	classes       classSet
 	args          []argument
-	decision      Decision // what it makes of a call that it matches
+	decision      Decision // its decision about a matching call
 }
 
-// A classSet has a bit for each class, and one for deletes; 0 are all.
+// A classSet has a bit for each class, and one for deletes; 0 means all.
 type classSet uint8
 
-// has reports whether a set has a tool of class c.
+// has reports whether the set contains a tool of class c.
 func (s classSet) has(c Class, t *discovery.Tool) bool {
 	return s == 0 || s&(1<<c) != 0 || s&deletes != 0 && c == Destructive && Deletes(t)
 }
 
-// A preset decides about calls that no rule matches, by class.
+// A preset decides by class about calls that no rule matches.
 type preset struct {
 	name    string
 	effects [claimed + 1]Decision
 }
 
-// claimed is the class, in presets, of tools that are destructive only because their
-// server says so.
+// claimed is the class, in presets, of tools that are destructive only because their server says
+// so.
 const claimed = Destructive + 1
 
 // presets are in the order read, unknown, write, destructive.
@@ -90,7 +90,7 @@ var presets = map[string]*preset{
 	"readonly": newPreset("readonly", Allow, Deny, Deny, Deny),
 }
 
-// DefaultPreset is that of a policy that names none.
+// DefaultPreset is the preset of a policy that names none.
 const DefaultPreset = "balanced"
 
 func newPreset(name string, read, unknown, write, destructive Effect) *preset {
@@ -117,13 +117,13 @@ func newPreset(name string, read, unknown, write, destructive Effect) *preset {
 	return p
 }
 
-// A check is the trust in the annotations of servers.
+// A check sets whether the annotations of servers are trusted.
 type check struct {
 	servers toolPattern
 	trust   bool
 }
 
-// limits are how many calls one run may make; below 0 is without limit.
+// limits bound the calls of one run; a negative limit is unlimited.
 type limits struct{ calls, writes, destructive limit }
 
 type limit struct {
@@ -137,7 +137,7 @@ type toolBudget struct {
 	limit
 }
 
-// A flow is about calls that may carry data that the run has read elsewhere.
+// A flow restricts calls that may carry data that the run has read elsewhere.
 type flow struct {
 	Position
 	from, to []toolPattern
@@ -169,11 +169,11 @@ type Scope struct {
 	ReadOnly             bool
 }
 
-// Profiles are the profiles of the policy itself, by name.
+// Profiles returns the profiles of the policy itself, by name.
 func (r *Rules) Profiles() map[string]Scope {
 	all := make(map[string]Scope)
-	for _, p := range r.own.profiles {
-		all[p.profile] = Scope{texts(p.servers), texts(p.only), texts(p.never), p.readOnly}
+	for _, p := range r.file.profiles {
+		all[p.profile] = Scope{texts(p.servers), texts(p.allow), texts(p.deny), p.readOnly}
 	}
 	return all
 }
@@ -188,8 +188,7 @@ func texts(patterns []toolPattern) (list []string) {
 // HasProfile reports whether the policy has a profile of that name.
 func (r *Rules) HasProfile(name string) bool { return r.profiles[name] != nil }
 
-// ClassOf is the class of a tool, with the annotations of its server trusted as
-// the policy says.
+// ClassOf returns the class of a tool, with its server's annotations trusted as the policy says.
 func (r *Rules) ClassOf(t *discovery.Tool) Class {
 	class, _, _ := r.classOf(t)
 	return class
@@ -197,7 +196,7 @@ func (r *Rules) ClassOf(t *discovery.Tool) Class {
 
 func (r *Rules) classOf(t *discovery.Tool) (_ Class, _ basis, trusted bool) {
 	to := targetOf(t)
-	for _, l := range r.usual.layers { // the managed file first
+	for _, l := range r.defaults.layers { // the managed file first
 		for i := range l.checks {
 			if c := &l.checks[i]; c.servers.matches(&to) {
 				if c.trust {
@@ -213,13 +212,13 @@ func (r *Rules) classOf(t *discovery.Tool) (_ Class, _ basis, trusted bool) {
 	return class, why, false
 }
 
-// Careful reports whether a preset in force for all asks for writes, or denies them.
+// Careful reports whether a preset that applies to all callers asks for writes or denies them.
 func (r *Rules) Careful() bool {
-	return slices.ContainsFunc(r.usual.preset, func(p *preset) bool { return p.effects[Write].Effect != Allow })
+	return slices.ContainsFunc(r.defaults.preset, func(p *preset) bool { return p.effects[Write].Effect != Allow })
 }
 
-// Offers takes the prompts and resources from a listing if the policy denies the
-// tools that read them, which are discovery.GetPrompt and discovery.ReadResource.
+// Offers removes the prompts and resources of a listing if the policy denies the tools that read
+// them, discovery.GetPrompt and discovery.ReadResource.
 func (r *Rules) Offers(l discovery.Listing) discovery.Listing {
 	denied := func(method string) bool {
 		t := discovery.Tool{Server: l.Server, ListedTool: discovery.ListedTool{Name: method, Annotations: discovery.Annotations{ReadOnly: new(true)}}}
@@ -246,8 +245,7 @@ var (
 
 const pinHint = "a person has to look at it: broker pins"
 
-// Decide implements Policy. The class is that of Rules.ClassOf, whatever the call
-// says.
+// Decide implements Policy. It uses the class of Rules.ClassOf instead of the call's.
 func (r *Rules) Decide(c Call) Decision {
 	var why basis
 	c.Class, why, _ = r.classOf(c.Tool)
@@ -281,7 +279,7 @@ func (r *Rules) Decide(c Call) Decision {
 	return d
 }
 
-// stricter is the stricter of two decisions, and of equal ones the first.
+// stricter returns the stricter of two decisions, or the first of equal ones.
 func stricter(a, b Decision) Decision {
 	if b.Effect > a.Effect {
 		return b
@@ -296,25 +294,25 @@ func (r *Rules) stack(profile string) *stack {
 		return s
 	}
 	if !strings.Contains(profile, "+") {
-		return &r.usual
+		return &r.defaults
 	}
-	if s, ok := r.joined.Load(profile); ok {
+	if s, ok := r.combined.Load(profile); ok {
 		return s.(*stack)
 	}
-	s := &stack{layers: r.usual.layers[: len(r.usual.layers)-1 : len(r.usual.layers)-1]}
+	s := &stack{layers: r.defaults.layers[: len(r.defaults.layers)-1 : len(r.defaults.layers)-1]}
 	for name := range strings.SplitSeq(profile, "+") {
 		if one := r.profiles[name]; one != nil {
-			s.layers = append(s.layers, one.own()...)
+			s.layers = append(s.layers, one.profileLayers()...)
 		}
 	}
-	s.layers = append(s.layers, r.own)
+	s.layers = append(s.layers, r.file)
 	s.presets()
-	r.joined.Store(profile, s)
+	r.combined.Store(profile, s)
 	return s
 }
 
-// own are the layers of the profile itself.
-func (s *stack) own() []*layer {
+// profileLayers returns the layers of the profile itself.
+func (s *stack) profileLayers() []*layer {
 	return slices.DeleteFunc(slices.Clone(s.layers), func(l *layer) bool { return l.profile == "" })
 }
 
@@ -327,13 +325,13 @@ func (s *stack) readOnly() bool {
 	return false
 }
 
-// has reports whether a tool is within a profile.
+// has reports whether a tool is in a profile.
 func (l *layer) has(t *target) bool {
-	return (l.servers == nil || means(l.servers, t)) && (l.only == nil || named(l.only, t)) && !named(l.never, t)
+	return (l.servers == nil || anyMatches(l.servers, t)) && (l.allow == nil || anyMatchesName(l.allow, t)) && !anyMatchesName(l.deny, t)
 }
 
-// rule is the decision of the rules of all layers, and whether any matches: deny
-// before ask before allow.
+// rule returns the decision of the rules of all layers, and whether any matches: deny before ask
+// before allow.
 func (s *stack) rule(c *Call, to *target) (d Decision, ruled bool) {
 	args := members{args: c.Args}
 	for _, l := range s.layers {
@@ -350,10 +348,10 @@ func (s *stack) rule(c *Call, to *target) (d Decision, ruled bool) {
 }
 
 func (r *Rule) matches(c *Call, to *target, args *members) bool {
-	if !r.classes.has(c.Class, c.Tool) || r.tools != nil && !means(r.tools, to) || means(r.except, to) {
+	if !r.classes.has(c.Class, c.Tool) || r.tools != nil && !anyMatches(r.tools, to) || anyMatches(r.except, to) {
 		return false
 	}
-	if c.Args == nil { // is it so for every call?
+	if c.Args == nil { // does it hold for every call?
 		return len(r.args) == 0 || r.Effect == Allow
 	}
 	for i := range r.args {
@@ -383,7 +381,7 @@ func (s *stack) flow(c *Call, to *target) (d Decision) {
 	for _, l := range s.layers {
 		for i := range l.flows {
 			f := &l.flows[i]
-			if f.decision.Effect > d.Effect && means(f.to, to) && f.carries(c) {
+			if f.decision.Effect > d.Effect && anyMatches(f.to, to) && f.carries(c) {
 				d = f.decision
 			}
 		}
@@ -395,19 +393,19 @@ func (s *stack) flow(c *Call, to *target) (d Decision) {
 		}
 	}
 	if trifectas != nil && trifectas.trifecta > d.Effect && s.joins(c, to) {
-		d = Decision{Effect: trifectas.trifecta, Code: CodeFlow, Reason: trifectas.trifectas, Hint: flowHint}
+		d = Decision{Effect: trifectas.trifecta, Code: CodeFlow, Reason: trifectas.trifectaReason, Hint: flowHint}
 	}
 	return d
 }
 
 const flowHint = "go on without it, or leave it to the user: what was read counts for half an hour, in later runs too"
 
-// carries reports whether the run has read what must not get into the call.
+// carries reports whether the run has read data that must not get into the call.
 func (f *flow) carries(c *Call) bool {
 	for i := range c.Run.Read {
 		read := &c.Run.Read[i]
 		from := targetOf(read.Tool)
-		if means(f.from, &from) && (!f.values || read.Values.in(c.Args)) {
+		if anyMatches(f.from, &from) && (!f.values || read.Values.in(c.Args)) {
 			return true
 		}
 	}
@@ -458,7 +456,7 @@ func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
 	to := targetOf(t)
 	for _, l := range r.stack(profile).layers {
 		for i := range l.flows {
-			if l.flows[i].values && means(l.flows[i].from, &to) {
+			if l.flows[i].values && anyMatches(l.flows[i].from, &to) {
 				return true
 			}
 		}
@@ -470,12 +468,12 @@ func (r *Rules) WatchesValues(t *discovery.Tool, profile string) bool {
 func (s *stack) spent(c *Call, to *target) Decision {
 	for _, l := range s.layers {
 		switch {
-		case l.run.calls.reached(c.Run.Calls):
-			return l.run.calls.spent
-		case c.Class >= Write && l.run.writes.reached(c.Run.Writes):
-			return l.run.writes.spent
-		case c.Class == Destructive && l.run.destructive.reached(c.Run.Destructive):
-			return l.run.destructive.spent
+		case l.runLimits.calls.reached(c.Run.Calls):
+			return l.runLimits.calls.spent
+		case c.Class >= Write && l.runLimits.writes.reached(c.Run.Writes):
+			return l.runLimits.writes.spent
+		case c.Class == Destructive && l.runLimits.destructive.reached(c.Run.Destructive):
+			return l.runLimits.destructive.spent
 		}
 		for i := range l.tools {
 			b := &l.tools[i]

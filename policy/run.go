@@ -7,32 +7,32 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A Run is what policies know of an execution. AddCall and AddRead fill it in.
+// A Run is the part of an execution that policies know. AddCall and AddRead fill it in.
 type Run struct {
 	// ID names the execution in the audit log; empty if it is not recorded.
 	ID string
-	// Calls is how many calls it made before this one, Writes how many of them
-	// were of class write or destructive, Destructive how many were destructive.
+	// Calls is the number of calls before this one, Writes of those of class write or destructive,
+	// and Destructive of the destructive ones.
 	Calls, Writes, Destructive int
-	// Made are the tools that it called.
+	// Made are the tools that the run called.
 	Made []Made
-	// Read are the tools with results that it has seen.
+	// Read are the tools whose results the run has seen.
 	Read []Reading
 }
 
-// Made is how often a run has called a tool.
+// Made counts the calls of a tool.
 type Made struct {
 	Tool  *discovery.Tool
 	Calls int
 }
 
-// A Reading is a tool with a result that a run has seen.
+// A Reading is a tool whose result a run has seen.
 type Reading struct {
 	Tool *discovery.Tool
 	// Values are the texts of its results, if a flow compares them.
 	Values *Values
-	// Earlier is of another run of the same principal: what it sent out then is not
-	// sent again.
+	// Earlier means that another run of the same principal read it: data that was sent out then is
+	// not sent again.
 	Earlier bool
 }
 
@@ -53,8 +53,8 @@ func (r *Run) AddCall(t *discovery.Tool, class Class) {
 	r.Made[i].Calls++
 }
 
-// AddRead notes that the run has seen a result of t, and its texts if values is
-// set: those that are long enough, and the ones that personal has, however short.
+// AddRead records that the run has seen a result of t. If values is set, it also records the texts
+// that are long enough, and those of personal regardless of length.
 func (r *Run) AddRead(t *discovery.Tool, result json.RawMessage, values bool, personal ...string) {
 	i := slices.IndexFunc(r.Read, func(r Reading) bool { return r.Tool.ID == t.ID })
 	if i < 0 {
@@ -69,6 +69,6 @@ func (r *Run) AddRead(t *discovery.Tool, result json.RawMessage, values bool, pe
 	}
 	r.Read[i].Values.AddJSON(result)
 	for _, text := range personal {
-		r.Read[i].Values.keep(folded([]byte(text)))
+		r.Read[i].Values.store(folded([]byte(text)))
 	}
 }

@@ -9,35 +9,34 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// A Scenario is a call with a policy, and what should become of it.
+// A Scenario is a call under a policy, with the expected outcome.
 type Scenario struct {
 	ID string
-	// Policy is nil if it is wrong: then Mistakes say why.
+	// Policy is nil if it is invalid; Mistakes have the reasons.
 	Policy   *Rules
 	Mistakes []Mistake
 	Call     Call
-	// Expected are those of the keys of an Outcome that are said, by name.
+	// Expected are the expected keys of the Outcome, by name.
 	Expected map[string]any
 }
 
-// An Outcome is what became of the call of a Scenario.
+// An Outcome is the result of the call of a Scenario.
 type Outcome struct {
 	ID string `json:"id"`
-	// Effect is that of a Decision, "unknown_tool" outside of a profile, or
-	// "error" when the policy is wrong.
+	// Effect is that of a Decision, "unknown_tool" outside a profile, or "error" if the policy is
+	// invalid.
 	Effect string `json:"effect"`
 	Code   string `json:"code"`
-	// Class is that of the tool; empty if it is not known, or nothing was decided.
+	// Class is the class of the tool; empty if it is unknown, or nothing was decided.
 	Class string `json:"class,omitempty"`
-	// Rule is the index of the rule that decided, among those of its profile if
-	// Profile is set.
+	// Rule is the index of the rule that decided, within its profile if Profile is set.
 	Rule    *int   `json:"rule,omitempty"`
 	Profile string `json:"profile,omitempty"`
-	// Error describes what is wrong with the policy.
+	// Error describes the mistakes in the policy.
 	Error string `json:"error,omitempty"`
 }
 
-// Effects of outcomes that no Decision has.
+// The effects of outcomes that no Decision has.
 const (
 	effectUnknown = "unknown_tool"
 	effectError   = "error"
@@ -48,7 +47,7 @@ const (
 //
 //	{"policy": {…}, "scenarios": [{"id", "policy", "managed", "tool": {"server", "name", "annotations"}, "args", "context", "expected"}]}
 //
-// A scenario without a policy has that of the file.
+// A scenario without a policy has the policy of the file.
 func ReadScenarios(file string, text []byte) ([]Scenario, error) {
 	r := newReader(Source{File: file, Text: text})
 	root, ok := r.read(0)
@@ -77,7 +76,7 @@ func ReadScenarios(file string, text []byte) ([]Scenario, error) {
 	return list, r.err()
 }
 
-// err is one line for each mistake.
+// err returns the mistakes, one per line.
 func (r *reader) err() error {
 	var errs []error
 	for _, m := range r.mistakes {
@@ -136,7 +135,7 @@ func (t *scenarioTool) tool() *discovery.Tool {
 	return NewTool(discovery.Listing{Server: t.Server, Tools: []discovery.ListedTool{lt}}, t.Name)
 }
 
-// toolCounts are calls by tool, or the tools of the calls.
+// toolCounts counts calls by tool; a list of tools counts each once.
 type toolCounts map[string]int
 
 func (c *toolCounts) UnmarshalJSON(b []byte) error {
@@ -193,7 +192,7 @@ func (r *reader) scenario(n node, index int, common *node) Scenario {
 	return s
 }
 
-// policy reads a policy within the text; null and nothing are the default one.
+// policy reads a policy within the text; a missing one, or null, is the default.
 func (r *reader) policy(n *node) (*Rules, []Mistake) {
 	if n == nil || n.kind == 'n' {
 		return Default(), nil
@@ -218,7 +217,7 @@ func (f *scenarioFile) call() Call {
 	for name, n := range run.Tools {
 		c.Run.Made = append(c.Run.Made, Made{toolOf(name), n})
 	}
-	// The texts are those of all tools, or by tool.
+	// The texts apply to all tools, or are keyed by tool.
 	all := &Values{}
 	var byTool map[string]json.RawMessage
 	if json.Unmarshal(run.Values, &byTool) != nil {
@@ -256,7 +255,7 @@ func (s *Scenario) Outcome() Outcome {
 	return o
 }
 
-// Differences are the lines that say where an outcome is not the expected one.
+// Differences returns lines that describe where an outcome differs from the expected one.
 func (s *Scenario) Differences(o Outcome) []string {
 	var lines []string
 	got := map[string]any{"effect": o.Effect, "code": o.Code, "class": o.Class}

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// ToolLists allow and deny tools by server, as its "tools" in the configuration
-// says. The keys are config keys; a server without a ToolList has all its tools.
+// ToolLists allow and deny tools by server, like "tools" of servers in the configuration. The keys
+// are config keys; a server without a ToolList has all its tools.
 type ToolLists map[string]ToolList
 
 // A ToolList selects the usable tools of a server by patterns in the syntax of
@@ -28,9 +28,9 @@ func (l ToolLists) Decide(c Call) Decision {
 	return Decision{}
 }
 
-// Filter returns a listing without what is denied: as if the server did not
-// have it. The prompts and resources of a server are there if the tools
-// discovery.GetPrompt and discovery.ReadResource are.
+// Filter returns a listing without the denied tools, as if the server did not have them. The
+// listing keeps the server's prompts and resources if it has the tools discovery.GetPrompt and
+// discovery.ReadResource.
 func (l ToolLists) Filter(from discovery.Listing) discovery.Listing {
 	list, ok := l[from.Server]
 	if !ok {
@@ -57,8 +57,8 @@ func (l ToolList) allows(name string) bool {
 	return (len(l.Allow) == 0 || slices.ContainsFunc(l.Allow, matches)) && !slices.ContainsFunc(l.Deny, matches)
 }
 
-// AllowedTools makes the allowed-tools that a skill declares a limit of the
-// calls that the skill makes. A skill that declares none may call every tool.
+// AllowedTools limits the calls of a skill to its declared allowed-tools. A skill that declares
+// none may call every tool.
 type AllowedTools struct{}
 
 // Decide implements Policy.
@@ -76,13 +76,12 @@ func (AllowedTools) Decide(c Call) Decision {
 		Hint:   "add it to allowed-tools in the skill's SKILL.md, or turn off skills.enforceAllowedTools in the configuration"}
 }
 
-// maxShown is how much of the allowed-tools of a skill a reason repeats.
+// maxShown bounds the part of a skill's allowed-tools that a reason repeats.
 const maxShown = 300
 
-// tokenMeans reports whether a token of allowed-tools means a tool: by its id,
-// by server and tool joined as calls may join them or as other clients do,
-// mcp__server__tool, each also as a pattern; or by mcp__server alone for all
-// tools of a server.
+// tokenMeans reports whether a token of allowed-tools matches a tool: by its id, by server and
+// tool joined in any form that calls accept or as other clients do, mcp__server__tool, each also
+// as a pattern; or by mcp__server alone for all tools of a server.
 func tokenMeans(token string, t *discovery.Tool) bool {
 	if match(token, t.ID) || joins(token, ".", t) || joins(token, "/", t) || joins(token, ":", t) {
 		return true
@@ -101,8 +100,8 @@ func joins(token, sep string, t *discovery.Tool) bool {
 	return ok && match(server, t.Server) && match(tool, t.Name)
 }
 
-// match reports whether a pattern in the syntax of path.Match matches a name. A
-// pattern that is not well-formed matches only itself.
+// match reports whether a pattern in the syntax of path.Match matches a name. An invalid pattern
+// matches only itself.
 func match(pattern, name string) bool {
 	if pattern == name {
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// Bounds of Values. A run that reads more is taken to carry all of it.
+// Bounds of Values. A run that reads more counts as carrying all of it.
 const (
 	minValue       = 12 // characters
 	maxValues      = 10_000
@@ -22,12 +22,12 @@ const (
 // value is empty; it is not safe for concurrent use.
 type Values struct {
 	texts [][]byte
-	known map[string]bool // the same
+	known map[string]bool // the same texts
 	bytes int
 	full  bool
 }
 
-// AddJSON adds the texts of a result. One that is not JSON may carry anything.
+// AddJSON adds the texts of a result. Invalid JSON counts as anything.
 func (v *Values) AddJSON(result json.RawMessage) {
 	if len(result) > 0 && !eachText(result, v.add) {
 		v.full, v.texts, v.known = true, nil, nil
@@ -41,11 +41,11 @@ func (v *Values) add(text []byte) {
 	if utf8.RuneCount(bytes.Join(bytes.Fields(text), []byte(" "))) < minValue || v.full {
 		return
 	}
-	v.keep(folded(text))
+	v.store(folded(text))
 }
 
-// keep adds a text that is folded.
-func (v *Values) keep(f []byte) {
+// store adds a folded text.
+func (v *Values) store(f []byte) {
 	if len(f) == 0 || v.full || v.known[string(f)] {
 		return
 	}
@@ -60,7 +60,7 @@ func (v *Values) keep(f []byte) {
 	v.texts, v.bytes = append(v.texts, f), v.bytes+len(f)
 }
 
-// in reports whether one of the texts is in the arguments.
+// in reports whether the arguments contain one of the texts.
 func (v *Values) in(args json.RawMessage) bool {
 	switch {
 	case v == nil || len(args) == 0:
@@ -83,7 +83,7 @@ func (v *Values) in(args json.RawMessage) bool {
 	return hit || !valid
 }
 
-// folded is a text in lower case without white space.
+// folded returns a text in lower case without white space.
 func folded(text []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -93,8 +93,8 @@ func folded(text []byte) []byte {
 	}, text)
 }
 
-// eachText calls f with each string and number of a JSON value, keys among them. It
-// returns false if b is not JSON.
+// eachText calls f with each string, number and key of a JSON value. It returns false if b is not
+// JSON.
 func eachText(b []byte, f func(text []byte)) bool {
 	s := jsonscan.New(b)
 	textsOf(&s, f)

@@ -6,38 +6,38 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// What is found at a path of the arguments.
+// found describes the values at a path of the arguments.
 type found struct {
-	there  bool // something is, if only an empty list
+	exists bool // there is a value, perhaps an empty list
 	leaves bool
-	any    bool // a leaf for which the condition holds, or is of another type
-	all    bool // it holds for every leaf
+	any    bool // the condition holds for a leaf, or a leaf has another type
+	all    bool // the condition holds for every leaf
 }
 
 // members are the members of the arguments, found once for all rules.
 type members struct {
 	args []byte
 	read bool
-	// broken means that the arguments are not JSON, or nested too deep for a decoder:
-	// rules that allow do not match, and those that ask or deny do.
-	broken bool
-	few    bool // at[:n] are all of them
-	n      int
-	at     [16]member
+	// broken means that the arguments are not JSON, or nested too deep for a decoder: rules that
+	// allow do not match, and rules that ask or deny do.
+	broken   bool
+	complete bool // at[:n] are all members
+	n        int
+	at       [16]member
 }
 
 type member struct {
-	key, value []byte // the key as it is decoded, the value as it is written
+	key, value []byte // key is decoded, value is raw
 	scalar     bool
-	leaf       leaf // of what is scalar
+	leaf       leaf // of a scalar
 }
 
 // index finds the members.
 func (m *members) index() {
-	m.read, m.few = true, true
+	m.read, m.complete = true, true
 	s := jsonscan.New(m.args)
 	if s.Kind() != '{' {
-		m.few = false
+		m.complete = false
 		s.Skip()
 		m.broken = !s.End()
 		return
@@ -45,7 +45,7 @@ func (m *members) index() {
 	for s.Enter('{'); s.More('}'); {
 		key := s.Key()
 		value := s.Skip()
-		if m.few = m.few && m.n < len(m.at); !m.few || s.Broken() {
+		if m.complete = m.complete && m.n < len(m.at); !m.complete || s.Broken() {
 			continue
 		}
 		at := &m.at[m.n]
@@ -58,8 +58,7 @@ func (m *members) index() {
 	m.broken = !s.End()
 }
 
-// holds reports whether the arguments match, for a rule that allows or for one that
-// does not.
+// holds reports whether the arguments match, for a rule that allows or one that does not.
 func (a *argument) holds(m *members, allow bool) bool {
 	if !m.read {
 		m.index()
@@ -73,7 +72,7 @@ func (a *argument) holds(m *members, allow bool) bool {
 		absent, known = a.isAbsent()
 	}
 	switch {
-	case !f.there:
+	case !f.exists:
 		return absent
 	case !f.leaves && known: // an empty list
 		return !absent
@@ -84,16 +83,16 @@ func (a *argument) holds(m *members, allow bool) bool {
 	return f.any
 }
 
-// in returns what the arguments have at the path.
+// in returns what the arguments contain at the path.
 func (a *argument) in(m *members) found {
 	f := found{all: true}
-	if !m.few || a.path[0] == "*" {
+	if !m.complete || a.path[0] == "*" {
 		s := jsonscan.New(m.args)
 		f.walk(&s, a.path, &a.condition, 0)
 		return f
 	}
 	for i := range m.at[:m.n] {
-		switch at := &m.at[i]; { // a key may stand twice
+		switch at := &m.at[i]; { // a key may occur twice
 		case string(at.key) != a.path[0]:
 		case at.scalar && len(a.path) == 1:
 			f.note(a.condition.holds(at.leaf))
@@ -107,12 +106,12 @@ func (a *argument) in(m *members) found {
 
 // note counts one leaf.
 func (f *found) note(t truth) {
-	f.there, f.leaves = true, true
+	f.exists, f.leaves = true, true
 	f.any = f.any || t != no
 	f.all = f.all && t == yes
 }
 
-// walk examines the value that is next. For a list on the path, it examines each element.
+// walk examines the next value. It examines each element of a list on the path.
 func (f *found) walk(s *jsonscan.Scanner[[]byte], path []string, c *condition, depth int) {
 	kind := s.Kind()
 	switch {
@@ -136,7 +135,7 @@ func (f *found) walk(s *jsonscan.Scanner[[]byte], path []string, c *condition, d
 	}
 }
 
-// maxArgumentDepth is how deep arguments are looked into.
+// maxArgumentDepth bounds the examined depth of arguments.
 const maxArgumentDepth = 1000
 
 // notScalar evaluates a condition for an object.
@@ -149,7 +148,7 @@ func notScalar(c *condition) truth {
 
 func (f *found) object(s *jsonscan.Scanner[[]byte], path []string, c *condition, depth int) {
 	for s.Enter('{'); s.More('}'); {
-		if key := s.Key(); path[0] == "*" || jsonscan.Is(key, path[0]) { // a key may stand twice
+		if key := s.Key(); path[0] == "*" || jsonscan.Is(key, path[0]) { // a key may occur twice
 			f.walk(s, path[1:], c, depth+1)
 		} else {
 			s.Skip()
@@ -167,7 +166,7 @@ func (f *found) list(s *jsonscan.Scanner[[]byte], path []string, c *condition, d
 		}
 	}
 	if len(path) == 0 {
-		f.there = true
+		f.exists = true
 	}
 	n := 0
 	for s.Enter('['); s.More(']'); n++ {
@@ -179,7 +178,7 @@ func (f *found) list(s *jsonscan.Scanner[[]byte], path []string, c *condition, d
 	}
 }
 
-// leafOf is a literal of JSON.
+// leafOf returns the leaf for a JSON literal.
 func leafOf(b []byte) leaf {
 	switch b[0] {
 	case '"':

@@ -40,7 +40,7 @@ func DefaultExecutions() int { return min(max(4*runtime.GOMAXPROCS(0), 8), 64) }
 type queue struct {
 	runner Runner
 	n      int
-	slots  *fair.Places
+	slots  *fair.Slots
 }
 
 const (
@@ -53,7 +53,7 @@ const (
 // Run implements Runner.
 func (q *queue) Run(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
-	if err := q.slots.Enter(ctx, req.Owner); err != nil {
+	if err := q.slots.Acquire(ctx, req.Owner); err != nil {
 		res := Result{ExitCode: ExitCanceled, Error: "cancelled by the caller before the program had begun", Duration: time.Since(start)}
 		if errors.Is(err, fair.ErrFull) {
 			res.ExitCode = ExitRefused
@@ -91,7 +91,7 @@ func (q *queue) Waiting() int {
 
 // A slotUse is the use of one place by one run.
 type slotUse struct {
-	slots *fair.Places
+	slots *fair.Slots
 	owner string
 
 	mu     sync.Mutex
@@ -128,7 +128,7 @@ func (s *slotUse) pause(n int) {
 // back takes the place again if it is lent; s.mu is held.
 func (s *slotUse) back() {
 	if s.lent {
-		s.slots.Return(s.owner)
+		s.slots.Reclaim(s.owner)
 		s.lent = false
 	}
 }
@@ -138,7 +138,7 @@ func (s *slotUse) end() {
 	defer s.mu.Unlock()
 	s.back()
 	s.ended = true
-	s.slots.Leave(s.owner)
+	s.slots.Release(s.owner)
 }
 
 // Close implements Runner. Programs that still wait find the runner closed when

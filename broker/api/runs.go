@@ -141,9 +141,9 @@ func (r *Reader) refusal(run state.Run, calls []state.RunCall) error {
 	return nil
 }
 
-// Decide applies a verdict to the waiting calls of a run, and returns them. Calls that
-// the policy denies are not approved (DeniedError). may is called with exactly these calls. If it returns an error, or if a call changes in the
-// meantime, nothing is changed.
+// Decide applies a verdict to the waiting calls of a run, and returns them. Calls that the policy
+// denies are not approved (DeniedError). may is called with exactly these calls. If it returns an
+// error, or if a call changes in the meantime, nothing is changed.
 func (r *Reader) Decide(ctx context.Context, id string, v state.Verdict, may func(state.Run, []state.RunCall) error) ([]state.RunCall, error) {
 	run, calls, err := r.Runs.Run(ctx, id)
 	if err != nil {

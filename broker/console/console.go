@@ -24,22 +24,22 @@ import (
 	"time"
 )
 
-// policy lets a page load what is served here and nothing else.
+// policy lets a page load only resources of this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 const (
-	// maxKeys bounds tokens, and sessions: the oldest goes.
+	// maxKeys bounds tokens and sessions: the oldest is removed.
 	maxKeys = 64
-	// sessionAge is how long a browser need not show a token again.
+	// sessionAge is the time for which a browser need not present a token again.
 	sessionAge = 12 * time.Hour
 
 	// KeyHeader is the header with the key of the session.
 	KeyHeader = "Broker-Console-Key"
 )
 
-// A key is what a token or a session is good for.
+// A key contains the rights of a token or a session.
 type key struct {
 	changes bool
 	once    bool              // for a token
@@ -47,10 +47,10 @@ type key struct {
 	since   time.Time
 }
 
-// A keyring holds secrets by their digests.
+// A keyring stores secrets by their digests.
 type keyring map[[sha256.Size]byte]key
 
-// add makes a secret.
+// add creates a secret.
 func (k keyring) add(v key) string {
 	secret := rand.Text()
 	if len(k) >= maxKeys {
@@ -67,7 +67,7 @@ func (k keyring) add(v key) string {
 	return secret
 }
 
-// A Console is safe for concurrent use.
+// A Console serves the files and sessions of the console. It is safe for concurrent use.
 type Console struct {
 	mu       sync.Mutex
 	tokens   keyring
@@ -84,17 +84,17 @@ func New() *Console {
 	return &Console{tokens: keyring{}, sessions: keyring{}, files: http.FileServerFS(built)}
 }
 
-// URL is an address that opens the console, on a listener such as 127.0.0.1:8080.
-// Without changes it only shows. The address is a secret for as long as c is there, or
-// with once until a browser has opened it: programs that start one show their
-// arguments to all users of a machine.
+// URL returns an address that opens the console, on a listener such as 127.0.0.1:8080. Without
+// changes, the console is read-only. The address is a secret for the life of c or, with once,
+// until a browser has opened it: programs that start a browser reveal their arguments to all users
+// of a machine.
 func (c *Console) URL(listener string, changes, once bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return "http://" + listener + "/console/#token=" + c.tokens.add(key{changes: changes, once: once})
 }
 
-// cookieName differs by port, which cookies do not.
+// cookieName returns a name that contains the port, since cookies do not depend on the port.
 func cookieName(r *http.Request) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -103,8 +103,8 @@ func cookieName(r *http.Request) string {
 	return "broker-console-" + port
 }
 
-// Session reports whether a request has the cookie and the key of a session, and
-// whether it may change things.
+// Session reports whether a request has the cookie and the key of a session, and whether the
+// session may make changes.
 func (c *Console) Session(r *http.Request) (in, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,10 +150,10 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(name, "/docs/"):
 		h.Set("Cache-Control", "no-cache")
 		serveDocs(w, r, strings.TrimPrefix(name, "/docs/"))
-	case !served(strings.TrimPrefix(name, "/")):
+	case !hasFile(strings.TrimPrefix(name, "/")):
 		notFound(w, r)
 	default:
-		if t := types[path.Ext(name)]; t != "" { // whatever this machine calls it
+		if t := types[path.Ext(name)]; t != "" { // independent of the machine's MIME types
 			h.Set("Content-Type", t)
 		}
 		h.Set("Cache-Control", "no-cache")
@@ -162,8 +162,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// served reports whether the console has a file of this name.
-func served(name string) bool {
+// hasFile reports whether the console has a file of this name.
+func hasFile(name string) bool {
 	info, err := fs.Stat(dist, path.Join("dist", name))
 	return err == nil && (name == "" || !info.IsDir())
 }
@@ -176,7 +176,7 @@ func (c *Console) openSession(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	digest := sha256.Sum256([]byte(body.Token))
 	k, ok := c.tokens[digest]
-	if in, _ := c.session(r); in && !ok { // the browser that has used the token up
+	if in, _ := c.session(r); in && !ok { // the browser that has used the token
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -195,7 +195,7 @@ func (c *Console) openSession(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"key": page}) // the page may be gone
 }
 
-// buildID changes with the files.
+// buildID is a digest of the files.
 var buildID = sync.OnceValue(func() string {
 	h := sha256.New()
 	_ = fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 //go:embed none
 var none embed.FS
 
-// dist is what a program that is built with the tag noconsole serves instead.
+// dist replaces the console in a program that is built with the tag noconsole.
 var dist fs.FS = func() fs.FS {
 	sub, err := fs.Sub(none, "none")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// page is what is around a page of the documentation: its title, the list of all, and
-// its text.
+// page is the template of a page of the documentation: its title, the list of all pages, and its
+// text.
 const page = `<!doctype html>
 <html lang="en">
 <head>
@@ -60,7 +60,7 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, unknown, html.EscapeString(gate.Cut(gate.Line(r.URL.Path), 200))) // the client may be gone
 }
 
-// serveDocs serves a page of the documentation, the index where none is named.
+// serveDocs serves a page of the documentation; an empty name means the index.
 func serveDocs(w http.ResponseWriter, r *http.Request, name string) {
 	text, ok := docs.Page(name)
 	if name == "" {

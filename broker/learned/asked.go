@@ -9,19 +9,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// parameters knows what the names of parameters say; each is matched once.
+// parameters caches the traits of the names of parameters.
 type parameters struct {
 	mu    sync.Mutex
 	known map[string]traits
 }
 
-// traits are what the name of a parameter says.
+// traits describe a parameter by its name: whether it chooses the fields of a result, and whether
+// it is a query.
 type traits struct{ chooses, queries bool }
 
-// maxParameters bounds how many names are kept: names can be data too.
+// maxParameters bounds the cached names: names can be data too.
 const maxParameters = 4096
 
-// maxParameterName is the length of the longest name that is kept.
+// maxParameterName is the length of the longest cached name.
 const maxParameterName = 64
 
 func (p *parameters) traits(name string) traits {
@@ -42,9 +43,9 @@ func (p *parameters) traits(name string) traits {
 	return t
 }
 
-// digests returns the digest of the arguments of a call, however they are written, the
-// digest of what the call asks for, which are the names of its parameters and the values
-// of those that choose fields or a form, and whether there is a query among them.
+// digests returns the digest of the arguments of a call in any encoding, and the digest of what
+// the call asks for: the names of its parameters and the values of those that choose fields or a
+// form. queries reports whether there is a query among them.
 func (p *parameters) digests(args json.RawMessage) (all, asked digest, queries bool) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
@@ -72,10 +73,10 @@ func (p *parameters) digests(args json.RawMessage) (all, asked digest, queries b
 	return sha256.Sum256(text), sha256.Sum256(form), queries
 }
 
-// chooser matches parameters that commonly choose which fields a result has.
+// chooser matches parameters that commonly choose the fields of a result.
 var chooser = lazyregexp.New(`(?i)^(?:\$?(?:fields?|select|expand|include\w*|exclude\w*|properties|columns?|projection|with\w*)|views?|details?|detail_?level|format|output\w*|response_?format|` +
 	`verbos\w*|full|brief|summary|minimal|compact|mode|type|kind|method|action|operation|resource|query|sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression)$`)
 
-// query matches parameters that hold a query in some language, or what is searched for:
-// which keys the objects in a result have may depend on it.
+// query matches parameters for a query in some language or for search terms: the keys of the
+// objects in a result may depend on them.
 var query = lazyregexp.New(`(?i)^(?:q|search\w*|quer(?:y|ies)|\w*_query|\w*Query|\w*sql|statements?|cypher|sparql|graphql|gql|[jst]ql|pipeline|aggregations?|expression|select|columns?|fields?|projection)$`)

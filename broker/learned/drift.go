@@ -9,9 +9,8 @@ import (
 // maxDrifts bounds the reported differences of one result.
 const maxDrifts = 5
 
-// drift compares a result with what all results before it had in common: a key
-// that was always there and is missing, a value of another kind. Null says
-// nothing of a kind.
+// drift compares a result with the common shape of all earlier results: a key that was always
+// present and is missing, a value of another kind. Null has no kind.
 func drift(n *node, s *sample, m merger) []string {
 	d := &differ{merger: m}
 	d.compare("", n, s)
@@ -49,7 +48,7 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 	varied := o.Varied > 0 || d.query && d.varies(o, s)
 	for _, f := range o.Fields {
 		if varied && s.members[f.Name] == nil {
-			continue // the keys depend on what was asked
+			continue // the keys depend on the query
 		}
 		at := f.Name
 		if path != "" {
@@ -57,8 +56,8 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 		}
 		m := s.members[f.Name]
 		switch {
-		case f.N < o.N: // it was not always there
-		case m == nil && s.more: // there were too many keys to look at all
+		case f.N < o.N: // it was not always present
+		case m == nil && s.more: // not all keys were recorded
 		case m == nil:
 			d.add("%s was there in all %d calls before and is missing now", gate.Name(at), o.Calls)
 		case m.n < s.n && !s.more:
@@ -70,7 +69,7 @@ func (d *differ) object(path string, o *object, s *sampleObject) {
 	}
 }
 
-// seen is how many values were seen here, null aside.
+// seen returns the number of values other than null.
 func (n *node) seen() int {
 	total := 0
 	for k := kindBool; k < kinds; k++ {
@@ -94,7 +93,7 @@ func (n *node) onlyKind() (kind, bool) {
 	return family(found), ok
 }
 
-// other is a kind of value in s that is not k, null aside.
+// other returns a kind of value in s other than k and null.
 func (s *sample) other(k kind) (kind, bool) {
 	for now := kindBool; now < kinds; now++ {
 		if s.Kinds[now] > 0 && family(now) != k {
@@ -104,7 +103,7 @@ func (s *sample) other(k kind) (kind, bool) {
 	return 0, false
 }
 
-// family is k, with integers among the numbers.
+// family returns k, with integers as numbers.
 func family(k kind) kind {
 	if k == kindInteger {
 		return kindNumber

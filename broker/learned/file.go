@@ -21,7 +21,7 @@ func (s *Store) load() error {
 	return s.loadLocked()
 }
 
-// loadLocked is load for callers that hold file.
+// loadLocked is like load, for callers that hold file.
 func (s *Store) loadLocked() error {
 	if s.loaded.Load() {
 		return nil
@@ -56,8 +56,8 @@ func newHasher() hasher {
 	return key
 }
 
-// agree agrees with other processes on the key of the hashes.
-func (s *Store) agree() error {
+// agreeOnKey agrees with other processes on the key of the hashes.
+func (s *Store) agreeOnKey() error {
 	s.mu.Lock()
 	mine := s.hash
 	s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Store) agree() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !bytes.Equal(key, s.hash) {
-		// What was merged under another key cannot be compared with it.
+		// Keys that were hashed with another key cannot be compared.
 		s.hash = key
 		for _, e := range s.tools {
 			e.version = -1
@@ -81,15 +81,15 @@ func (s *Store) agree() error {
 // calls share one transaction.
 const flushDelay = 200 * time.Millisecond
 
-// FlushSoon writes what was learned in the background, flushDelay after the first call
-// or when the store is closed.
+// FlushSoon writes the learned types in the background, flushDelay after the first call or when
+// the store is closed.
 func (s *Store) FlushSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.soon || s.closed || !s.dirty() {
+	if s.flushScheduled || s.closed || !s.dirty() {
 		return
 	}
-	s.soon = true
+	s.flushScheduled = true
 	s.background.Go(func() {
 		delay := time.NewTimer(flushDelay)
 		defer delay.Stop()
@@ -98,7 +98,7 @@ func (s *Store) FlushSoon() {
 		case <-s.ending:
 		}
 		s.mu.Lock()
-		s.soon = false
+		s.flushScheduled = false
 		s.mu.Unlock()
 		err := s.Flush()
 		if err != nil {
@@ -116,16 +116,16 @@ func (s *Store) dirty() bool {
 	return false
 }
 
-// A change is what was learned of one tool since it was last written.
+// A change contains the results for one tool since it was last written.
 type change struct {
 	e       *entry
 	queued  []queued
 	version int64
 	body    []byte
-	there   *learnedTool // what another process had written, with queued; nil: it had not
+	merged  *learnedTool // the row of another process merged with queued, or nil
 }
 
-// Flush writes what was learned since the last one. Learning goes on meanwhile.
+// Flush writes the results since the last Flush. Learning continues meanwhile.
 func (s *Store) Flush() error {
 	s.file.Lock()
 	defer s.file.Unlock()
@@ -135,7 +135,7 @@ func (s *Store) Flush() error {
 	if !dirty {
 		return nil
 	}
-	if err := s.agree(); err != nil {
+	if err := s.agreeOnKey(); err != nil {
 		return err
 	}
 	tools, changes, hash, err := s.changes()
@@ -153,18 +153,18 @@ func (s *Store) Flush() error {
 	}
 	for _, r := range rows {
 		c := changes[r.ToolName]
-		if c.there != nil {
+		if c.merged != nil {
 			for _, q := range c.e.queued {
-				c.there.merge(s.hash, q)
+				c.merged.merge(s.hash, q)
 			}
-			c.e.learnedTool, c.e.schema = *c.there, nil
+			c.e.learnedTool, c.e.schema = *c.merged, nil
 		}
 		c.e.version = r.Version
 	}
 	return nil
 }
 
-// changes takes what is queued, with the types that it has led to.
+// changes takes the queued results, with the types learned from them.
 func (s *Store) changes() (tools []state.ToolName, changes map[state.ToolName]*change, hash hasher, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,19 +184,19 @@ func (s *Store) changes() (tools []state.ToolName, changes map[state.ToolName]*c
 	return tools, changes, s.hash, nil
 }
 
-// on is what the row of the tool becomes. If another process has changed it in
-// the meantime, or removed it, that is what counts.
+// on returns the new row of the tool. If another process has changed or removed the row in the
+// meantime, that change counts.
 func (c *change) on(r state.TypeRow, hash hasher) ([]byte, error) {
-	c.there = nil
+	c.merged = nil
 	if r.Version == c.version {
 		return c.body, nil
 	}
-	c.there = &learnedTool{}
-	if r.Version != 0 && json.Unmarshal(r.Body, c.there) != nil {
-		c.there = &learnedTool{}
+	c.merged = &learnedTool{}
+	if r.Version != 0 && json.Unmarshal(r.Body, c.merged) != nil {
+		c.merged = &learnedTool{}
 	}
 	for _, q := range c.queued {
-		c.there.merge(hash, q)
+		c.merged.merge(hash, q)
 	}
-	return json.Marshal(c.there)
+	return json.Marshal(c.merged)
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// formats is a set of string formats, by the names that JSON Schema has for
-// them (2020-12 validation, section 7.3).
+// formats is a set of string formats, named as in JSON Schema (2020-12 validation, section 7.3).
 type formats uint8
 
 const (
@@ -23,7 +22,7 @@ var formatNames = []struct {
 	name string
 }{{formatDateTime, "date-time"}, {formatDate, "date"}, {formatURI, "uri"}, {formatEmail, "email"}, {formatUUID, "uuid"}}
 
-// name is the format of the set, if it has one.
+// name returns the name of the format in the set, or "".
 func (f formats) name() string {
 	for _, n := range formatNames {
 		if f&n.f != 0 {

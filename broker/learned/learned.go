@@ -1,7 +1,7 @@
-// Package learned infers the types of tools' results, so that a tool without an output
-// schema still gets a return type. It merges the results of calls into a shape: the
-// keys, whether each is always present, the kinds of value at each place, the formats
-// of strings. It never stores the values themselves.
+// Package learned infers the types of tools' results, so that a tool without an output schema
+// still gets a return type. It merges the results of calls into a shape: the keys, whether each is
+// always present, the kinds of value at each location, the formats of strings. It never stores the
+// values themselves.
 //
 // Keys can be data too: a tool may answer with an object keyed by the names of people.
 // So a key is stored in plain text only after two calls with different arguments had
@@ -13,12 +13,12 @@ package learned
 import "encoding/json"
 
 const (
-	// maxKeys is how many keys an object of a learned type can have.
+	// maxKeys bounds the keys of an object of a learned type.
 	maxKeys = 40
-	// maxDepth is how deep a learned type goes; what is deeper is unknown.
+	// maxDepth bounds the depth of a learned type; deeper values are unknown.
 	maxDepth = 6
-	// minCalls is how many calls a type must have been learned from before it
-	// is shown, and before a result that differs is called a drift.
+	// minCalls is the number of calls before a learned type is shown, and minDriftCalls the number
+	// before a different result is a drift.
 	minCalls, minDriftCalls = 2, 3
 )
 
@@ -38,7 +38,7 @@ func isFieldName(key string) bool {
 	return true
 }
 
-// A kind is a kind of JSON value. Integers differ from other numbers.
+// A kind is a kind of JSON value. Integers are a kind of their own.
 type kind int
 
 const (
@@ -54,15 +54,15 @@ const (
 
 var kindNames = [kinds]string{"null", "boolean", "integer", "number", "string", "array", "object"}
 
-// A tally is what was counted at one place.
+// A tally counts the values at one location.
 type tally struct {
 	// Kinds counts the values of each kind.
 	Kinds [kinds]int `json:"k"`
-	// Formats are those that every string so far has.
+	// Formats are the formats that all strings so far have.
 	Formats formats `json:"f,omitempty"`
 }
 
-// add adds what was counted elsewhere.
+// add adds the counts of another tally.
 func (t *tally) add(other tally) {
 	switch {
 	case other.Kinds[kindString] == 0:
@@ -76,43 +76,41 @@ func (t *tally) add(other tally) {
 	}
 }
 
-// A node is one place in the results of a tool, and what was seen there. Its
-// JSON form is what the state directory holds.
+// A node describes the values at one location in the results of a tool. Its JSON form is stored.
 type node struct {
 	tally
-	// Object is what is known of the objects here; nil if there were none.
+	// Object describes the objects at the location, or is nil.
 	Object *object `json:"o,omitempty"`
-	// Elem is what is known of the elements of arrays here.
+	// Elem describes the elements of the arrays at the location, or is nil.
 	Elem *node `json:"e,omitempty"`
 }
 
-// An object is what was seen of the objects at one place.
+// An object describes the objects at one location.
 type object struct {
-	N     int `json:"n"` // how many objects
-	Calls int `json:"c"` // in how many calls
-	// Fields are the keys that are not secret any more, in the order of their
-	// confirmation, and within a call of their first occurrence.
+	N     int `json:"n"` // number of objects
+	Calls int `json:"c"` // number of calls with objects
+	// Fields are the keys that are stored in plain text, in the order of their confirmation, and
+	// within a call of their first occurrence.
 	Fields []*field `json:"p,omitempty"`
-	// Pending are keys that only calls with one set of arguments had, by
-	// hash.
+	// Pending are keys of calls with only one set of arguments, by hash.
 	Pending map[string]*pending `json:"q,omitempty"`
-	// Varied counts the calls whose objects had a key that none before them had and
-	// lacked a key that all before them had: see varies.
+	// Varied counts the calls whose objects had a new key and lacked a key that all earlier
+	// objects had: see varies.
 	Varied int `json:"d,omitempty"`
-	// Values is what the values of all keys have in common, for an object
-	// that is a map. Fields and Pending are empty then.
+	// Values describes the values of all keys of an object that is a map. Fields and Pending are
+	// empty then.
 	Values *node `json:"v,omitempty"`
 }
 
 type field struct {
 	Name string `json:"name"`
-	N    int    `json:"n"` // how many objects had it
+	N    int    `json:"n"` // number of objects with the field
 	node `json:"t"`
 }
 
 type pending struct {
-	Args  string `json:"a"` // hash of the arguments of the calls that had it
-	Order int    `json:"i"` // where the key stood when it was first seen
+	Args  string `json:"a"` // hash of the arguments of the calls with the key
+	Order int    `json:"i"` // index of the key when it was first seen
 	N     int    `json:"n"`
 	node  `json:"t"`
 }
@@ -126,16 +124,16 @@ func (o *object) field(name string) *field {
 	return nil
 }
 
-// A Type is what is known of the results of one tool.
+// A Type is the learned type of the results of one tool.
 type Type struct {
-	// Calls is how many results it was learned from.
+	// Calls is the number of results that it was learned from.
 	Calls int
 	// Schema is the type as a JSON Schema.
 	Schema json.RawMessage
 }
 
-// HasUse reports whether an output schema says anything of what a tool answers:
-// whether learning can add nothing to it.
+// HasUse reports whether an output schema describes the results of a tool well enough that
+// learning adds nothing.
 func HasUse(outputSchema json.RawMessage) bool {
 	var s map[string]json.RawMessage
 	if json.Unmarshal(outputSchema, &s) != nil {

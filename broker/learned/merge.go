@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A hasher makes the keyed hashes that stand for what must not be stored.
+// A hasher computes the keyed hashes of data that must not be stored.
 type hasher []byte
 
 func (h hasher) sum(s []byte) string {
@@ -21,8 +21,8 @@ func (h hasher) sum(s []byte) string {
 type merger struct {
 	hash  hasher
 	args  digest // of the call's arguments
-	query bool   // arguments contain a query, on which the keys may depend
-	inner bool   // within the result
+	query bool   // the arguments contain a query, on which the keys may depend
+	inner bool   // below the root of the result
 }
 
 // maxVaried is the number of calls with differing keys that an object may have before
@@ -118,8 +118,8 @@ func (m merger) varies(o *object, s *sampleObject) bool {
 	return false
 }
 
-// pending adds a key that is not known yet, and makes it known when this call
-// has other arguments than the one before it.
+// pending adds an unknown key, and confirms it if this call has other arguments than the earlier
+// one with the key.
 func (m merger) pending(o *object, name string, order int, member *sampleMember) {
 	h, args := m.hash.sum([]byte(name)), m.hash.sum(m.args[:])
 	p := o.Pending[h]
@@ -144,24 +144,23 @@ func isMap(s *sampleObject) bool {
 	return s.more || len(s.keys) > maxKeys || slices.ContainsFunc(s.keys, func(k string) bool { return !isFieldName(k) })
 }
 
-// blockKeys are the keys of the texts, images and files in a list that a tool gives.
+// blockKeys are the keys of the texts, images and files in the content of a result.
 var blockKeys = []string{"type", "text", "mimeType", "uri", "size", "ref", "resource", "name", "title", "description", "annotations", "_meta"}
 
-// isBlock reports whether every object is such a part of a result: its keys are no data,
-// whatever the arguments.
+// isBlock reports whether every object is such a block: its keys are never data.
 func isBlock(s *sampleObject) bool {
 	kind := s.members["type"]
 	return kind != nil && kind.n == s.n && (s.members["text"] != nil || s.members["mimeType"] != nil || s.members["uri"] != nil) &&
 		!slices.ContainsFunc(s.keys, func(k string) bool { return !slices.Contains(blockKeys, k) })
 }
 
-// toMap forgets the keys and keeps what their values have in common.
+// toMap drops the keys and merges their values.
 func (o *object) toMap() {
 	o.Values = o.common()
 	o.Fields, o.Pending = nil, nil
 }
 
-// common is what the values of all keys have in common.
+// common merges the values of all keys.
 func (o *object) common() *node {
 	all := &node{}
 	for _, f := range o.Fields {
@@ -173,7 +172,7 @@ func (o *object) common() *node {
 	return all
 }
 
-// pendings are the pending keys in a stable order.
+// pendings returns the pending keys in a stable order.
 func (o *object) pendings() []*pending {
 	type keyed struct {
 		hash string
@@ -193,8 +192,7 @@ func (o *object) pendings() []*pending {
 	return out
 }
 
-// join adds what was seen at another place. Keys stay pending only where both
-// places have them so.
+// join merges the values of another location. Keys stay pending only if they are pending at both.
 func (n *node) join(m *node) {
 	n.add(m.tally)
 	if m.Elem != nil {
@@ -219,7 +217,7 @@ func (o *object) join(p *object) {
 		if o.Values == nil {
 			o.toMap()
 		}
-		o.Values.join(p.mapped())
+		o.Values.join(p.valueNode())
 		return
 	}
 	for _, f := range p.Fields {
@@ -248,9 +246,8 @@ func (o *object) join(p *object) {
 	}
 }
 
-// mapped is what the values of an object have in common, whether it is a map
-// or not.
-func (o *object) mapped() *node {
+// valueNode merges the values of an object, whether or not it is a map.
+func (o *object) valueNode() *node {
 	if o.Values != nil {
 		return o.Values
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Reset forgets what is known of the tools that match: those of server, or one
-// of them. Empty means all. It returns how many there were.
+// Reset removes the learned types of the tools of server, or of one tool; empty arguments match
+// all. It returns their number.
 func (s *Store) Reset(server, tool string) (int, error) {
 	s.file.Lock()
 	defer s.file.Unlock()

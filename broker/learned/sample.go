@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// A sample is what one result looks like. Unlike a node, it holds the keys as
-// they are: it lives only until it is merged.
+// A sample describes one result. Unlike a node, it contains all keys in plain text: it exists only
+// until it is merged.
 type sample struct {
 	tally
 	object *sampleObject
@@ -17,8 +17,8 @@ type sample struct {
 
 type sampleObject struct {
 	n    int
-	keys []string // in order of first sight
-	// members has at most sampleKeys; more says that there were others.
+	keys []string // in the order of their first occurrence
+	// members has at most sampleKeys entries; more reports whether there were others.
 	members map[string]*sampleMember
 	more    bool
 }
@@ -28,13 +28,12 @@ type sampleMember struct {
 	sample
 }
 
-// sampleKeys is how many different keys of one place a sample holds: enough to
-// know that it is a map.
+// sampleKeys bounds the keys of a sample at one location: enough to recognize a map.
 const sampleKeys = maxKeys + 1
 
 var errSyntax = errors.New("not JSON")
 
-// sampleElems is how many elements of one array a sample looks at.
+// sampleElems bounds the elements of one array in a sample.
 const sampleElems = 256
 
 // take reads a result into a sample.
@@ -108,8 +107,7 @@ func (r *reader) object(s *sample, depth int) {
 		s.Kinds[kindObject]++
 		return
 	}
-	// It is read as an object of its own first: a key that is there twice is
-	// there once.
+	// It is read as an object of its own first, so that a duplicate key counts once.
 	one := &sampleObject{n: 1, members: map[string]*sampleMember{}}
 	for r.Enter('{'); r.More('}'); {
 		key := r.Key()
@@ -134,7 +132,7 @@ func (r *reader) object(s *sample, depth int) {
 	}
 }
 
-// member returns the member called name, or nil when there are too many.
+// member returns the member called name, or nil if there are too many.
 func (o *sampleObject) member(name string) *sampleMember {
 	m := o.members[name]
 	if m == nil {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// schema writes what a node knows as a JSON Schema. Its bytes depend on the
-// node alone.
+// schema returns the node as a JSON Schema. Equal nodes have equal schemas.
 func (n *node) schema(depth int) string {
 	if n == nil || depth > maxDepth {
 		return "{}"
@@ -30,7 +29,7 @@ func (n *node) schema(depth int) string {
 	return `{"anyOf":[` + strings.Join(alternatives, ",") + `]}`
 }
 
-// alternative is the schema of the values of one kind.
+// alternative returns the schema of the values of one kind.
 func (n *node) alternative(k kind, depth int) string {
 	switch k {
 	case kindString:
@@ -52,7 +51,7 @@ func (o *object) schema(depth int) string {
 		return `{"type":"object"}`
 	}
 	if o.Values != nil || len(o.Fields) == 0 {
-		values := o.mapped().schema(depth + 1)
+		values := o.valueNode().schema(depth + 1)
 		if values == "{}" {
 			return `{"type":"object"}`
 		}
@@ -60,7 +59,7 @@ func (o *object) schema(depth int) string {
 	}
 	var props, required []string
 	for _, f := range o.Fields {
-		name := strconv.Quote(f.Name) // as fieldName wants it, without anything to escape
+		name := strconv.Quote(f.Name) // fieldName excludes characters that need escapes
 		props = append(props, name+":"+f.node.schema(depth+1))
 		if f.N >= o.N {
 			required = append(required, name)

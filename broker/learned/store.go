@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	// inlineBytes is up to what size a result is read at once, by the call
-	// that got it. Larger ones are read in the background and only now and
-	// then, those above largeBytes never.
+	// inlineBytes is the size up to which a result is read immediately by its call. Larger ones
+	// are read in the background and sampled; those above largeBytes are ignored.
 	inlineBytes = 64 << 10
 	largeBytes  = 4 << 20
-	// maxQueued is how many samples of one tool wait to be written.
+	// maxQueued bounds the samples of one tool that wait to be written.
 	maxQueued = 1000
 )
 
-// A Store learns types. Several processes may share the state.Types behind it:
-// each merges what it has learned into what the others wrote. It is safe for
-// concurrent use, and reads and writes nothing before it is used.
+// A Store learns types. Several processes may share its state.Types: each merges its results with
+// those of the others. It is safe for concurrent use, and reads and writes nothing before its
+// first use.
 type Store struct {
 	types state.Types
 	log   *slog.Logger
@@ -36,26 +35,26 @@ type Store struct {
 
 	names parameters
 
-	mu         sync.Mutex
-	hash       hasher
-	tools      map[state.ToolName]*entry
-	closed     bool
-	ending     chan struct{} // closed when closed is set
-	busy       bool          // reading a large value
-	background sync.WaitGroup
-	soon       bool // a Flush is about to run
+	mu             sync.Mutex
+	hash           hasher
+	tools          map[state.ToolName]*entry
+	closed         bool
+	ending         chan struct{} // closed when closed is set
+	readingLarge   bool          // reading a large value
+	background     sync.WaitGroup
+	flushScheduled bool // a Flush is scheduled
 }
 
 // An entry is the state of one tool.
 type entry struct {
 	learnedTool
-	version int64 // of the row that this was read from or written as; 0: none
-	large   int   // large results seen
+	version int64 // of the row that was read or written last, or 0
+	large   int   // number of large results
 	queued  []queued
-	schema  json.RawMessage // of learnedTool; nil: not made yet
+	schema  json.RawMessage // of learnedTool, or nil before it is needed
 }
 
-// learnedTool is what a row holds.
+// learnedTool is the stored row of a tool.
 type learnedTool struct {
 	Calls int  `json:"calls"`
 	Root  node `json:"root"`
@@ -76,12 +75,11 @@ type queued struct {
 	text        *textSample // nil if the text has no data
 }
 
-// A digest stands for the arguments of a call while this process runs; what is
-// stored is its keyed hash.
+// A digest identifies the arguments of a call within this process; its keyed hash is stored.
 type digest [sha256.Size]byte
 
-// New returns a store that keeps what it learns in types, which it does not
-// close. A nil logger discards.
+// New returns a store that keeps its types in types, which it does not close. A nil logger
+// discards.
 func New(types state.Types, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -89,7 +87,7 @@ func New(types state.Types, log *slog.Logger) *Store {
 	return &Store{types: types, log: log, hash: newHasher(), tools: map[state.ToolName]*entry{}, ending: make(chan struct{})}
 }
 
-// Close writes what is not written yet.
+// Close writes unwritten types.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -101,10 +99,9 @@ func (s *Store) Close() error {
 	return s.Flush()
 }
 
-// Observe learns from the value that a call of a tool gave, and returns how it
-// differs from all values before: nil if it does not, or if too few are known
-// to say. Large values are learned from in the background and in part. The
-// value must be valid JSON and must not be changed afterwards.
+// Observe learns from the value of a call. It returns the differences from all earlier values, or
+// nil if there are none or too few values are known. Large values are sampled in the background.
+// The value must be valid JSON and must not be changed afterwards.
 func (s *Store) Observe(server, tool string, args, value json.RawMessage) []string {
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
@@ -123,7 +120,7 @@ func (s *Store) Observe(server, tool string, args, value json.RawMessage) []stri
 	q.s, q.text = smp, textOf(value, calls) // outside the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tools[k] != e { // reset in the meantime
+	if s.tools[k] != e { // it was reset in the meantime
 		return nil
 	}
 	var found []string
@@ -150,21 +147,21 @@ func (s *Store) entry(k state.ToolName, q queued, value json.RawMessage) (e *ent
 	return e, e.Calls, large
 }
 
-// observeLarge reads a large value in the background: the first four, then ever
-// fewer, and one at a time.
+// observeLarge reads a large value in the background: the first four, then ever fewer, one at a
+// time.
 func (s *Store) observeLarge(k state.ToolName, e *entry, q queued, value json.RawMessage) {
 	e.large++
-	if s.busy || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
+	if s.readingLarge || e.large > 4 && e.large&(e.large-1) != 0 || len(value) > largeBytes || s.closed {
 		return
 	}
-	s.busy = true
+	s.readingLarge = true
 	calls := e.Calls
 	s.background.Go(func() {
 		smp, err := take(value)
 		text := textOf(value, calls)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.busy = false
+		s.readingLarge = false
 		if err == nil && s.tools[k] == e {
 			q.s, q.text = smp, text
 			e.learn(s.hash, q)
@@ -199,8 +196,7 @@ func toolName(server, tool string) state.ToolName {
 	return state.ToolName{Server: server, Tool: tool}
 }
 
-// Type returns what is known of the results of a tool; false when that is too
-// little to be useful.
+// Type returns the learned type of a tool; ok is false if too little is known to be useful.
 func (s *Store) Type(server, tool string) (Type, bool) {
 	if err := s.load(); err != nil {
 		s.log.Warn("read learned types", "err", err)
@@ -221,7 +217,7 @@ func (e *entry) typ() Type {
 	return Type{Calls: e.Calls, Schema: e.schema}
 }
 
-// A Tool is a learned type with the tool that it is of.
+// A Tool is the learned type of a tool.
 type Tool struct {
 	Server string          `json:"server"`
 	Tool   string          `json:"tool"`
@@ -229,7 +225,7 @@ type Tool struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// List returns all that is known, by server and tool.
+// List returns all learned types, by server and tool.
 func (s *Store) List() ([]Tool, error) {
 	err := s.load()
 	s.mu.Lock()

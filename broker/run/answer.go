@@ -16,14 +16,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// An Answer is what the model gets, in the order in which it reads it.
+// An Answer is what the model receives. Its fields are encoded in the order in which the model
+// reads them.
 type Answer struct {
 	ExitCode int             `json:"exit_code"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Stdout   string          `json:"stdout,omitempty"`
 	Stderr   string          `json:"stderr,omitempty"`
-	// RunID names a run that waits for a person, until it Expires, to decide
-	// about what is Pending.
+	// RunID identifies a run that waits until Expires for a person to decide about the Pending
+	// calls.
 	RunID   string    `json:"run_id,omitempty"`
 	Expires string    `json:"expires,omitempty"`
 	Pending []Pending `json:"pending,omitempty"`
@@ -36,16 +37,16 @@ type Answer struct {
 	DurationMS  int64        `json:"duration_ms"`
 	ToolsCalled []bridge.Row `json:"tools_called"`
 	Truncated   bool         `json:"truncated,omitempty"`
-	// Ref is under what results.get finds the whole of what was cut: the
-	// result if it was, else what was printed.
+	// Ref is the reference for results.get to the complete data that was cut: the result if it was
+	// cut, otherwise the output.
 	Ref  string `json:"ref,omitempty"`
 	Hint string `json:"hint,omitempty"`
 
-	// Diagnostics is the part of Stderr that the script did not print itself,
-	// uncut: why it failed, and notes.
+	// Diagnostics is the uncut part of Stderr that the script did not print: notes, and why it
+	// failed.
 	Diagnostics string `json:"-"`
-	// Media are the kept images and sounds that the result refers to, for a
-	// client that can show them.
+	// Media are the stored images and sounds that the result refers to, for clients that can show
+	// them.
 	Media []Media `json:"-"`
 }
 
@@ -64,10 +65,10 @@ func (x *Execution) refuse(why string) Answer {
 	return Answer{ExitCode: sandbox.ExitRefused, Stderr: why, Diagnostics: why, ToolsCalled: []bridge.Row{}}
 }
 
-// timeoutFlag names the flag that raises the time limit, for people who type commands.
+// timeoutFlag names the flag that raises the time limit, for users at a terminal.
 const timeoutFlag = "\nthe time limit of a script is that of broker exec --timeout SECONDS"
 
-// finish makes the answer and commits the record of it before it is sent.
+// finish builds the answer and commits its record before it is sent.
 func (x *Execution) finish(res sandbox.Result) Answer {
 	if x.Request.Shell && res.ExitCode == sandbox.ExitTimeout {
 		res.Error += timeoutFlag
@@ -77,49 +78,49 @@ func (x *Execution) finish(res sandbox.Result) Answer {
 	return a
 }
 
-// answer fits what happened into the budgets of the model's context.
+// answer builds the answer within the budgets of the model's context.
 func (x *Execution) answer(res sandbox.Result) Answer {
 	a := Answer{ExitCode: res.ExitCode, ToolsCalled: []bridge.Row{}}
 	budget := x.o.MaxOutputChars
 	var cutOut, cutErr, cutRes bool
-	// Stdout and result share the budget: each may use what the other leaves,
-	// and half of it in any case.
+	// Stdout and the result share the budget: each may use what the other leaves, and always half
+	// of it.
 	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
 	a.Result = res.Value
-	if !x.Request.Whole {
-		// All of it may contain text of upstream servers. Stored data is for scripts
-		// and stays unchanged.
-		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.keep.put(state.JSON, res.Value) })
+	if !x.Request.Uncut {
+		// The value may contain text of upstream servers. Stored data is for scripts and stays
+		// unchanged.
+		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.results.put(state.JSON, res.Value) })
 	}
 	var ref string
 	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
-	x.keepOriginsOf(a.Ref, ref)
+	x.storeOriginsOf(a.Ref, ref)
 	a.Ref = cmp.Or(a.Ref, ref)
 	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
 	a.Diagnostics = x.located(diagnostics(res))
 	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
-	if !x.Request.Whole {
+	if !x.Request.Uncut {
 		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
 	}
 	a.Truncated = cutOut || cutErr || cutRes
-	a.Media = x.keep.media(res.Value)
+	a.Media = x.results.media(res.Value)
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
 	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res), x.pythonHint(res.ExitCode))
-	if x.unkept.Load() {
+	if x.storeFailed.Load() {
 		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
 	}
 	if g := x.journal; g != nil {
 		if n := g.unmade(); n > 0 {
 			hints = append(hints, fmt.Sprintf("calls of the plan that were not made: %d", n))
 		}
-		a.Replayed, a.Reused = g.replayed, g.reused
+		a.Replayed, a.Reused = g.replayedCalls, g.reused
 		if text := g.hint(); text != "" && a.IsError() {
 			hints = append(hints, text)
 		}
 	}
-	if !x.Request.Whole { // the diagnostics contain it
+	if !x.Request.Uncut { // diagnostics are part of an uncut answer
 		hints = append(hints, res.Reads...)
 	}
 	if cutRes {
@@ -132,8 +133,8 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	return a
 }
 
-// located replaces the file name in positions in a text by the path of the script. In the
-// sandbox it is the name of the file, or a default.
+// located replaces the file name in positions in a text by the path of the script. In the sandbox
+// the script has the base name of its file, or a default name.
 func (x *Execution) located(text string) string {
 	if x.Request.File == "" || text == "" {
 		return text
@@ -149,7 +150,7 @@ func (x *Execution) located(text string) string {
 	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(x.Request.File), "$", "$$")+"$1")
 }
 
-// diagnostics are the notes on a run and then why it failed.
+// diagnostics returns the notes on a run, followed by the reason it failed.
 func diagnostics(res sandbox.Result) string {
 	lines := slices.Clone(res.Notes)
 	if res.Error != "" {
@@ -158,7 +159,7 @@ func diagnostics(res sandbox.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// stderrText returns the script's stderr and then our notes. If both are too long, our
+// stderrText returns the script's stderr followed by the broker's notes. If both are too long, the
 // notes are kept, since they say what to do.
 func (x *Execution) stderrText(ours string) (string, bool) {
 	cutOurs := false

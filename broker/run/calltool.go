@@ -28,7 +28,7 @@ type CallRequest struct {
 	// Arguments is a JSON object, or nil. An object in a string, or one that is wrapped
 	// in another as "arguments", is unwrapped.
 	Arguments json.RawMessage
-	// Client and what follows are as in Request.
+	// Client and the fields below are as in Request.
 	Client, ClientInfo string
 	Owner, Team        string
 	Session            string
@@ -36,11 +36,10 @@ type CallRequest struct {
 	Talker             upstream.Talker
 }
 
-// CallTool calls one tool, with the checks, errors and record that the call of a
-// script has. The result is one text block within the budget of an answer, and
-// what images and audio the tool sent. A call that fails is a result that says
-// so. With the context of a handler of a skill it is a call of the execution that
-// the handler runs in.
+// CallTool calls one tool with the checks, errors and record of a call by a script. The result is
+// one text block within the budget of an answer, followed by the images and audio that the tool
+// returned. A failed call is a result with IsError set. With the context of a skill's handler, it
+// is a call of the execution that runs the handler.
 func (e *Executor) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolResult {
 	if x := e.executionOf(ctx); x != nil {
 		answer, _ := x.callOne(ctx, req)
@@ -52,9 +51,9 @@ func (e *Executor) CallTool(ctx context.Context, req CallRequest) *mcp.CallToolR
 	return answer
 }
 
-// Call makes one call for a user, in none of the forms that only models use. It
-// returns the whole value that a script would get, and what the server answered,
-// if it did. An error is a *bridge.Error.
+// Call makes one call for a user and accepts only the documented forms of arguments. It returns
+// the complete value that a script would get and the server's raw result, if any. An error is a
+// *bridge.Error.
 func (e *Executor) Call(ctx context.Context, req CallRequest) (value, raw json.RawMessage, err error) {
 	x := e.beginCall(ctx, req)
 	value, raw, err = x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), req.Arguments)
@@ -62,7 +61,7 @@ func (e *Executor) Call(ctx context.Context, req CallRequest) (value, raw json.R
 	return value, raw, err
 }
 
-// beginCall begins the record of a call without a script, with its bridge.
+// beginCall begins the record of a call without a script, and creates its bridge.
 func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 	x := e.newExecution(Request{
 		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, ClientInfo: req.ClientInfo, Owner: req.Owner, Team: req.Team, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
@@ -77,13 +76,13 @@ func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 	x := e.newExecution(req)
 	x.begin(languageCall)
-	x.bridge = x.newBridge(ctx, x.keep.put)
+	x.bridge = x.newBridge(ctx, x.results.put)
 	return x
 }
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.keep = &keeping{results: x.o.Results, owner: x.owner(), whole: req.Whole, failed: func(err error) { x.unkept.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.results = &resultStore{results: x.o.Results, owner: x.owner(), uncut: req.Uncut, onError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
 
@@ -95,7 +94,7 @@ func (o *Options) ownerFor(client string) string {
 	return state.ForNarrowed(client, o.Profile, o.Narrowed)
 }
 
-// endCall ends the record of a call that was answered with JSON.
+// endCall ends the record of a call that was answered with the given JSON.
 func (x *Execution) endCall(err error, answer json.RawMessage) {
 	var res sandbox.Result
 	if err != nil {
@@ -104,7 +103,7 @@ func (x *Execution) endCall(err error, answer json.RawMessage) {
 	x.Commit(res, answer)
 }
 
-// callOne makes the call of req as one of x. A failure is in the answer too.
+// callOne makes the call of req as a call of x. A failure is also in the result.
 func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallToolResult, error) {
 	value, raw, err := x.bridge.CallRaw(ctx, strings.TrimSpace(req.Tool), x.e.unwrapArguments(ctx, req.Tool, req.Arguments))
 	if err != nil {
@@ -122,7 +121,7 @@ func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallTool
 // maxFailureChars bounds an error message before it is cut for an answer.
 const maxFailureChars = 100_000
 
-// languageCall is the language of such an execution in the record.
+// languageCall is the recorded language of an execution without a script.
 const languageCall sandbox.Language = "call"
 
 // ExitOf returns the exit code of a script whose only call failed with err.
@@ -138,7 +137,7 @@ func ExitOf(err error) int {
 	return sandbox.ExitThrew
 }
 
-// ErrorText is a failure as the model reads it: what a script would be thrown.
+// ErrorText returns a failure as the model reads it: the text that a script would be thrown.
 func ErrorText(err error) string {
 	e, ok := errors.AsType[*bridge.Error](err)
 	if !ok {
@@ -157,15 +156,14 @@ func ErrorText(err error) string {
 	return text
 }
 
-// callResult returns a result for a model: its texts, or else the value that a script
-// would get, and then its images and audio. Structured content that no text repeats
-// comes first.
+// callResult returns a result for a model: its texts, or otherwise the value that a script would
+// get, followed by its images and audio. Structured content that no text repeats comes first.
 func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *mcp.CallToolResult {
 	var sent struct {
 		StructuredContent json.RawMessage   `json:"structuredContent"`
 		Content           []json.RawMessage `json:"content"`
 	}
-	_ = json.Unmarshal(raw, &sent) // the bridge has read it before
+	_ = json.Unmarshal(raw, &sent) // the bridge has decoded it before
 	var texts []string
 	if structured, ok := bridge.Unrepeated(t, sent.StructuredContent, sent.Content); ok {
 		texts = append(texts, string(structured))
@@ -195,7 +193,7 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 		case c.Resource != nil && c.Resource.Text != "":
 			texts = append(texts, c.Resource.Text)
 		case c.Resource != nil && c.Resource.Blob != "":
-			texts = append(texts, fmt.Sprintf("[a resource of %d bytes that is no text]", len(c.Resource.Blob)/4*3))
+			texts = append(texts, fmt.Sprintf("[a resource of %d bytes that is not text]", len(c.Resource.Blob)/4*3))
 		default:
 			texts = append(texts, string(block))
 		}
@@ -229,12 +227,12 @@ func tooMuchMedia(kind string, size int) string {
 	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, maxMedia)
 }
 
-// TextResult is one text block within the budget. What is longer is cut
-// visibly, and kept for scripts where the client can write some.
+// TextResult returns a result with one text block within the budget. A longer text is cut visibly,
+// and stored if the client can write scripts that read it.
 func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	writesCode := x.o.Mode != surface.ModeTools
-	shown, ref, options, cut := x.fit(text, writesCode)
-	x.keepOriginsOf(ref)
+	shown, ref, options, cut := x.limitSize(text, writesCode)
+	x.storeOriginsOf(ref)
 	if cut && !writesCode {
 		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
 	} else if cut {
@@ -243,23 +241,22 @@ func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	return surface.TextResult(gate.NewText(shown), false)
 }
 
-// fit cuts a text to the budget: JSON between items, other text between lines. If keep
-// is set, a cut text is stored, and options are the options of results.get that read
-// the rest.
-func (x *Execution) fit(text string, keep bool) (shown, ref, options string, cut bool) {
+// limitSize cuts a text to the budget: JSON between items, other text between lines. If store is
+// set, a cut text is stored, and options are the options of results.get that read the rest.
+func (x *Execution) limitSize(text string, store bool) (shown, ref, options string, cut bool) {
 	plain, isJSON := plainText(text)
 	if isJSON {
 		value, ref, cut := cutResult(json.RawMessage(plain), x.o.MaxOutputChars, func(json.RawMessage) string {
-			if !keep {
+			if !store {
 				return ""
 			}
-			return x.keep.put(state.JSON, []byte(text))
+			return x.results.put(state.JSON, []byte(text))
 		})
 		return string(value), ref, "{ path, offset, limit }", cut
 	}
 	out := &capture{limit: x.o.MaxOutputChars}
-	if keep {
-		out.whole = x.keep.stream()
+	if store {
+		out.store = x.results.stream()
 	}
 	_, _ = out.Write([]byte(plain)) // writes to a buffer cannot fail
 	shown, ref, cut = out.text(x.o.MaxOutputChars)
@@ -288,7 +285,7 @@ func (e *Executor) unwrapArguments(ctx context.Context, tool string, args json.R
 		if t == nil {
 			found, err := e.catalog.Resolve(ctx, strings.TrimSpace(tool))
 			if err != nil {
-				return args // the call says so
+				return args // the call names the tool's own parameter
 			}
 			t = found
 		}

@@ -14,16 +14,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// maxSites is how many calls, and how many names, of a script are judged.
+// maxSites bounds the calls, and the names, of a script that are checked.
 const maxSites = 2000
 
-// A checker judges the script of an execution before it runs.
+// A checker checks the script of an execution before it runs.
 type checker struct{ *Execution }
 
-// check judges a script before it runs: the arguments of its calls to tools
-// that are known, and names that it calls and nothing declares. A tool that is
-// not known passes: its server may be about to offer it. If nothing is wrong with
-// those, a compiler looks at the types, if there is one.
+// check checks the arguments of a script's calls to known tools, and the undeclared names that it
+// calls. A call of an unknown tool passes, since its server may be about to offer it. If there are
+// no problems, a compiler checks the types, if one is available.
 func (x checker) check(ctx context.Context, p sandbox.Parsed) sandbox.Verdict {
 	_, scope := x.e.catalog.Both()
 	p.Calls = p.Calls[:min(len(p.Calls), maxSites)]
@@ -54,13 +53,13 @@ func (x checker) check(ctx context.Context, p sandbox.Parsed) sandbox.Verdict {
 	}
 	slices.SortStableFunc(v.Problems, func(a, b sandbox.Problem) int { return a.Offset - b.Offset })
 	signOnce(v.Problems)
-	if len(v.Problems) == 0 && p.Source != "" && x.o.Typecheck != nil { // the child may send a source unasked
+	if len(v.Problems) == 0 && p.Source != "" && x.o.Typecheck != nil { // the child may send a source that was not requested
 		x.checkTypes(ctx, scope, p, &v)
 	}
 	return v
 }
 
-// checkCall judges one call; each of its problems has the tool's signature.
+// checkCall checks one call; each problem comes with the signature of the tool.
 func (x checker) checkCall(scope *discovery.Catalog, c sandbox.CallSite) []sandbox.Problem {
 	tool, ok := scope.Tool(c.Target)
 	if !ok {
@@ -81,7 +80,7 @@ func (x checker) checkCall(scope *discovery.Catalog, c sandbox.CallSite) []sandb
 	return problems
 }
 
-// signOnce leaves each hint with the last of the problems that have it.
+// signOnce removes all but the last of equal hints.
 func signOnce(problems []sandbox.Problem) {
 	seen := make(map[string]bool)
 	for i := len(problems) - 1; i >= 0; i-- {
@@ -93,7 +92,7 @@ func signOnce(problems []sandbox.Problem) {
 	}
 }
 
-// literalOf is a literal of the sandbox as the bridge knows it.
+// literalOf converts a literal of the sandbox to one of the bridge.
 func literalOf(l sandbox.Literal) bridge.Literal {
 	b := bridge.Literal{Kind: bridge.Kind(l.Kind), Offset: l.Offset, Open: l.Open}
 	if l.Kind == sandbox.LiteralValue {
@@ -112,7 +111,7 @@ func literalOf(l sandbox.Literal) bridge.Literal {
 	return b
 }
 
-// undefined says where an undefined name is available. With a message, the script
+// undefined returns a message and a hint about an undefined name. With a message, the script
 // cannot run; a hint alone is for the error that the name may cause.
 func undefined(scope *discovery.Catalog, n sandbox.FreeName) (message, hint string) {
 	if s, ok := scope.FindServer(n.Name); ok && n.Called && s.Namespace != n.Name {
@@ -152,11 +151,11 @@ func undefined(scope *discovery.Catalog, n sandbox.FreeName) (message, hint stri
 	return fmt.Sprintf("%s is not defined; did you mean %s?", n.Name, strings.Join(near, ", ")), hint
 }
 
-// maxImports is how many servers are named that have a function.
+// maxImports bounds the servers that a hint about a function names.
 const maxImports = 3
 
-// importsOf are the lines that bring a function of that name into scope. The
-// name may also be the tool's own, or its id.
+// importsOf returns the import statements that bring a function of that name into scope. The name
+// may also be the name or the id of a tool.
 func importsOf(scope *discovery.Catalog, name string) []string {
 	var lines []string
 	add := func(t *discovery.Tool) {

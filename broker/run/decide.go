@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// maxQuestions is how often the client of one execution is asked: some end the
-	// tenth round with an error, and people stop reading.
+	// maxQuestions bounds the questions to the client of one execution: some clients fail at the
+	// tenth, and people stop reading.
 	maxQuestions = 8
-	// decideTime is how long a person at the client may take.
+	// decideTime bounds the time of a person at the client to decide.
 	decideTime = 5 * time.Minute
-	// maxAskChars bounds the calls in one form, and maxAskedArguments the arguments of
-	// one call. Longer calls take up to maxParts forms; a call that does not fit in
-	// them cannot be approved in a form.
+	// maxAskChars bounds the calls in one form, and maxAskedArguments the arguments of one call. A
+	// longer call takes up to maxParts forms; a call that does not fit in them cannot be approved
+	// in a form.
 	maxAskChars, maxAskedArguments, maxParts = 3_500, 2_000, 5
 )
 
-// AnswerDeny is the answer to the question about calls that denies them.
+// AnswerDeny is the answer that denies the calls of a question.
 const AnswerDeny = "deny"
 
-// The answers to the question. A form without an answer decides nothing.
+// The answers to a question about calls. A form without an answer decides nothing.
 const (
 	approveOnce   = "approve once"
 	approveRun    = "approve for this run"
@@ -46,8 +46,8 @@ const (
 	showRest      = "show the rest"
 )
 
-// Denied is the error that a script gets for a call that a person has denied, as
-// JSON. The reason may be empty.
+// Denied returns, as JSON, the error that a script gets for a call that a person denied. The
+// reason may be empty.
 func Denied(c state.RunCall, reason string) json.RawMessage {
 	server, tool, _ := strings.Cut(c.Tool, "__")
 	e := &bridge.Error{Server: server, Tool: tool, Code: bridge.CodeDenied, Message: c.Tool + " was denied by the user",
@@ -61,28 +61,28 @@ func Denied(c state.RunCall, reason string) json.RawMessage {
 
 var errStopped = errors.New("the user stopped the run")
 
-// A reply is about the first of some calls, as many as the question shows.
+// A reply answers a question about the first calls of a list, as many as the question shows.
 type reply struct {
 	answer string // empty if the form was closed
 	shown  int
-	but    []int // the ordinals of those that are denied all the same
+	denied []int // ordinals that are denied all the same
 }
 
 func (r reply) approves() bool { return r.answer == approveOnce || r.answer == approveRun }
 
-// ask asks the person at the client about calls. An error means that no person could be
-// asked. x.asking must be held.
+// ask asks the person at the client about calls. An error means that no person could be asked.
+// x.asking must be held.
 func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, err error) {
 	if x.Request.Talker == nil || !x.Request.Talker.Capabilities().Form {
 		return r, errors.New("this client cannot show a question")
 	}
 	q := x.question(calls)
-	if x.asked += 1 + len(q.before); x.asked > maxQuestions {
+	if x.questions += 1 + len(q.parts); x.questions > maxQuestions {
 		return r, fmt.Errorf("this run has asked %d times, which is the most", maxQuestions)
 	}
 	shown := q.shown
 	r.shown = shown
-	for _, part := range q.before {
+	for _, part := range q.parts {
 		sent, err := x.Request.Talker.Answer(ctx, surface.FormQuestion(decisionForm([]string{showRest, denyCalls, stopRun}, ""), part))
 		if err != nil {
 			return r, err
@@ -97,7 +97,7 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 		r.answer = ""
 	}
 	answers := []string{approveOnce, approveRun, denyCalls, stopRun}
-	if q.cut {
+	if q.truncated {
 		answers = []string{denyCalls, stopRun}
 	} else if x.o.Always != nil && x.Request.Owner == state.Local && Lasting(calls[:shown]) == nil {
 		answers = slices.Insert(answers, 2, approveAlways)
@@ -112,17 +112,17 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 	}
 	var ok bool
 	r.answer, but = decisionOf(sent)
-	if r.but, ok = numbersOf(but, calls[:shown]); !ok {
+	if r.denied, ok = numbersOf(but, calls[:shown]); !ok {
 		r.answer = ""
 	}
 	if !slices.Contains(answers, r.answer) {
 		r.answer = ""
 	}
-	if q.cut && r.answer == "" {
+	if q.truncated && r.answer == "" {
 		return r, errTooLong
 	}
 	if r.answer == approveAlways {
-		if err := x.o.Always(ToolsOf(without(calls[:shown], r.but))); err != nil {
+		if err := x.o.Always(ToolsOf(without(calls[:shown], r.denied))); err != nil {
 			x.Note("the policy was not changed: " + err.Error())
 		}
 		r.answer = approveRun
@@ -130,7 +130,7 @@ func (x *Execution) ask(ctx context.Context, calls []state.RunCall) (r reply, er
 	return r, nil
 }
 
-// errTooLong means that the arguments of a call do not fit in the forms.
+// errTooLong reports that the arguments of a call do not fit in the forms.
 var errTooLong = errors.New("its arguments are too long for a form, and a call must be shown in full to be approved: send less at a time")
 
 // decisionForm returns a form with one choice and an optional further answer.
@@ -153,7 +153,7 @@ func decisionOf(sent mcp.InputResponse) (decision, except string) {
 	return decision, except
 }
 
-// numbersOf are the ordinals that a text names; false if it says anything else.
+// numbersOf returns the ordinals that a text lists; ok is false if the text says anything else.
 func numbersOf(text string, of []state.RunCall) (list []int, ok bool) {
 	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' }) {
 		n, err := strconv.Atoi(word)
@@ -165,15 +165,15 @@ func numbersOf(text string, of []state.RunCall) (list []int, ok bool) {
 	return list, true
 }
 
-// approve asks about a call that cannot wait, while the script does.
+// approve asks about a call that cannot wait for a later decision; the script waits meanwhile.
 func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.RawMessage, d policy.Decision) (bool, error) {
 	defer sandbox.Pause(ctx)()
 	x.asking.Lock()
 	defer x.asking.Unlock()
-	if x.stopped || slices.Contains(x.granted, t.ID) {
+	if x.stopped || slices.Contains(x.approvedTools, t.ID) {
 		return !x.stopped, nil
 	}
-	calls := []state.RunCall{{Ordinal: x.asked + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}}
+	calls := []state.RunCall{{Ordinal: x.questions + 1, Tool: t.ID, Args: args, Why: d.Reason, Code: d.Code}}
 	r, err := x.ask(ctx, calls)
 	if err == nil && r.answer == "" {
 		return false, bridge.ErrUnanswered
@@ -186,14 +186,14 @@ func (x *Execution) approve(ctx context.Context, t *discovery.Tool, args json.Ra
 		x.o.Audit.Note(x.verdict(r).Event(id, calls))
 	}
 	if r.answer == approveRun {
-		x.granted = append(x.granted, t.ID)
+		x.approvedTools = append(x.approvedTools, t.ID)
 	}
 	x.stopped = r.answer == stopRun
 	return r.approves(), err
 }
 
-// decide asks about all calls that wait, and goes on with the journal if there is an
-// answer. Otherwise the run waits. The script does not run meanwhile.
+// decide asks about all waiting calls while the script does not run. It reports whether the run
+// continues from the journal; otherwise the run waits.
 func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
@@ -216,7 +216,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		}
 		return nil
 	})
-	if err != nil { // somebody else has decided, or time was up
+	if err != nil { // somebody else decided, or the time was up
 		x.e.log.Warn("approve calls", "run", id, "err", err)
 		return false, nil
 	}
@@ -229,7 +229,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	if err != nil {
 		return false, nil
 	}
-	x.changed, x.Request.Code = false, run.Code
+	x.codeChanged, x.Request.Code = false, run.Code
 	if stopped {
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, errStopped.Error()
 		return false, errors.Join(fmt.Errorf("%w: %s", errStopped, Summary(calls)), j.End(run))
@@ -242,8 +242,8 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval})
 		return false, nil
 	}
-	x.repeat = recorded
-	if run.Plan != "" { // what it has counted was not made
+	x.recordedCalls = recorded
+	if run.Plan != "" { // the calls that it counted were not made
 		x.bridge.Forget()
 		x.recall(ctx)
 	}
@@ -253,8 +253,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 // verdicts returns the person's decisions about all calls, asked in as many forms as
 // necessary, or none if one of the forms was not answered. x.asking must be held.
 func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list []state.Verdict, stopped bool) {
-	// Calls that cannot be approved here come first: unless they are denied, the run
-	// waits.
+	// Calls that cannot be approved here come first: unless they are denied, the run waits.
 	calls = slices.Clone(calls)
 	slices.SortStableFunc(calls, func(a, b state.RunCall) int { return boolInt(x.tooLong(b)) - boolInt(x.tooLong(a)) })
 	for len(calls) > 0 && !stopped {
@@ -263,14 +262,14 @@ func (x *Execution) verdicts(ctx context.Context, calls []state.RunCall) (list [
 			return nil, false
 		}
 		v := x.verdict(r)
-		for _, c := range without(calls[:r.shown], r.but) {
+		for _, c := range without(calls[:r.shown], r.denied) {
 			v.Only = append(v.Only, c.Ordinal)
 		}
-		if len(v.Only) > 0 { // none would mean all
+		if len(v.Only) > 0 { // an empty list would mean all
 			list = append(list, v)
 		}
-		if len(r.but) > 0 {
-			list = append(list, state.Verdict{By: v.By, Denied: Denied, Only: r.but})
+		if len(r.denied) > 0 {
+			list = append(list, state.Verdict{By: v.By, Denied: Denied, Only: r.denied})
 		}
 		calls, stopped = calls[r.shown:], r.answer == stopRun
 	}
@@ -282,13 +281,13 @@ func (x *Execution) verdict(r reply) state.Verdict {
 	return state.Verdict{By: "form: " + x.Request.Client, Denied: Denied, Approve: r.approves(), ForRun: r.answer == approveRun}
 }
 
-// without is calls without those of these ordinals.
+// without returns calls without those of the given ordinals.
 func without(calls []state.RunCall, ordinals []int) []state.RunCall {
 	return slices.DeleteFunc(slices.Clone(calls), func(c state.RunCall) bool { return slices.Contains(ordinals, c.Ordinal) })
 }
 
-// Lasting returns nil if a rule that allows these calls would keep the policy from
-// asking: rules that ask, and flows, win over it.
+// Lasting returns an error if a rule that allows these calls would not keep the policy from
+// asking: rules that ask, and flows, take precedence over it.
 func Lasting(calls []state.RunCall) error {
 	for _, c := range calls {
 		if c.Code != policy.CodePreset || strings.ContainsAny(c.Tool, "*?[]\\") {
@@ -298,7 +297,7 @@ func Lasting(calls []state.RunCall) error {
 	return nil
 }
 
-// ToolsOf are the ids of the tools of calls, each once.
+// ToolsOf returns the ids of the tools of calls, each once.
 func ToolsOf(calls []state.RunCall) (tools []string) {
 	for _, c := range calls {
 		if !slices.Contains(tools, c.Tool) {

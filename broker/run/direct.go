@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// directTools are the upstream tools that are listed themselves: in surface.ModeAuto
-// all of them while their definitions are short enough, else none.
+// directTools returns the upstream tools that are listed themselves: in surface.ModeAuto all of
+// them while their definitions are short enough, otherwise none.
 func (e *Executor) directTools() []surface.Tool {
 	o := e.opts.Load()
 	if o.Mode != surface.ModeAuto {
@@ -47,17 +47,17 @@ func (e *Executor) directTools() []surface.Tool {
 }
 
 const (
-	// leastAutoTokens is the smallest AutoThreshold that counts tokens. A smaller one is a
-	// number of tools: one definition has as many tokens.
+	// leastAutoTokens is the smallest AutoThreshold that counts tokens. A smaller one counts
+	// tools, since every definition has more tokens than that.
 	leastAutoTokens = 100
-	// mostTokenBytes is how many bytes a token of a definition has at most on average, so
-	// that longer definitions need not be counted.
+	// mostTokenBytes is the highest average number of bytes per token of a definition. Longer
+	// definitions need not be counted.
 	mostTokenBytes = 12
-	// bytesPerToken is how many it has where nothing counts them.
+	// bytesPerToken estimates the bytes per token if no tokenizer is set.
 	bytesPerToken = 4
 )
 
-// definitionTokens is what a model pays for the definitions of tools in every turn.
+// definitionTokens returns the tokens of the definitions of tools in a model's context.
 func (e *Executor) definitionTokens(tools []surface.Tool) int {
 	type definition struct {
 		Name        string          `json:"name"`

@@ -13,8 +13,8 @@ import (
 // maxBlanks is the longest run of blanks that is printed unchanged.
 const maxBlanks = 8
 
-// exactLine returns arguments on one line for the person who decides about them. It
-// replaces a long run of blanks, which could move the rest out of sight, by its length.
+// exactLine returns arguments on one line for the person who decides about them. It replaces a
+// long run of blanks, which could hide the rest, with its length.
 func exactLine(args json.RawMessage) string {
 	var b strings.Builder
 	text := strings.Map(func(r rune) rune {
@@ -40,20 +40,20 @@ func exactLine(args json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// alike are alphabets with letters that look like Latin letters.
-var alike = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic}
+// lookAlikes are alphabets with letters that resemble Latin letters.
+var lookAlikes = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic}
 
 // spellMixed returns JSON in which look-alike letters are escaped, such as \u0430, in
 // words that also have Latin letters.
 func spellMixed(value json.RawMessage) json.RawMessage {
-	if !bytes.ContainsFunc(value, func(r rune) bool { return unicode.IsOneOf(alike, r) }) {
+	if !bytes.ContainsFunc(value, func(r rune) bool { return unicode.IsOneOf(lookAlikes, r) }) {
 		return value
 	}
 	var out, word []byte
 	end := func() {
-		if bytes.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) && bytes.ContainsFunc(word, func(r rune) bool { return unicode.IsOneOf(alike, r) }) {
+		if bytes.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) && bytes.ContainsFunc(word, func(r rune) bool { return unicode.IsOneOf(lookAlikes, r) }) {
 			for _, r := range string(word) {
-				if unicode.IsOneOf(alike, r) {
+				if unicode.IsOneOf(lookAlikes, r) {
 					out = fmt.Appendf(out, `\\u%04x`, r)
 				} else {
 					out = append(out, string(r)...)

@@ -18,9 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Execute runs one script. Whatever happens is in the answer: an execution
-// never fails without one. When ctx is cancelled, the script and its calls are
-// killed.
+// Execute runs one script. It always returns an Answer; errors are part of it. When ctx is
+// cancelled, the script and its calls are killed.
 func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	x := e.newExecution(req)
 	if req.Resume != "" && req.Plan {
@@ -32,54 +31,54 @@ func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	return x.start(ctx)
 }
 
-// start runs the script, if it can be run here.
+// start runs the script, if it can run here.
 func (x *Execution) start(ctx context.Context) Answer {
 	req := x.Request
-	o := x.o // a reload in mid-run changes nothing
-	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, whole: x.keep.stream()}
-	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, whole: x.keep.stream()}
-	defer x.stdout.whole.discard()
-	defer x.stderr.whole.discard()
-	lang, isolation, err := o.place(&req)
+	o := x.o // a reload does not change a running execution
+	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, store: x.results.stream()}
+	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, store: x.results.stream()}
+	defer x.stdout.store.discard()
+	defer x.stderr.store.discard()
+	lang, isolation, err := o.location(&req)
 	if err != nil {
-		x.journal.giveBack()
+		x.journal.release()
 		return x.refuse(err.Error() + ". 0 tools called")
 	}
 	return x.run(ctx, lang, isolation)
 }
 
-// An Execution is one call of Execute under way.
+// An Execution is a running call of Execute.
 type Execution struct {
-	// Request is what was asked for.
+	// Request is the request of the caller.
 	Request Request
 
 	e       *Executor
 	o       *Options
 	started time.Time
-	// How long the script was prepared, had no place, and had no sandbox.
+	// Times from started: until the script was prepared, had a slot, and had a sandbox.
 	prepared, queued, opened time.Duration
 	limit                    time.Duration // from started; set before the script runs
 	stdout, stderr           *capture
 	notes                    []string
 	id                       string
-	keep                     *keeping
-	unkept                   atomic.Bool // something could not be kept
+	results                  *resultStore
+	storeFailed              atomic.Bool // something could not be stored
 	bridge                   *bridge.Bridge
 	budget                   *bridge.Budget
 	drifts                   drifts
 	habits                   habits
 	partials                 partials
-	journal                  *journaling        // nil if the run has none
-	repeat                   []sandbox.Recorded // of the runs before
-	changed                  bool               // the script is another one than theirs
+	journal                  *runJournal        // nil if the run has none
+	recordedCalls            []sandbox.Recorded // calls of earlier runs
+	codeChanged              bool               // the script differs from that of earlier runs
 
-	extra []sandbox.Module // of libraries, that the script may import
-	used  string           // what else calls tools; see Uses
+	libraryModules []sandbox.Module // modules of libraries that the script may import
+	usedCode       string           // other code that calls tools; see Uses
 
-	asking  sync.Mutex // one question at a time; guards what follows
-	asked   int
-	granted []string // tools that were approved for all of this run
-	stopped bool
+	asking        sync.Mutex // one question at a time; guards what follows
+	questions     int
+	approvedTools []string // tools that were approved for all of this run
+	stopped       bool
 }
 
 func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (a Answer) {
@@ -91,7 +90,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 		defer func() { end(a.ExitCode, a.Replayed) }()
 	}
 	if err := x.takeExecution(ctx); err != nil {
-		x.bridge = x.newBridge(ctx, nil) // which makes no calls
+		x.bridge = x.newBridge(ctx, nil) // it makes no calls
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
 	if x.journal == nil && x.o.Runs != nil {
@@ -99,10 +98,10 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	}
 	ctx, over := x.cancellable(ctx)
 	defer over()
-	x.bridge = x.newBridge(ctx, x.keep.put)
+	x.bridge = x.newBridge(ctx, x.results.put)
 	request, err := x.sandboxRequest(ctx, lang, isolation)
 	if err != nil {
-		x.journal.giveBack()
+		x.journal.release()
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
 	x.recall(ctx)
@@ -147,7 +146,8 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	}
 }
 
-// sandboxRequest is the script with all that it may use. An error is for the model.
+// sandboxRequest returns the request for the sandbox: the script, with its modules and limits. An
+// error is for the model.
 func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (sandbox.Request, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, x.limit, fmt.Errorf("no answer within the time limit of %g s", x.limit.Seconds()))
 	defer cancel()
@@ -155,16 +155,16 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 	var others []string
 	for _, l := range x.e.libraries {
 		extra, more := l.Modules(x, lang)
-		x.extra, others = append(x.extra, extra...), append(others, more...)
+		x.libraryModules, others = append(x.libraryModules, extra...), append(others, more...)
 		files = cmp.Or(l.Files(x), files)
 	}
-	code := x.Request.Code + x.used
+	code := x.Request.Code + x.usedCode
 	x.e.connectNamed(ctx, code)
 	modules, names, err := x.e.modules(waiting, lang, code)
 	if err != nil {
 		return sandbox.Request{}, err
 	}
-	modules = append(modules, x.extra...)
+	modules = append(modules, x.libraryModules...)
 	limits := x.o.Limits
 	limits.Timeout = remaining(x.limit, x.started)
 	return sandbox.Request{
@@ -186,12 +186,12 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 	}, nil
 }
 
-// runOnce runs the script from its beginning, or from where its journal is.
+// runOnce runs the script from the beginning, or from the end of its journal.
 func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandbox.Result {
 	if x.journal != nil {
-		request.Journal = x.journal.sandbox(x.repeat, x.changed)
+		request.Journal = x.journal.sandbox(x.recordedCalls, x.codeChanged)
 	}
-	first := x.prepared == 0 // a call that is approved at once begins another round
+	first := x.prepared == 0 // after an approval, the script runs another round
 	if first {
 		x.prepared = time.Since(x.started)
 	}
@@ -215,30 +215,30 @@ var errEnded = errors.New("a person who manages the broker has cancelled the exe
 // cancellable makes x cancellable by Cancel.
 func (x *Execution) cancellable(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	if x.id == "" { // it has no name
+	if x.id == "" { // it has no id
 		return ctx, func() { cancel(nil) }
 	}
-	live := &x.e.root().live
+	live := &x.e.root().running
 	live.Store(x.id, cancel)
 	return ctx, func() { live.Delete(x.id); cancel(nil) }
 }
 
-// Cancel ends an execution. It reports whether it runs here.
+// Cancel ends an execution. It reports whether the execution runs here.
 func (e *Executor) Cancel(id string) bool {
-	cancel, ok := e.root().live.Load(id)
+	cancel, ok := e.root().running.Load(id)
 	if ok {
 		cancel.(context.CancelCauseFunc)(errEnded)
 	}
 	return ok
 }
 
-// minRound is the least time that a script has after a person has decided.
+// minRound is the least time of a script after a person has decided.
 const minRound = 2 * time.Second
 
-// newBridge returns the bridge of x. keep stores content other than text, as in
+// newBridge returns the bridge of x. store stores content other than text, as in
 // bridge.Options. If a skill's handler has begun x, its calls count against the
 // execution that called the skill.
-func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bridge {
+func (x *Execution) newBridge(ctx context.Context, store bridge.StoreFunc) *bridge.Bridge {
 	limits := x.o.Limits.WithDefaults()
 	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)
 	if within := x.e.executionOf(ctx); within != nil {
@@ -249,25 +249,25 @@ func (x *Execution) newBridge(ctx context.Context, keep bridge.Keep) *bridge.Bri
 		journal = x.journal
 	}
 	return bridge.New(bridge.Options{
-		Journal:   journal,
-		Resolve:   x.e.catalog.Resolve,
-		Caller:    bridge.CallerFunc(x.call),
-		Policy:    x.o.Policy,
-		Rules:     x.o.Rules,
-		Approve:   x.approve,
-		Reveal:    x.reveal,
-		Take:      x.takeCall(),
-		Past:      x.e.past(x.Request.Owner),
-		Personal:  personal,
-		Client:    x.Request.Client,
-		Profile:   x.o.Profile,
-		Execution: x.id,
-		Record:    x.record,
-		Started:   x.announce,
-		Failure:   failure,
-		Keep:      keep,
-		Budget:    x.budget,
-		Validator: x.e.validator,
+		Journal:     journal,
+		Resolve:     x.e.catalog.Resolve,
+		Caller:      bridge.CallerFunc(x.call),
+		Policy:      x.o.Policy,
+		Rules:       x.o.Rules,
+		Approve:     x.approve,
+		Reveal:      x.reveal,
+		Take:        x.takeCall(),
+		Past:        x.e.past(x.Request.Owner),
+		Personal:    personal,
+		Client:      x.Request.Client,
+		Profile:     x.o.Profile,
+		Execution:   x.id,
+		Record:      x.record,
+		Started:     x.announce,
+		Failure:     failure,
+		StoreBinary: store,
+		Budget:      x.budget,
+		Validator:   x.e.validator,
 	})
 }
 
@@ -282,25 +282,24 @@ func (e *Executor) executionOf(ctx context.Context) *Execution {
 	return nil
 }
 
-// Context is ctx for what x does: calls that are made with it by CallTool are calls
-// of x.
+// Context returns ctx for actions of x: calls made with it through CallTool are calls of x.
 func (x *Execution) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, executionKey{}, x)
 }
 
-// CallOfSkill makes one call of a tool as one of x, for a skill.
+// CallOfSkill makes a call of a skill as a call of x.
 func (x *Execution) CallOfSkill(ctx context.Context, k *policy.Skill, tool string, args json.RawMessage) (json.RawMessage, error) {
 	return x.bridge.CallOfSkill(ctx, k, tool, args)
 }
 
-// Uses says, of a module that a library gives x, that it calls tools too: those
-// that code names are there for it.
-func (x *Execution) Uses(code string) { x.used += "\n" + code }
+// Uses declares that a module which a library provides to x calls tools: the tools that code names
+// become available to it.
+func (x *Execution) Uses(code string) { x.usedCode += "\n" + code }
 
 // Note adds a note for the model to the answer.
 func (x *Execution) Note(text string) { x.notes = append(x.notes, text) }
 
-// Left is how much of its time x has left.
+// Left returns the remaining time of x.
 func (x *Execution) Left() time.Duration { return x.limit - time.Since(x.started) }
 
 func (x *Execution) announce(t *discovery.Tool, seq int) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Models know MCP clients, so their scripts unwrap a result that is already unwrapped,
-// or look for a client. These hints say what to write instead.
+// Models know MCP clients, so their scripts unwrap results that are already unwrapped, or look for
+// a client. These hints say what to write instead.
 var (
 	// unwraps matches reads of the content of a CallToolResult.
 	unwraps = lazyregexp.New(`\.content\s*(?:\?\.\s*)?\[|\.content\s*(?:\?|!)?\.\s*(?:find|map|filter|at|forEach|some|flatMap|length)\b|\.(?:structuredContent|structured_content)\b|` +
@@ -52,12 +52,12 @@ func (x *Execution) pythonHint(exit int) []string {
 	return []string{`this looks like Python: send it with "language": "python", or write it in TypeScript`}
 }
 
-// habits keeps some results of an execution, to say what they were. The zero value is
+// habits records some results of an execution, for hints that describe them. The zero value is
 // ready to use; it is safe for concurrent use.
 type habits struct {
 	mu      sync.Mutex
 	seen    []seenValue
-	content bool // a result that was not kept may have content
+	content bool // a result that was not recorded may have content
 }
 
 // A seenValue is the last result of a tool.
@@ -67,15 +67,15 @@ type seenValue struct {
 }
 
 const (
-	// maxSeen bounds the tools with a kept result, and maxSeenBytes each result.
+	// maxSeen bounds the recorded tools, and maxSeenBytes each result.
 	maxSeen      = 4
 	maxSeenBytes = 64 << 10
 	// maxGave bounds the description of a result, in characters.
 	maxGave = 120
 )
 
-// see keeps the result of a call of a tool.
-func (h *habits) see(tool string, value json.RawMessage) {
+// record records the result of a tool.
+func (h *habits) record(tool string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
@@ -128,7 +128,7 @@ func (h *habits) unwrapHint(code string, res sandbox.Result) string {
 	case texts > 0 && misfitsText(code, res.Absent):
 		advice := insteadOfUnwrapping(code, h.textsAreJSON())
 		if strings.Contains(res.Error+strings.Join(res.Reads, "; "), advice) {
-			return "" // it is said already
+			return "" // another hint says it
 		}
 		return what + ": " + advice
 	case texts > 0:
@@ -150,7 +150,7 @@ var (
 	contentKey = lazyregexp.New(`"(?:content|structuredContent)\\*"\s*:`)
 	// ownContent matches an object or a field that the code makes itself.
 	ownContent = lazyregexp.New(`\bcontent["']?\s*:|\.content\s*=[^=]`)
-	// unwrapsText matches reads that a text as the content does not have.
+	// unwrapsText matches reads of parts of a content that is a string.
 	unwrapsText = lazyregexp.New(`\bcontent["'\]]*\s*(?:\?\.)?\[\s*\d+\s*\]\s*(?:[?!]?\.\s*(?:text|type|data|mimeType)\b|\[["']text)|\.content\s*[?!]?\.\s*(?:find|map|filter|forEach|some|flatMap)\b|` +
 		`structured_?[cC]ontent\b|\bcontent\s*:\s*\[`)
 	firstText  = lazyregexp.New(`(JSON\.parse\(\s*)?(?:([\w$.]*[\w$])|\))[?!]?\.content\s*(?:\?\.)?\[\s*\d+\s*\]\s*[?!]?\.\s*text\b`)
@@ -158,8 +158,8 @@ var (
 	eachText   = lazyregexp.New(`([\w$]+|\))\.content\s*[?!]?\.\s*(find|map|filter|forEach|some|flatMap)\b`)
 )
 
-// misfitsText reports whether code reads something of a text that it takes for a list of
-// parts; absent are the reads that were noticed, or nil.
+// misfitsText reports whether code reads a string as a list of parts; absent are the reads that
+// were noticed, or nil.
 func misfitsText(code string, absent []string) bool {
 	if absent == nil {
 		return unwrapsText.MatchString(code)
@@ -181,8 +181,8 @@ func (h *habits) textsAreJSON() bool {
 	return true
 }
 
-// insteadOfUnwrapping says what to write for a result that is { content: string }, where
-// the text may be JSON.
+// insteadOfUnwrapping returns what to write for a result { content: string }, where the text may
+// be JSON.
 func insteadOfUnwrapping(code string, isJSON bool) string {
 	if m := firstText.FindStringSubmatch(code); m != nil {
 		r := gate.Cut(cmp.Or(m[2], "r"), maxGave)
@@ -205,8 +205,8 @@ func insteadOfUnwrapping(code string, isJSON bool) string {
 	return "the field content is the text itself, without [0].text"
 }
 
-// hasContent reports whether code may read the content of a value as that of a
-// CallToolResult: a list, or what code names in the value.
+// hasContent reports whether code may read a value as a CallToolResult: its content is a list, or
+// has a field that code names.
 func hasContent(value json.RawMessage) bool {
 	var o struct {
 		Content           json.RawMessage `json:"content"`
@@ -218,8 +218,7 @@ func hasContent(value json.RawMessage) bool {
 	return len(o.StructuredContent) > 0 || len(o.Content) > 0
 }
 
-// whatItIs says what a result is: a text, a list of texts and images, or the keys of an
-// object.
+// whatItIs describes a result: a text, a list of texts and images, or the keys of an object.
 func whatItIs(value json.RawMessage) string {
 	var blocks []struct {
 		Type string `json:"type"`

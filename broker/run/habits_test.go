@@ -62,7 +62,7 @@ func TestHabitsOfMCPClients(t *testing.T) {
 		"const { content } = page; return content":            0,
 	} {
 		var h habits
-		h.see("s__a", json.RawMessage(`{"items":[1]}`))
+		h.record("s__a", json.RawMessage(`{"items":[1]}`))
 		if got := h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != want {
 			t.Errorf("%s: hints %q, want %d", code, got, want)
 		}
@@ -72,8 +72,8 @@ func TestHabitsOfMCPClients(t *testing.T) {
 	if got := none.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) > 0 {
 		t.Errorf("without a call: %q", got)
 	}
-	has.see("s__a", json.RawMessage(`{"items":[1]}`))
-	has.see("s__b", json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
+	has.record("s__a", json.RawMessage(`{"items":[1]}`))
+	has.record("s__b", json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
 	if got := has.hints(code, sandbox.Result{ExitCode: sandbox.ExitOK}); len(got) > 0 {
 		t.Errorf("of a value that has content: %q", got)
 	}
@@ -95,7 +95,7 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 		`{"long":"` + strings.Repeat("x", maxSeenBytes) + `","content":1}`:    "",
 	} {
 		var h habits
-		h.see("s__a", json.RawMessage(value))
+		h.record("s__a", json.RawMessage(value))
 		got := strings.Join(h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}), "; ")
 		if !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%.60s: hint %q, want %q", value, got, want)
@@ -103,8 +103,8 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 	}
 	var h habits
 	for i := range 10 {
-		h.see(fmt.Sprintf("s__%d", i), json.RawMessage(`"old"`))
-		h.see(fmt.Sprintf("s__%d", i), json.RawMessage(`{"`+strings.Repeat("k", 5000)+`":1}`))
+		h.record(fmt.Sprintf("s__%d", i), json.RawMessage(`"old"`))
+		h.record(fmt.Sprintf("s__%d", i), json.RawMessage(`{"`+strings.Repeat("k", 5000)+`":1}`))
 	}
 	if got := h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != 1 || len(got[0]) > 1000 || strings.Contains(got[0], "a text") {
 		t.Errorf("hints %q", got)
@@ -146,7 +146,7 @@ func TestNoHintForWhatResultsHave(t *testing.T) {
 		{nested, "return r.content[0].text", []string{"content"}, sandbox.ExitThrew, "a call gives the tool's parsed result itself"},
 	} {
 		var h habits
-		h.see("s__a", json.RawMessage(tt.value))
+		h.record("s__a", json.RawMessage(tt.value))
 		got := strings.Join(h.hints(tt.code, sandbox.Result{ExitCode: tt.exit, Absent: tt.absent}), "; ")
 		if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s of %s, absent %q: hint %q, want %q", tt.code, tt.value, tt.absent, got, tt.want)
@@ -158,6 +158,6 @@ func BenchmarkHabits(b *testing.B) {
 	value := json.RawMessage(`{"items":["` + strings.Repeat("x", 4<<10) + `"]}`)
 	var h habits
 	for b.Loop() {
-		h.see("s__a", value)
+		h.record("s__a", value)
 	}
 }

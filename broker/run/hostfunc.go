@@ -12,33 +12,33 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// maxOptions is how many bytes the options of a host function may have.
+// maxOptions bounds the options of a host function, in bytes.
 const maxOptions = 8 << 10
 
-// hostFuncs are those that need no other feature, by sandbox.Call.Func. Only "call" is a tool call,
-// which is policed, recorded and listed in tools_called; the others ask the
-// broker itself.
+// hostFuncs are the functions that need no other feature, by sandbox.Call.Func. Only "call" is a
+// tool call, which the policy decides about and which is recorded and listed in tools_called; the
+// broker itself answers the others.
 var hostFuncs = map[string]HostFunc{
 	"call":            {Do: callTool, Large: true},
 	sandbox.FuncAgain: {Do: callTool, Large: true},
 	"results.get":     {Do: getResult, Disk: true},
-	"store.get":       {Do: ofValues(getValue), Disk: true},
-	"store.set":       {Do: ofValues(setValue), Large: true, Disk: true},
-	"store.delete":    {Do: ofValues(deleteValue), Disk: true},
-	"store.keys":      {Do: ofValues(listKeys), Disk: true},
+	"store.get":       {Do: onValues(getValue), Disk: true},
+	"store.set":       {Do: onValues(setValue), Large: true, Disk: true},
+	"store.delete":    {Do: onValues(deleteValue), Disk: true},
+	"store.keys":      {Do: onValues(listKeys), Disk: true},
 }
 
-// diskPlaces are for the host functions that work on the disk, of all
-// executions: each may hold a whole result in memory.
-var diskPlaces = make(chan struct{}, 4)
+// diskSlots limits the host functions of all executions that use the disk: each may hold a whole
+// result in memory.
+var diskSlots = make(chan struct{}, 4)
 
-// hostCall answers what the script asks of its host, and keeps that in the journal.
+// hostCall answers a host call of the script, and records it in the journal.
 func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	g := x.journal
 	if g == nil {
 		return x.answerCall(ctx, c)
 	}
-	if err := g.unplanned(c); err != nil {
+	if err := g.refuseInPlan(c); err != nil {
 		return nil, err
 	}
 	ctx, row, err := g.enter(ctx, c)
@@ -48,13 +48,13 @@ func (x *Execution) hostCall(ctx context.Context, c sandbox.Call) (json.RawMessa
 	} else if err != nil {
 		err = thrown(c, err)
 	}
-	if c.Seq == 0 && (err == nil || ctx.Err() == nil) { // else the runner says so
-		g.answered(row, value, err)
+	if c.Seq == 0 && (err == nil || ctx.Err() == nil) { // otherwise the runner reports it
+		g.recordAnswer(row, value, err)
 	}
 	return value, err
 }
 
-// answerCall answers what the script asks of its host.
+// answerCall answers a host call of the script.
 func (x *Execution) answerCall(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	f, ok := x.e.host[c.Func]
 	if !ok {
@@ -65,8 +65,8 @@ func (x *Execution) answerCall(ctx context.Context, c sandbox.Call) (json.RawMes
 	}
 	if f.Disk {
 		select {
-		case diskPlaces <- struct{}{}:
-			defer func() { <-diskPlaces }()
+		case diskSlots <- struct{}{}:
+			defer func() { <-diskSlots }()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -81,7 +81,7 @@ func (x *Execution) answerCall(ctx context.Context, c sandbox.Call) (json.RawMes
 	return nil, thrown(c, err)
 }
 
-// thrown is an error as the script gets it.
+// thrown returns an error as the script gets it.
 func thrown(c sandbox.Call, err error) error {
 	if errors.Is(err, bridge.ErrWithheld) {
 		return sandbox.ErrWithheld
@@ -105,16 +105,15 @@ func thrown(c sandbox.Call, err error) error {
 	return fmt.Errorf("%s: %w", c.Func, err)
 }
 
-// maxFields bounds the fields of an error that another feature passes to a script, in
-// bytes.
+// maxFields bounds the fields of an error from another feature, in bytes.
 const maxFields = 16 << 10
 
 func callTool(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 	return x.bridge.Call(bridge.AtLine(ctx, c.Line), c.Target, c.Args)
 }
 
-// HostArguments are the options of a host function, with its first argument,
-// if it was a text, under the name first.
+// HostArguments returns the options of a host function. Its first argument, if it is a string, is
+// added under the name first.
 func HostArguments(first string, c sandbox.Call) (surface.Arguments, error) {
 	a := surface.Arguments{}
 	if len(c.Args) > 0 {

@@ -18,36 +18,35 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A journaling is the journal of one execution: every call, with its intent
-// before it leaves if it may change something, and its outcome before the script
-// hears of it. It is the bridge.Journal of its calls.
-type journaling struct {
-	x   *Execution
-	j   state.RunJournal
-	run state.Run
+// A runJournal is the journal of one execution. It records every call: its intent before it is
+// sent, if it may change something, and its outcome before the script gets it. It implements
+// bridge.Journal.
+type runJournal struct {
+	x     *Execution
+	store state.RunJournal
+	run   state.Run
 
-	mu       sync.Mutex
-	rows     map[int]*state.RunCall
-	last     int // the highest ordinal
-	settled  int // the last place among the outcomes
-	receipts []state.RunCall
-	uncut    bool // the calls of the script before are not receipts yet
-	resumed  bool // it goes on with an earlier run
-	broken   error
-	reused   []Reused
-	replayed int // of them, those that have an outcome
-	plan     plan
-	using    map[*state.RunCall]state.RunCall // receipts that answer calls at this moment
+	mu              sync.Mutex
+	rows            map[int]*state.RunCall
+	lastOrdinal     int // the highest ordinal
+	lastSettled     int // the highest position among the outcomes
+	carriedOver     []state.RunCall
+	truncatePending bool // the calls of the earlier script are not in carriedOver yet
+	resumed         bool // it continues an earlier run
+	err             error
+	reused          []Reused
+	replayedCalls   int // how many of them have an outcome
+	plan            plan
+	answering       map[*state.RunCall]state.RunCall // entries of carriedOver that answer calls right now
 }
 
-// A Reused is a call that was answered with what it had done before the script
-// was changed.
+// A Reused is a call that was answered with the outcome of the same call of the earlier script.
 type Reused struct {
 	N    int    `json:"n"`
 	Tool string `json:"tool"`
 }
 
-// beginJournal begins a journal, which writes nothing before the first call.
+// beginJournal begins a journal. It writes nothing before the first call.
 func (x *Execution) beginJournal(lang sandbox.Language) {
 	run := state.Run{
 		Plan: map[bool]string{true: state.PlanMaking}[x.Request.Plan],
@@ -55,32 +54,32 @@ func (x *Execution) beginJournal(lang sandbox.Language) {
 		Timeout: x.Request.Timeout, Seed: make([]byte, 32), Epoch: x.started, Started: x.started,
 	}
 	_, _ = rand.Read(run.Seed) // never fails
-	x.journal = &journaling{x: x, run: run, j: x.o.Runs.Begin(run), rows: make(map[int]*state.RunCall)}
+	x.journal = &runJournal{x: x, run: run, store: x.o.Runs.Begin(run), rows: make(map[int]*state.RunCall)}
 }
 
-// sandbox is what a runner needs of the journal; calls are those to repeat.
-func (g *journaling) sandbox(calls []sandbox.Recorded, lenient bool) *sandbox.Journal {
-	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient || g.run.Plan != "", Made: g.made, Replayed: g.goOn}
+// sandbox returns the journal for a runner; calls are those to repeat.
+func (g *runJournal) sandbox(calls []sandbox.Recorded, lenient bool) *sandbox.Journal {
+	return &sandbox.Journal{Seed: g.run.Seed, Epoch: g.run.Epoch.UnixMicro(), Calls: calls, Lenient: lenient || g.run.Plan != "", Made: g.made, Replayed: g.replayed}
 }
 
-// effects are the host functions that are not reads; the value reports whether they can
-// be repeated safely.
+// effects are the host functions other than reads; the value reports whether they can be repeated
+// safely.
 var effects = map[string]bool{"store.set": true, "store.delete": true, "skills.call": false}
 
-// made is sandbox.Journal.Made.
-func (g *journaling) made(c sandbox.Call) func(json.RawMessage, error) {
+// made implements sandbox.Journal.Made.
+func (g *runJournal) made(c sandbox.Call) func(json.RawMessage, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	row := g.rows[c.Seq]
 	if row == nil {
-		g.cut(c.Seq - 1)
+		g.truncate(c.Seq - 1)
 		row = g.add(c, c.Seq)
 	}
-	return func(value json.RawMessage, err error) { g.answered(row, value, err) }
+	return func(value json.RawMessage, err error) { g.recordAnswer(row, value, err) }
 }
 
-// add keeps a new call; g.mu is held.
-func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
+// add adds a new call; g.mu must be held.
+func (g *runJournal) add(c sandbox.Call, ordinal int) *state.RunCall {
 	row := &state.RunCall{Ordinal: ordinal, Func: c.Func, Tool: sandbox.ShownTarget(c.Target), Args: c.Args, Line: c.Line, State: state.RunMade, Steps: c.Steps, Made: time.Now()}
 	if row.Tool != c.Target {
 		row.Target = c.Target
@@ -92,115 +91,115 @@ func (g *journaling) add(c sandbox.Call, ordinal int) *state.RunCall {
 		}
 	}
 	g.rows[ordinal] = row
-	g.last = max(g.last, ordinal)
+	g.lastOrdinal = max(g.lastOrdinal, ordinal)
 	_ = g.put(*row, false)
 	return row
 }
 
 // put stores a call, and logs an error; g.mu must be held.
-func (g *journaling) put(row state.RunCall, wait bool) error {
-	err := g.j.Record(row, wait)
+func (g *runJournal) put(row state.RunCall, wait bool) error {
+	err := g.store.Record(row, wait)
 	if err != nil && !errors.Is(err, state.ErrNotApproved) {
 		g.x.e.log.Error("write journal", "run", g.run.ID, "err", err)
 	}
 	return err
 }
 
-type placeKey struct{}
+type positionKey struct{}
 
-// A place is the position of a call in the journal.
-type place struct {
+// A callPosition is the position of a call in the journal.
+type callPosition struct {
 	row *state.RunCall
-	seq int // as the runner numbers it; 0 if it does not
+	seq int // the runner's number of the call; 0 if it does not number calls
 }
 
-// enter finds the journal's entry for a host call, and creates one for a runner that
-// does not number its calls; the caller then records the answer.
-func (g *journaling) enter(ctx context.Context, c sandbox.Call) (context.Context, *state.RunCall, error) {
+// enter returns the journal's entry for a host call. It creates one for a runner that does not
+// number its calls; the caller then records the answer.
+func (g *runJournal) enter(ctx context.Context, c sandbox.Call) (context.Context, *state.RunCall, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	row := g.rows[c.Seq]
 	if c.Seq == 0 || row == nil {
-		g.uncut, g.resumed = g.uncut || g.resumed, false // this runner repeats nothing
-		g.cut(0)
-		row = g.add(c, g.last+1)
+		g.truncatePending, g.resumed = g.truncatePending || g.resumed, false // this runner repeats nothing
+		g.truncate(0)
+		row = g.add(c, g.lastOrdinal+1)
 	}
-	ctx = context.WithValue(ctx, placeKey{}, place{row, c.Seq})
+	ctx = context.WithValue(ctx, positionKey{}, callPosition{row, c.Seq})
 	if c.CallsTool() || !row.Changes() {
 		return ctx, row, nil
 	}
-	return ctx, row, g.intend(row)
+	return ctx, row, g.recordIntent(row)
 }
 
-// intend keeps that a call is about to be sent; g.mu is held.
-func (g *journaling) intend(row *state.RunCall) error {
+// recordIntent records that a call is about to be sent; g.mu must be held.
+func (g *runJournal) recordIntent(row *state.RunCall) error {
 	switch {
-	case g.broken != nil:
-		return unwritten(g.broken)
+	case g.err != nil:
+		return journalError(g.err)
 	case row.Lost():
 		return &bridge.Error{Code: bridge.CodeUnavailable,
-			Message: fmt.Sprintf("call %d of %s was sent before, and what became of it is not known", row.Ordinal, row.Tool)}
+			Message: fmt.Sprintf("call %d of %s was sent before, and its outcome is not known", row.Ordinal, row.Tool)}
 	}
 	was := row.State
 	row.State = state.RunIntent
 	err := g.put(*row, true)
 	switch {
-	case errors.Is(err, state.ErrNotApproved): // it has expired at this moment, or was denied
+	case errors.Is(err, state.ErrNotApproved): // it has just expired, or was denied
 		return g.withhold(row)
 	case err != nil:
 		row.State = was
-		return unwritten(err)
+		return journalError(err)
 	}
 	return nil
 }
 
-func unwritten(err error) error {
+func journalError(err error) error {
 	return &bridge.Error{Code: bridge.CodeUnavailable, Message: "the call was not sent, because the journal cannot be written: " + err.Error(),
 		Hint: "run: broker doctor"}
 }
 
-// withhold keeps a call for the decision of a person; g.mu is held.
-func (g *journaling) withhold(row *state.RunCall) error {
+// withhold marks a call as waiting for the decision of a person; g.mu must be held.
+func (g *runJournal) withhold(row *state.RunCall) error {
 	row.State, row.By, row.Expires = state.RunAsked, "", time.Time{}
 	_ = g.put(*row, false) // the end of the run waits for it
 	return bridge.ErrWithheld
 }
 
-// answered keeps the outcome of a call, before the script gets it.
-func (g *journaling) answered(row *state.RunCall, value json.RawMessage, err error) {
+// recordAnswer records the outcome of a call, before the script gets it.
+func (g *runJournal) recordAnswer(row *state.RunCall, value json.RawMessage, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.planning() && row.Plan > 0 {
 		return
 	}
-	g.settled++
-	row.Settled = g.settled
+	g.lastSettled++
+	row.Settled = g.lastSettled
 	sent := row.State == state.RunIntent
-	kept := *row
+	stored := *row
 	if err != nil {
 		failure := &sandbox.CallError{Message: err.Error()}
 		if e, ok := errors.AsType[*sandbox.CallError](err); ok {
 			failure = e
 		}
-		kept.State = state.RunFailed
-		kept.Failure, _ = json.Marshal(failure) // its fields are JSON
+		stored.State = state.RunFailed
+		stored.Failure, _ = json.Marshal(failure) // its fields are valid JSON
 		if sent && mayHaveRun(failure) {
-			kept.State = state.RunUnknown
+			stored.State = state.RunUnknown
 		}
 	} else {
-		kept.State, kept.Value = state.RunDone, value
+		stored.State, stored.Value = state.RunDone, value
 		if len(value) > state.MaxRunValue {
-			if kept.Ref = g.x.keep.put(state.JSON, value); kept.Ref != "" {
-				kept.Value = nil
+			if stored.Ref = g.x.results.put(state.JSON, value); stored.Ref != "" {
+				stored.Value = nil
 			}
 		}
 	}
-	_ = g.put(kept, sent) // the call was made all the same
-	row.State, row.Failure = kept.State, kept.Failure
-	g.keepPlanned(row, value)
-	if was, ok := g.using[row]; ok {
-		delete(g.using, row)
-		g.used(was) // after its answer is kept: a receipt may be there too often, but never be missed
+	_ = g.put(stored, sent) // the call was made in any case
+	row.State, row.Failure = stored.State, stored.Failure
+	g.notePlanned(row, value)
+	if was, ok := g.answering[row]; ok {
+		delete(g.answering, row)
+		g.markUsed(was) // after its answer is stored: a call may be carried over twice, but must not be lost
 	}
 }
 
@@ -211,45 +210,46 @@ func mayHaveRun(failure *sandbox.CallError) bool {
 	return json.Unmarshal(failure.Fields, &e) == nil && e.MayHaveRun
 }
 
-// goOn is sandbox.Journal.Replayed: n calls of the runs before were repeated.
-func (g *journaling) goOn(n int) {
+// replayed implements sandbox.Journal.Replayed: n calls of earlier runs were repeated.
+func (g *runJournal) replayed(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := 1; i <= n; i++ {
 		if row := g.rows[i]; row != nil && row.Settled > 0 {
-			g.replayed++
+			g.replayedCalls++
 		}
 	}
-	g.cut(n)
+	g.truncate(n)
 }
 
-// cut makes receipts of the calls beyond n of the script before, once; g.mu is held.
-func (g *journaling) cut(n int) {
-	if !g.uncut {
+// truncate moves the calls of the earlier script beyond the first n to carriedOver, once; g.mu
+// must be held.
+func (g *runJournal) truncate(n int) {
+	if !g.truncatePending {
 		return
 	}
-	g.uncut = false
-	g.receipts, g.broken = g.j.Cut(n)
+	g.truncatePending = false
+	g.carriedOver, g.err = g.store.Cut(n)
 	for i := range g.rows {
 		if i > n {
 			delete(g.rows, i)
 		}
 	}
-	g.last = n
-	slices.SortFunc(g.receipts, func(a, b state.RunCall) int { return b.Ordinal - a.Ordinal }) // the first made first
+	g.lastOrdinal = n
+	slices.SortFunc(g.carriedOver, func(a, b state.RunCall) int { return b.Ordinal - a.Ordinal }) // in the order of their making, from the end
 }
 
-// placed returns the place of the tool call that ctx belongs to. Calls of a skill that
-// is itself being called have none.
-func placed(ctx context.Context) (p place, ok bool) {
-	p, ok = ctx.Value(placeKey{}).(place)
+// positionOf returns the position of the tool call that ctx belongs to. Calls made by a skill have
+// none.
+func positionOf(ctx context.Context) (p callPosition, ok bool) {
+	p, ok = ctx.Value(positionKey{}).(callPosition)
 	return p, ok && callsTool(p.row.Func)
 }
 
-// Known implements bridge.Journal: a write that an earlier version of the script
-// made is not made again.
-func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known {
-	p, ok := placed(ctx)
+// Known implements bridge.Journal: a write that an earlier version of the script made is not made
+// again.
+func (g *runJournal) Known(ctx context.Context, a bridge.Attempt) *bridge.Known {
+	p, ok := positionOf(ctx)
 	if !ok {
 		return nil
 	}
@@ -261,45 +261,45 @@ func (g *journaling) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	}
 	row.Class = a.Class.String()
 	row.Idempotent = a.Tool.Annotations.Idempotent != nil && *a.Tool.Annotations.Idempotent
-	if len(g.receipts) == 0 || row.State != state.RunMade || !row.Changes() && g.x.changed {
+	if len(g.carriedOver) == 0 || row.State != state.RunMade || !row.Changes() && g.x.codeChanged {
 		return nil
 	}
 	digest := row.Digest()
-	i := slices.IndexFunc(g.receipts, func(c state.RunCall) bool {
+	i := slices.IndexFunc(g.carriedOver, func(c state.RunCall) bool {
 		c.Args = g.plan.fill(c)
 		return c.State != state.RunApproved && c.State != state.RunMade && c.Digest() == digest
 	})
 	if i < 0 {
 		return nil
 	}
-	was := g.receipts[i]
-	g.receipts = slices.Delete(g.receipts, i, i+1)
-	if g.using == nil {
-		g.using = make(map[*state.RunCall]state.RunCall)
+	was := g.carriedOver[i]
+	g.carriedOver = slices.Delete(g.carriedOver, i, i+1)
+	if g.answering == nil {
+		g.answering = make(map[*state.RunCall]state.RunCall)
 	}
-	g.using[row] = was
+	g.answering[row] = was
 	if row.Reused, row.Pin = true, was.Pin; row.Changes() {
-		row.State = state.RunIntent // it gets its outcome at once
+		row.State = state.RunIntent // its outcome follows at once
 		if was.State != state.RunFailed || was.By == "" {
 			g.reused = append(g.reused, Reused{row.Ordinal, row.Tool})
 		}
 	} else {
-		g.replayed++
+		g.replayedCalls++
 	}
 	recorded, err := g.x.recorded(ctx, &was)
 	known := &bridge.Known{Value: recorded.Value, Err: err}
 	if err == nil && recorded.Error != nil {
-		known.Err, known.Heard = &recordedError{recorded.Error}, bridge.Heard(recorded.Error.Fields)
+		known.Err, known.ReachedServer = &recordedError{recorded.Error}, bridge.ReachedServer(recorded.Error.Fields)
 	}
 	return known
 }
 
-// A recordedError is one that a script got before, as it got it.
+// A recordedError is an error of an earlier run, as the script got it.
 type recordedError struct{ *sandbox.CallError }
 
 // Asked implements bridge.Journal.
-func (g *journaling) Asked(ctx context.Context, a bridge.Attempt, d policy.Decision) error {
-	p, ok := placed(ctx)
+func (g *runJournal) Asked(ctx context.Context, a bridge.Attempt, d policy.Decision) error {
+	p, ok := positionOf(ctx)
 	if !ok || p.seq == 0 { // nothing could be replayed
 		return bridge.ErrNobody
 	}
@@ -317,8 +317,8 @@ func (g *journaling) Asked(ctx context.Context, a bridge.Attempt, d policy.Decis
 }
 
 // Sending implements bridge.Journal.
-func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
-	p, ok := placed(ctx)
+func (g *runJournal) Sending(ctx context.Context, a bridge.Attempt) error {
+	p, ok := positionOf(ctx)
 	if !ok {
 		return nil
 	}
@@ -340,12 +340,12 @@ func (g *journaling) Sending(ctx context.Context, a bridge.Attempt) error {
 	if !p.row.Changes() && p.row.State == state.RunMade {
 		return nil
 	}
-	return g.intend(p.row)
+	return g.recordIntent(p.row)
 }
 
 func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
 
-// recorded is a call as a sandbox repeats it.
+// recorded returns a call for a sandbox to repeat.
 func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Recorded, error) {
 	r := sandbox.Recorded{Func: c.Func, Target: cmp.Or(c.Target, c.Tool), Args: sandbox.HashArgs(c.Args), Answered: c.Settled, Value: c.Value, Steps: c.Steps}
 	if c.Failure != nil {
@@ -356,7 +356,7 @@ func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Rec
 	}
 	if c.Ref != "" {
 		if x.o.Results == nil {
-			return r, errNothingKept
+			return r, errNoStore
 		}
 		_, value, err := results.Get(ctx, x.o.Results, x.owner(), c.Ref)
 		if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// shapes are what is known of the answers to calls: reads of other properties
-// are noted.
+// shapes returns the known shapes of the answers to calls: reads of other properties are noted.
 func (x checker) shapes(scope *discovery.Catalog, calls []sandbox.CallSite) map[string]*sandbox.Shape {
 	if x.o.DisableReadHints {
 		return nil
@@ -32,7 +31,7 @@ func (x checker) shapes(scope *discovery.Catalog, calls []sandbox.CallSite) map[
 	return shapes
 }
 
-// shapeOf is what codegen knows of a place, as the sandbox wants it.
+// shapeOf converts what codegen knows of a value to the sandbox's type.
 func shapeOf(f *codegen.Fields) *sandbox.Shape {
 	if f == nil {
 		return nil
@@ -49,8 +48,8 @@ func shapeOf(f *codegen.Fields) *sandbox.Shape {
 	return s
 }
 
-// learn merges the result of a call into the type of its tool, and notes where
-// it is not what all results before it were.
+// learn merges the result of a call into the type of its tool, and notes where it differs from all
+// earlier results.
 func (x *Execution) learn(r bridge.Record) {
 	if x.o.Learned == nil || r.Status != bridge.StatusOK {
 		return
@@ -67,17 +66,16 @@ func (x *Execution) learn(r bridge.Record) {
 	}
 }
 
-// drifts are the notes on results of one execution that were not as expected.
-// It is safe for concurrent use.
+// drifts are notes on unexpected results of one execution. It is safe for concurrent use.
 type drifts struct {
 	mu   sync.Mutex
 	list []string
 }
 
-// maxDrifts is how many one execution tells.
+// maxDrifts bounds the drifts that one execution reports.
 const maxDrifts = 5
 
-// add notes a drift, if it is new and not one too many.
+// add adds a note about a drift, and reports whether it is new and within the bound.
 func (d *drifts) add(note string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Media is an image or a sound that a tool answered with and a script returned.
+// Media is an image or a sound that a tool returned and a script passed on.
 type Media struct {
 	MIMEType string
 	Data     []byte
 }
 
 const (
-	// maxMedia is how many images and sounds one answer carries, and
-	// maxMediaBytes how large each may be: clients refuse more.
+	// maxMedia bounds the images and sounds of one answer, and maxMediaBytes the size of each:
+	// clients refuse more.
 	maxMedia      = 8
 	maxMediaBytes = 5 << 20
 )
@@ -30,9 +30,9 @@ const (
 // mediaRef matches a reference to stored media in the value of a script.
 var mediaRef = lazyregexp.New(`"ref"\s*:\s*"(r_[a-z2-7]{26})"`)
 
-// media are the images and sounds that value refers to, each once.
-func (k *keeping) media(value json.RawMessage) []Media {
-	if k.results == nil || k.whole {
+// media returns the images and sounds that value refers to, each once.
+func (k *resultStore) media(value json.RawMessage) []Media {
+	if k.results == nil || k.uncut {
 		return nil
 	}
 	var seen []string
@@ -51,7 +51,7 @@ func (k *keeping) media(value json.RawMessage) []Media {
 	return all
 }
 
-// describeBinary is how a script sees a kept image: as in the tool's result.
+// describeBinary returns a stored image as a script sees it: as in the tool's result.
 func describeBinary(item state.Result) any {
 	kind, _, _ := strings.Cut(item.MIME, "/")
 	if !isMedia(item.MIME) {
@@ -69,7 +69,7 @@ func isMedia(mimeType string) bool {
 	return strings.HasPrefix(mimeType, "image/") || strings.HasPrefix(mimeType, "audio/")
 }
 
-// result is the answer as MCP has it: one text block, then what it refers to.
+// result returns the answer as a result of MCP: one text block, then the media that it refers to.
 func (a Answer) result() *mcp.CallToolResult {
 	r := surface.JSONResult(a, a.IsError())
 	for _, m := range a.Media {

@@ -19,12 +19,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// modules returns the modules of the servers that a script imports or names, with only
-// the functions that it names if possible, so that the cost of a run does not grow with
-// unused servers and tools. names are the names of all modules. It waits for starting
-// servers that the script uses, all at the same time and at most until ctx is done. An
-// unreachable server that the script imports is an error, since the import alone would
-// only report a missing module.
+// modules returns the modules of the servers that a script imports or names. If possible they have
+// only the functions that it names, so that the cost of a run does not grow with unused servers
+// and tools. names are the names of all modules. It waits for starting servers that the script
+// uses, all at the same time and at most until ctx is done. An unreachable server that the script
+// imports is an error, since the import alone would only report a missing module.
 func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code string) (modules []sandbox.Module, names []string, err error) {
 	if lang == sandbox.Python {
 		return e.pythonModules(ctx, code)
@@ -53,8 +52,8 @@ func (e *Executor) modules(ctx context.Context, lang sandbox.Language, code stri
 	return modules, names, nil
 }
 
-// withReaders returns s with functions for the tools that read its resources and prompts,
-// if a script names them.
+// withReaders returns s with functions for reading its resources and prompts, if a script names
+// them.
 func withReaders(scope *discovery.Catalog, s *discovery.Server, words map[string]bool) *discovery.Server {
 	if !words[readerNames[upstream.ReadResource]] && !words[readerNames[upstream.GetPrompt]] {
 		return s
@@ -74,8 +73,8 @@ func withReaders(scope *discovery.Catalog, s *discovery.Server, words map[string
 // readerNames are the functions of tools that read resources and prompts.
 var readerNames = map[string]string{upstream.ReadResource: "readResource", upstream.GetPrompt: "getPrompt"}
 
-// withheld returns the reason the module of s lacks functions in words that are not in
-// scope, worded like the error of a call by id.
+// withheld returns the reason the module of s lacks functions in words that are not in scope,
+// worded like the error of a call by id.
 func (e *Executor) withheld(full, scope *discovery.Catalog, s *discovery.Server, words map[string]bool) map[string]string {
 	if full == scope {
 		return nil
@@ -93,7 +92,7 @@ func (e *Executor) withheld(full, scope *discovery.Catalog, s *discovery.Server,
 	return why
 }
 
-// pythonModules is modules for Python.
+// pythonModules is like modules, for Python.
 func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sandbox.Module, names []string, err error) {
 	_, scope := e.catalog.Both()
 	byServer := make(map[string]string)
@@ -128,14 +127,13 @@ func (e *Executor) pythonModules(ctx context.Context, code string) (modules []sa
 	return modules, names, nil
 }
 
-// usesPython reports whether the module of a server that is so called occurs in
-// Python code.
+// usesPython reports whether the module of a server with that name occurs in Python code.
 func usesPython(code, name string) bool {
 	return hasWord(code, name, nil) || hasWord(code, "servers."+name, nil)
 }
 
-// awaitUsed waits for the servers that a script uses and that were never listed. uses
-// reports whether the script imports a server, and whether it uses it at all.
+// awaitUsed waits for the servers that a script uses and that were never listed. uses reports
+// whether the script imports a server, and whether it uses it at all.
 func (e *Executor) awaitUsed(ctx context.Context, uses func(*discovery.Server) (imported, used bool)) error {
 	_, scope := e.catalog.Both()
 	var wg sync.WaitGroup
@@ -162,8 +160,8 @@ func (e *Executor) awaitUsed(ctx context.Context, uses func(*discovery.Server) (
 	return failed
 }
 
-// connectNamed connects, in the background, the servers that a script names and
-// that StartLazily has left alone.
+// connectNamed connects, in the background, the servers that a script names and that StartLazily
+// has not started.
 func (e *Executor) connectNamed(ctx context.Context, code string) {
 	if !e.catalog.Lazy() {
 		return
@@ -177,28 +175,27 @@ func (e *Executor) connectNamed(ctx context.Context, code string) {
 	}
 }
 
-// remaining is what a wait that began at start left of a time limit, and never
-// so little that a small script could not run in it.
+// remaining returns the rest of a time limit after a wait that began at start, and at least enough
+// to run a small script.
 func remaining(limit time.Duration, start time.Time) time.Duration {
 	return max(limit-time.Since(start), min(limit, time.Second))
 }
 
-// imports reports whether the code has what looks like an import of the
-// server's module or of a file in it.
+// imports reports whether the code seems to import the server's module or a file in it.
 func imports(code string, s *discovery.Server) bool {
 	return hasWord(code, "servers/"+s.Folder, func(rest string) bool {
 		return rest != "" && strings.ContainsRune("'\"`/.", rune(rest[0]))
 	})
 }
 
-// usedAsNamespace reports whether what follows a name takes a member of it.
+// usedAsNamespace reports whether the text after a name accesses a member of it.
 func usedAsNamespace(rest string) bool {
 	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
 	return strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, "?.")
 }
 
-// hasWord reports whether word occurs in code as a whole identifier, and not as
-// a member of something, followed by what then accepts; nil accepts anything.
+// hasWord reports whether word occurs in code as a whole identifier that is not a member, followed
+// by text that then accepts; a nil then accepts anything.
 func hasWord(code, word string, then func(rest string) bool) bool {
 	for rest := range occurrences(code, word) {
 		if then == nil || then(rest) {
@@ -208,8 +205,7 @@ func hasWord(code, word string, then func(rest string) bool) bool {
 	return false
 }
 
-// occurrences yields what follows word wherever it occurs in code as hasWord
-// means it.
+// occurrences yields the text after each occurrence of word in code, as in hasWord.
 func occurrences(code, word string) iter.Seq[string] {
 	return func(yield func(rest string) bool) {
 		for at := 0; ; {
@@ -230,8 +226,8 @@ func occurrences(code, word string) iter.Seq[string] {
 	}
 }
 
-// partOfName reports whether r continues an identifier. The end of the text,
-// which decodes as an error, does not.
+// partOfName reports whether r continues an identifier. The end of the text, which decodes as an
+// error, does not.
 func partOfName(r rune) bool {
 	return r == '_' || r == '$' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

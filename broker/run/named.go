@@ -8,10 +8,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// namedTools returns the functions of s with names among the words of a script, if it
-// cannot use other functions of the module of s. It returns nil if the script may use
-// any of them, or names one that does not exist, since the error lists the existing
-// ones.
+// namedTools returns the functions of s with names among the words of a script, if it cannot use
+// other functions of the module of s. It returns nil if the script may use any of them, or names
+// one that does not exist, since the error lists the existing ones.
 func namedTools(code string, words map[string]bool, s *discovery.Server) map[string]bool {
 	tools := make(map[string]bool)
 	for _, t := range s.Tools {
@@ -71,7 +70,7 @@ func memberOf(rest string) (member string, text bool) {
 	return "", false
 }
 
-// firstWord is the word that text begins with.
+// firstWord returns the word at the beginning of text.
 func firstWord(text string) string {
 	if end := strings.IndexFunc(text, func(r rune) bool { return !partOfName(r) }); end >= 0 {
 		return text[:end]

@@ -16,10 +16,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// What is kept between runs carries where it came from, if the policy has flows or
-// labels: a later run that reads it has read those tools.
+// If the policy has flows or labels, data that is stored between runs carries its origin: a later
+// run that reads the data has read those tools.
 
-// An origin is a tool that a kept value may come from.
+// An origin is a tool that stored data may come from.
 type origin struct {
 	ID     string `json:"id"`
 	Server string `json:"server"`
@@ -27,9 +27,9 @@ type origin struct {
 }
 
 // past returns what the runs of a principal have read.
-func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.of(owner) }
+func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.forOwner(owner) }
 
-// personal are the texts about persons in a result.
+// personal returns the texts about persons in a result.
 func personal(result json.RawMessage) (texts []string) {
 	spans, _ := redact.FindJSON(string(result))
 	for _, s := range spans {
@@ -49,9 +49,9 @@ func originKey(of, key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// keepOrigin keeps which tools the run has read, for what it keeps under a name:
-// "store" and a key, or "results" and a reference.
-func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
+// storeOrigin stores which tools the run has read, for data that it stores under a name: "store"
+// and a key, or "results" and a reference.
+func (x *Execution) storeOrigin(ctx context.Context, of, name string) error {
 	if name == "" || x.bridge == nil || !x.tracks() {
 		return nil
 	}
@@ -74,12 +74,11 @@ func (x *Execution) keepOrigin(ctx context.Context, of, name string) error {
 	return nil
 }
 
-// keepOriginsOf is keepOrigin for results; it drops a result if its origin cannot be
-// stored.
-func (x *Execution) keepOriginsOf(refs ...string) {
+// storeOriginsOf calls storeOrigin for results, and drops a result if its origin cannot be stored.
+func (x *Execution) storeOriginsOf(refs ...string) {
 	for _, ref := range refs {
-		if err := x.keepOrigin(context.Background(), "results", ref); err != nil {
-			x.keep.failed(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
+		if err := x.storeOrigin(context.Background(), "results", ref); err != nil {
+			x.results.onError(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
 		}
 	}
 }
@@ -115,13 +114,13 @@ func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.
 	if !x.tracks() {
 		return nil
 	}
-	kept, err := x.o.Values.Value(ctx, x.owner()+state.OriginsSuffix, originKey(of, name))
+	stored, err := x.o.Values.Value(ctx, x.owner()+state.OriginsSuffix, originKey(of, name))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil
 	}
 	var from []origin
 	if err == nil {
-		err = json.Unmarshal(kept, &from)
+		err = json.Unmarshal(stored, &from)
 	}
 	if err != nil {
 		return fmt.Errorf("read where the value came from, which the policy needs: %w", err)
@@ -129,7 +128,7 @@ func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.
 	full, _ := x.e.catalog.Both()
 	for _, o := range from {
 		t, ok := full.Tool(o.ID)
-		if !ok { // it has gone since
+		if !ok { // it has been removed since
 			t = &discovery.Tool{ID: o.ID, Server: o.Server, ListedTool: discovery.ListedTool{Name: o.Tool}}
 		}
 		x.bridge.Read(t, value)

@@ -13,28 +13,28 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
-// A capture keeps the head and the tail of a stream within a budget of
-// characters, counts the rest, and has all of it kept elsewhere once it is
-// over. It is not safe for concurrent use.
+// A capture keeps the head and the tail of a stream within a budget of characters, and counts the
+// rest. If the stream exceeds the budget, all of it goes to a streamStore. It is not safe for
+// concurrent use.
 type capture struct {
-	limit int       // characters
-	tee   io.Writer // receives everything as well; may be nil
-	whole *keeper   // keeps all of it when it is too long; may be nil
-	head  []byte
-	tail  []byte
-	bytes int64
-	chars int64
-	again int64 // bytes that tee has from an earlier run
+	limit         int          // characters
+	tee           io.Writer    // receives everything as well; may be nil
+	store         *streamStore // stores all of a long stream; may be nil
+	head          []byte
+	tail          []byte
+	bytes         int64
+	chars         int64
+	replayedBytes int64 // bytes that tee has from an earlier run
 }
 
 // restart discards the output of calls that are repeated.
 func (c *capture) restart() {
-	c.whole.restart()
-	*c = capture{limit: c.limit, tee: c.tee, whole: c.whole, again: max(c.again, c.bytes)}
+	c.store.restart()
+	*c = capture{limit: c.limit, tee: c.tee, store: c.store, replayedBytes: max(c.replayedBytes, c.bytes)}
 }
 
 func (c *capture) Write(p []byte) (int, error) {
-	if fresh := p[min(max(c.again-c.bytes, 0), int64(len(p))):]; c.tee != nil && len(fresh) > 0 {
+	if fresh := p[min(max(c.replayedBytes-c.bytes, 0), int64(len(p))):]; c.tee != nil && len(fresh) > 0 {
 		if _, err := c.tee.Write(fresh); err != nil {
 			return 0, err
 		}
@@ -53,29 +53,29 @@ func (c *capture) Write(p []byte) (int, error) {
 		rest = rest[n:]
 	}
 	c.tail = append(c.tail, rest...)
-	if c.whole.started() {
-		c.whole.write(p)
+	if c.store.started() {
+		c.store.write(p)
 	} else if c.chars > int64(c.limit) {
-		c.whole.write(c.head, c.tail) // nothing was dropped yet
+		c.store.write(c.head, c.tail) // nothing was dropped yet
 	}
-	// Trimming at twice the room makes it cheap: each byte moves once.
+	// Trimming at twice the room is cheap: each byte moves once.
 	if len(c.tail) > 2*room {
 		c.tail = slices.Delete(c.tail, 0, len(c.tail)-room)
 	}
 	return len(p), nil
 }
 
-// text returns what was written, or its head and tail around a note of what
-// was cut, and whether it was cut. limit may be smaller than the capture's. The
-// reference is that of the whole, if it was cut and could be kept.
+// text returns the captured text, or its head and tail around a note about the gap, and whether it
+// was cut. limit may be smaller than the capture's. ref refers to the complete text, if it was cut
+// and stored.
 func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	if c.chars <= int64(limit) {
 		return strings.ToValidUTF8(string(c.head)+string(c.tail), "�"), "", false
 	}
-	if !c.whole.started() {
-		c.whole.write(c.head, c.tail)
+	if !c.store.started() {
+		c.store.write(c.head, c.tail)
 	}
-	ref = c.whole.commit()
+	ref = c.store.commit()
 	headChars := limit * 2 / 3
 	tailChars := limit - headChars
 	end := c.tail
@@ -87,11 +87,11 @@ func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	return cut(head, tail, c.chars-int64(shown), c.chars, ref), ref, true
 }
 
-// budgetName names the limit that stdout and the result share.
+// budgetName names the setting that limits stdout and the result together.
 const budgetName = " (config: maxOutputChars)"
 
-// cut joins both ends of a text around a note with the length of the gap and, if the
-// text was stored, how to read it.
+// cut joins both ends of a text around a note with the length of the gap and, if the text was
+// stored, how to read it.
 func cut(head, tail string, missing, all int64, ref string) string {
 	if ref != "" {
 		ref = "; results.get('" + ref + "')"
@@ -118,7 +118,7 @@ func lastChars(b []byte, n int) string {
 	return strings.ToValidUTF8(string(b[i:]), "�")
 }
 
-// thousands writes n with commas: 74,010,000.
+// thousands formats n with commas: 74,010,000.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -127,13 +127,13 @@ func thousands(n int64) string {
 	return s
 }
 
-// cutResult returns a result in at most limit characters: in full if it fits, and
-// otherwise cut between items, keys or lines, with the reference from keep.
-func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
+// cutResult returns a result in at most limit characters: complete if it fits, otherwise cut
+// between items, keys or lines, with the reference that store returns.
+func cutResult(value json.RawMessage, limit int, store func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
 	if utf8.RuneCount(value) <= limit {
 		return value, "", false
 	}
-	ref = keep(value)
+	ref = store(value)
 	mark := func(g results.Gap) string { return gapText(g, ref) }
 	cutValue, ok := results.Cut(value, limit, mark)
 	if !ok {
@@ -142,8 +142,8 @@ func cutResult(value json.RawMessage, limit int, keep func(json.RawMessage) stri
 	return cutValue, ref, true
 }
 
-// gapText describes a gap in a result, with the options of results.get that read it
-// and, if the result was stored, its reference.
+// gapText describes a gap in a result, with the options of results.get that read it and, if the
+// result was stored, its reference.
 func gapText(g results.Gap, ref string) string {
 	text := fmt.Sprintf("… [truncated: %s of %s %s", thousands(g.Missing), thousands(g.All), g.Unit)
 	if ref == "" {

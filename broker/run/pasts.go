@@ -10,13 +10,13 @@ import (
 // pasts records what the runs of each principal have read. The zero value is empty.
 type pasts struct {
 	mu      sync.Mutex
-	byOwner map[string]*pastOf
+	byOwner map[string]*ownerPast
 	sweep   int // the number of entries that starts the next sweep
 }
 
-// A pastOf holds the past of one principal: strongly while the past counts, and weakly
-// while a run uses it.
-type pastOf struct {
+// An ownerPast holds the past of one principal: strongly while the past counts, and weakly while a
+// run uses it.
+type ownerPast struct {
 	counts *bridge.Past
 	used   weak.Pointer[bridge.Past]
 }
@@ -24,12 +24,12 @@ type pastOf struct {
 // minPasts is the number of principals below which no sweep happens.
 const minPasts = 64
 
-// of returns the past of a principal.
-func (p *pasts) of(owner string) *bridge.Past {
+// forOwner returns the past of a principal.
+func (p *pasts) forOwner(owner string) *bridge.Past {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.byOwner == nil {
-		p.byOwner = make(map[string]*pastOf)
+		p.byOwner = make(map[string]*ownerPast)
 	}
 	one := p.byOwner[owner]
 	if one != nil {
@@ -42,7 +42,7 @@ func (p *pasts) of(owner string) *bridge.Past {
 		p.sweepLocked()
 	}
 	past := new(bridge.Past)
-	p.byOwner[owner] = &pastOf{past, weak.Make(past)}
+	p.byOwner[owner] = &ownerPast{past, weak.Make(past)}
 	return past
 }
 

@@ -9,9 +9,9 @@ import (
 // Principals without a read are forgotten, unless one of their runs is active.
 func TestPastsHaveAnEnd(t *testing.T) {
 	var p pasts
-	runs := p.of("runs")
+	runs := p.forOwner("runs")
 	for i := range 10_000 {
-		p.of(fmt.Sprint("person ", i))
+		p.forOwner(fmt.Sprint("person ", i))
 		if i%500 == 0 {
 			runtime.GC()
 		}
@@ -19,7 +19,7 @@ func TestPastsHaveAnEnd(t *testing.T) {
 	if n := len(p.byOwner); n > 5_000 {
 		t.Errorf("%d principals are remembered", n)
 	}
-	if p.of("runs") != runs {
+	if p.forOwner("runs") != runs {
 		t.Error("a run has another past than the next one of its principal")
 	}
 	runtime.GC()

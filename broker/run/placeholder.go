@@ -16,8 +16,8 @@ import (
 // A plan maps the numbers of calls to their placeholders, and to their results once
 // known.
 type plan struct {
-	marks map[int][]mark
-	got   map[int]json.RawMessage
+	marks   map[int][]mark
+	results map[int]json.RawMessage
 }
 
 // A mark is a string or number in the placeholder of a call that represents the value
@@ -28,14 +28,13 @@ type mark struct {
 }
 
 const (
-	// firstNumber is the first number that is a mark, and marksPerCall the number of
-	// marks of a call.
+	// firstNumber is the first number that is a mark, and marksPerCall bounds the marks of a call.
 	firstNumber, marksPerCall = 900_000_000, 1000
-	// addressStart begins addresses that are marks.
+	// addressStart is the prefix of addresses that are marks.
 	addressStart  = "https://plan.invalid/"
 	maxStandDepth = 8
-	// maxSketch is how many values a placeholder has: a schema may refer to itself
-	// in each of its properties.
+	// maxSketch bounds the values of a placeholder: a schema may refer to itself in each of its
+	// properties.
 	maxSketch = 5000
 )
 
@@ -49,14 +48,13 @@ func (p *plan) dependsOn(args json.RawMessage) (last int) {
 	return last
 }
 
-// fill is the arguments of a call of the plan with results in the place of their
-// placeholders.
+// fill returns the arguments of a call of the plan with placeholders replaced by results.
 func (p *plan) fill(c state.RunCall) json.RawMessage {
 	if c.DependsOn == 0 {
 		return c.Args
 	}
 	v := decode(c.Args)
-	for n, value := range p.got {
+	for n, value := range p.results {
 		result := decode(value)
 		for _, s := range p.marks[n] {
 			if is, ok := at(result, s.path); ok {
@@ -74,7 +72,7 @@ func (p *plan) fill(c state.RunCall) json.RawMessage {
 func decode(text json.RawMessage) (v any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	_ = d.Decode(&v) // invalid JSON is nil
+	_ = d.Decode(&v) // invalid JSON decodes as nil
 	return v
 }
 
@@ -98,7 +96,7 @@ func at(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// replace puts is in the place of a text, or of a number that is written so.
+// replace replaces a text, or a number with that text, with is.
 func replace(v any, text string, is any) any {
 	switch v := v.(type) {
 	case string:
@@ -168,7 +166,7 @@ func placeholder(raw json.RawMessage, wrapped bool, n int) json.RawMessage {
 	if wrapped {
 		root, _ = s.doc.Find("#/properties/result")
 	}
-	b, _ := json.Marshal(s.value(root, "", 0)) // plain values: no error
+	b, _ := json.Marshal(s.value(root, "", 0)) // plain values cannot fail
 	return b
 }
 
@@ -176,8 +174,8 @@ func placeholder(raw json.RawMessage, wrapped bool, n int) json.RawMessage {
 type sketch struct {
 	doc  schema.Document
 	call int
-	made int // texts and numbers
-	all  int // values, also those that were left out
+	made int // the number of texts and numbers made
+	all  int // the number of values visited, also those left out
 }
 
 func (s *sketch) value(v any, path string, depth int) any {
@@ -223,14 +221,14 @@ func (s *sketch) value(v any, path string, depth int) any {
 	name := fmt.Sprintf("%d%s", s.call, gate.Line(path))
 	switch o.Text("format") {
 	case "date-time":
-		return "2000-01-01T00:00:00Z" // scripts compute with it: nothing depends on it
+		return "2000-01-01T00:00:00Z" // scripts compute with it, but nothing depends on it
 	case "uri", "url":
 		return addressStart + name
 	}
 	return "«" + name + "»"
 }
 
-// typeOf is the first type of a schema that is not null; empty if it says none.
+// typeOf returns the first type of a schema that is not null, or "" if it declares none.
 func typeOf(o *schema.Object) string {
 	types := o.Types()
 	for _, name := range types {

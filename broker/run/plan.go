@@ -15,11 +15,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A plan is what a script would write. While it is made, reads are live, and calls
-// that are more than that are kept as waiting and answered with placeholders. When
-// it is approved the script runs again: up to where it got the first placeholder it
-// is repeated, then its reads are answered with what they were answered with, and
-// its writes are made if they are those of the plan.
+// A plan lists the writes of a script. While it is made, reads are live, and other calls are
+// recorded as waiting and answered with placeholders. After its approval the script runs again: it
+// is repeated up to its first placeholder, then its reads get the recorded answers, and its writes
+// are made if they are those of the plan.
 
 const noPlan = "a plan is made of JavaScript and TypeScript in a worker, not in containers: run it without plan"
 
@@ -27,11 +26,10 @@ const noPlan = "a plan is made of JavaScript and TypeScript in a worker, not in 
 var whyPlanned = map[policy.Class]string{policy.Write: "writes", policy.Destructive: "is destructive", policy.Unknown: "may write"}
 
 // planning reports whether the plan of the run is being made.
-func (g *journaling) planning() bool { return g != nil && g.run.Plan == state.PlanMaking }
+func (g *runJournal) planning() bool { return g != nil && g.run.Plan == state.PlanMaking }
 
-// keepPlanned knows the placeholders and the result of a call of the plan; g.mu is
-// held.
-func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
+// notePlanned records the placeholders and the result of a call of the plan; g.mu must be held.
+func (g *runJournal) notePlanned(c *state.RunCall, value json.RawMessage) {
 	if c.Plan == 0 {
 		return
 	}
@@ -40,13 +38,12 @@ func (g *journaling) keepPlanned(c *state.RunCall, value json.RawMessage) {
 	}
 	g.plan.marks[c.Plan] = marksOf(c.Placeholder, c.Plan)
 	if c.State == state.RunDone && value != nil {
-		g.plan.got[c.Plan] = value
+		g.plan.results[c.Plan] = value
 	}
 }
 
-// planned takes a call into the plan, unless it is a read that can be made; g.mu is
-// held.
-func (g *journaling) planned(p place, a bridge.Attempt) error {
+// planned adds a call to the plan, unless it is a read that can be made; g.mu must be held.
+func (g *runJournal) planned(p callPosition, a bridge.Attempt) error {
 	row := p.row
 	row.Pin, row.DependsOn = g.x.e.pinOf(a.Tool), g.plan.dependsOn(a.Args)
 	if a.Class == policy.Read && row.DependsOn == 0 {
@@ -56,7 +53,7 @@ func (g *journaling) planned(p place, a bridge.Attempt) error {
 	if a.Class != policy.Read {
 		row.State, row.Why = state.RunAsked, cmp.Or(row.Why, whyPlanned[a.Class])
 	}
-	g.keepPlanned(row, nil)
+	g.notePlanned(row, nil)
 	_ = g.put(*row, false) // the end of the run waits for it
 	return &bridge.Known{Value: row.Placeholder}
 }
@@ -69,8 +66,8 @@ func (x *Execution) placeholder(t *discovery.Tool, n int) json.RawMessage {
 	return placeholder(t.OutputSchema, t.WrapsResult(), n)
 }
 
-// unplanned is why a run with a plan may not ask that of its host.
-func (g *journaling) unplanned(c sandbox.Call) error {
+// refuseInPlan returns the reason a run with a plan may not make a host call.
+func (g *runJournal) refuseInPlan(c sandbox.Call) error {
 	switch {
 	case g.run.Plan == "":
 	case c.Seq == 0:
@@ -81,9 +78,8 @@ func (g *journaling) unplanned(c sandbox.Call) error {
 	return nil
 }
 
-// skipped reports whether what the script asks of its host is left for when the plan is
-// approved: what it stores.
-func (g *journaling) skipped(row *state.RunCall) bool {
+// skipped reports whether a host call that stores something is left for the approved plan.
+func (g *runJournal) skipped(row *state.RunCall) bool {
 	if _, does := effects[row.Func]; !g.planning() || !does {
 		return false
 	}
@@ -91,9 +87,9 @@ func (g *journaling) skipped(row *state.RunCall) bool {
 	return true
 }
 
-// permitted reports whether a call that is not a read may be made: it is approved, or
-// unchanged in the plan; g.mu must be held.
-func (g *journaling) permitted(row *state.RunCall, pin string) bool {
+// permitted reports whether a call that is not a read may be made: it is approved, or unchanged in
+// the plan; g.mu must be held.
+func (g *runJournal) permitted(row *state.RunCall, pin string) bool {
 	if row.State == state.RunMade {
 		if slices.Contains(g.run.Granted, row.Tool) {
 			return true
@@ -103,10 +99,10 @@ func (g *journaling) permitted(row *state.RunCall, pin string) bool {
 	return row.Pin == pin && row.Approved(time.Now())
 }
 
-// take finds the call of the plan that row is, and uses it up; g.mu is held.
-func (g *journaling) take(row *state.RunCall, as, pin string) {
+// take finds the call of the plan that matches row, and uses it up; g.mu must be held.
+func (g *runJournal) take(row *state.RunCall, as, pin string) {
 	args := state.Canonical(row.Args)
-	for i, c := range g.receipts {
+	for i, c := range g.carriedOver {
 		if c.Plan == 0 || c.State != as || c.Func != row.Func || c.Tool != row.Tool || c.Pin != pin ||
 			as == state.RunApproved && !c.Approved(time.Now()) || !bytes.Equal(state.Canonical(g.plan.fill(c)), args) {
 			continue
@@ -117,21 +113,21 @@ func (g *journaling) take(row *state.RunCall, as, pin string) {
 	}
 }
 
-// use uses up a receipt; g.mu is held.
-func (g *journaling) use(i int) {
-	c := g.receipts[i]
-	g.receipts = slices.Delete(g.receipts, i, i+1)
-	g.used(c) // with or before the intent: an approval may be lost, but not be used twice
+// use uses up an entry of carriedOver; g.mu must be held.
+func (g *runJournal) use(i int) {
+	c := g.carriedOver[i]
+	g.carriedOver = slices.Delete(g.carriedOver, i, i+1)
+	g.markUsed(c) // with or before the intent: an approval may be lost, but not be used twice
 }
 
-func (g *journaling) used(c state.RunCall) {
+func (g *runJournal) markUsed(c state.RunCall) {
 	c.State, c.Value = state.RunUsed, nil
 	_ = g.put(c, false)
 }
 
-// unmade is how many calls of an approved plan were not made.
-func (g *journaling) unmade() (n int) {
-	for _, c := range g.receipts {
+// unmade returns the number of calls of an approved plan that were not made.
+func (g *runJournal) unmade() (n int) {
+	for _, c := range g.carriedOver {
 		n += boolInt(c.Plan > 0 && c.State == state.RunApproved)
 	}
 	return n

@@ -11,13 +11,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A question asks about the first of some calls, as many as it can show in full. The
-// answer applies only to these.
+// A question asks about the first calls of a list, as many as it can show in full. The answer
+// applies only to these.
 type question struct {
-	before []gate.Text // the forms before the one with the decision
-	text   gate.Text
-	shown  int
-	cut    bool // its only call is not shown in full
+	parts     []gate.Text // the forms before the one with the decision
+	text      gate.Text
+	shown     int
+	truncated bool // its only call is not shown in full
 }
 
 // question returns the question about the first of the calls. Each call is on one line,
@@ -60,13 +60,13 @@ func (x *Execution) shown(c state.RunCall) (head, args string) {
 	return fmt.Sprintf("\n%d. %s (%s)", p.N, p.Tool, why), exactLine(p.Args)
 }
 
-// longQuestion returns the question about one call with arguments that need several
-// forms, or more than maxParts.
+// longQuestion returns the question about one call whose arguments need several forms, or more
+// than maxParts.
 func longQuestion(head, args string) question {
 	q := question{shown: 1}
 	parts := slices.Collect(slices.Chunk([]rune(args), maxAskedArguments))
 	if len(parts) > maxParts {
-		q.cut = true
+		q.truncated = true
 		q.text = gate.NewText(fmt.Sprintf("This call cannot be approved here: its arguments have %d characters, and the form shows only the first %d.\n"+
 			"Close it to decide in the console or with: broker approvals show RUN --full\n%s\n   %s…", utf8.RuneCountInString(args), maxAskedArguments, head, string(parts[0])))
 		return q
@@ -76,7 +76,7 @@ func longQuestion(head, args string) question {
 		if i == len(parts)-1 {
 			q.text = text
 		} else {
-			q.before = append(q.before, text)
+			q.parts = append(q.parts, text)
 		}
 	}
 	return q

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// takeCall is bridge.Options.Take, nil if nothing is counted or refused.
+// takeCall returns the function for bridge.Options.Take, or nil if nothing is counted or refused.
 func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Class) (func(), error) {
 	if x.o.Quota == nil && x.o.Refuse == nil {
 		return nil

@@ -32,10 +32,10 @@ func (x *Execution) begin(lang sandbox.Language) {
 	x.id = x.o.Audit.Begin(state.Execution{ID: x.Request.ID, Client: x.Request.Client, ClientInfo: x.Request.ClientInfo, Language: string(lang), Code: x.Request.Code, Started: x.started})
 }
 
-// record learns from one call that has ended, and writes it down.
+// record learns from a call that has ended, and records it.
 func (x *Execution) record(r bridge.Record) {
 	x.learn(r)
-	x.habits.see(r.ID, r.Value)
+	x.habits.record(r.ID, r.Value)
 	x.partials.add(r)
 	if x.o.Vault != nil && x.o.Redact.On() && len(r.Result) > 0 {
 		x.o.Vault.Saw(x.owner(), r.Server, r.Result)
@@ -54,7 +54,7 @@ func (x *Execution) record(r bridge.Record) {
 	})
 }
 
-// entry is the finished execution as the audit log keeps it.
+// entry returns the finished execution for the audit record.
 func (x *Execution) entry(res sandbox.Result, answer json.RawMessage) state.Execution {
 	e := state.Execution{
 		ID: x.id, Ended: time.Now(), ExitCode: res.ExitCode, Status: statusOf(res.ExitCode),

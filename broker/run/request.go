@@ -17,7 +17,7 @@ import (
 
 // A Request is one script to run.
 type Request struct {
-	// ID is that of the execution; empty for a new one.
+	// ID is the id of the execution, or empty for a new one.
 	ID   string
 	Code string
 	// Resume is the id of a run to resume: with its own code if Code is empty or the
@@ -33,8 +33,7 @@ type Request struct {
 	// AnyIsolation allows values outside Options.Isolations, for the user.
 	Isolation    string
 	AnyIsolation bool
-	// Timeout is what the caller asks for; zero means the default. It is
-	// clamped to the maximum.
+	// Timeout is the requested time limit; zero means the default. It is clamped to the maximum.
 	Timeout time.Duration
 	// Client is the client's name, and ClientInfo its description of itself, for the
 	// record.
@@ -49,22 +48,21 @@ type Request struct {
 	Narrowed json.RawMessage
 	// Team is the team whose quota counts, or empty.
 	Team string
-	// Session is which of the client's conversations it is, where the protocol
-	// tells them apart; skills that a user has picked belong to one.
+	// Session is the client's conversation, where the protocol tells them apart; skills that a
+	// user has picked belong to one.
 	Session string
-	// Progress is called for each call that is sent: how many so far, and to
-	// which tool. It is also called, with 0, for the progress that servers report
-	// and for what they log. It must not block. Nil is fine.
+	// Progress is called for each call that is sent, with the number of calls so far and the tool.
+	// It is also called, with 0, for the progress and log messages of servers. It must not block.
+	// It may be nil.
 	Progress func(calls int, message string)
-	// Talker answers what servers ask while the script waits for them. Equal
-	// talkers are one client. Nil refuses all questions.
+	// Talker answers questions of servers while the script waits for them. Equal talkers are one
+	// client. Nil refuses all questions.
 	Talker upstream.Talker
-	// Stdout and Stderr receive what the script prints, uncut, while it runs.
-	// Nil is fine.
+	// Stdout and Stderr receive the output of the script, uncut, while it runs. They may be nil.
 	Stdout, Stderr io.Writer
-	// Whole leaves the answer's result uncut.
-	Whole bool
-	// Shell means that the reader of the answer types commands.
+	// Uncut leaves the answer's result uncut.
+	Uncut bool
+	// Shell reports that the answer is for a user at a terminal.
 	Shell bool
 	// File is the name of the script in messages; empty means agent.ts.
 	File string
@@ -79,15 +77,15 @@ func (r *Request) Sharer() string {
 	return r.Client + "\x00" + r.Session
 }
 
-// languages maps what people write to languages.
+// languages maps the accepted names of languages to languages.
 var languages = map[string]sandbox.Language{
 	"typescript": sandbox.TypeScript, "ts": sandbox.TypeScript,
 	"javascript": sandbox.JavaScript, "js": sandbox.JavaScript,
 	"python": sandbox.Python, "py": sandbox.Python,
 }
 
-// place is the language of a script and where it is to run.
-func (o *Options) place(req *Request) (sandbox.Language, sandbox.Isolation, error) {
+// location returns the language of a script and its isolation.
+func (o *Options) location(req *Request) (sandbox.Language, sandbox.Isolation, error) {
 	lang, ok := languages[strings.ToLower(req.Language)]
 	if req.Language == "" {
 		lang, ok = o.Language, true
@@ -130,7 +128,7 @@ func (o *Options) refusal(lang sandbox.Language) string {
 	}
 }
 
-// isolation is where a script asks to run, which it must be free to choose.
+// isolation returns the isolation that a script asks for, if it is free to choose.
 func (o *Options) isolation(req *Request) (sandbox.Isolation, error) {
 	isolation := sandbox.Isolation(strings.ToLower(strings.TrimSpace(req.Isolation)))
 	choice := o.Isolations
@@ -146,7 +144,7 @@ func (o *Options) isolation(req *Request) (sandbox.Isolation, error) {
 	return "", fmt.Errorf("unknown isolation %q: use %s", gate.Cut(req.Isolation, 40), orList(choice))
 }
 
-// orList writes words for people: "typescript, javascript or python".
+// orList lists words for people: "typescript, javascript or python".
 func orList[T ~string](list []T) string {
 	var b strings.Builder
 	for i, l := range list {
@@ -161,8 +159,8 @@ func orList[T ~string](list []T) string {
 	return b.String()
 }
 
-// timeout is the time that the script gets: what was asked for, within the
-// maximum, with a note when that is less.
+// timeout returns the time limit of the script: the requested time, or the maximum and a note if
+// that is less.
 func (x *Execution) timeout() time.Duration {
 	t := x.Request.Timeout
 	if t <= 0 {

@@ -17,19 +17,19 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// codeScheme is what the URIs of generated files begin with.
+// codeScheme is the prefix of the URIs of generated files.
 const codeScheme = "broker://code/"
 
-// maxListedCode is up to how many tools their wrappers are listed as resources.
-// Above it only the servers' indexes are, which name them all: clients show
-// such lists to people.
+// maxListedCode is the highest number of tools whose wrappers are listed as resources, since
+// clients show such lists to people. Beyond it, only the servers' indexes are listed, which name
+// all tools.
 const maxListedCode = 200
 
-// maxListedSentence is how much of a description such a list has.
+// maxListedSentence bounds the length of a description in such a list.
 const maxListedSentence = 200
 
-// Templates implements surface.ResourceFeature: any generated file and kept result
-// can be read, by a client that writes code.
+// Templates implements surface.ResourceFeature: a client that writes code can read any generated
+// file and stored result.
 func (e *Executor) Templates() []surface.Template {
 	if e.opts.Load().Mode == surface.ModeTools {
 		return nil
@@ -47,8 +47,8 @@ func (e *Executor) Templates() []surface.Template {
 	return list
 }
 
-// Resources implements surface.ResourceFeature: those that a person might look
-// for, and of results the caller's own.
+// Resources implements surface.ResourceFeature. It lists the resources that a person might look
+// for, and the caller's own results.
 func (e *Executor) Resources(c surface.Caller) []*mcp.Resource {
 	if e.opts.Load().Mode == surface.ModeTools {
 		return nil
@@ -75,8 +75,8 @@ func mimeOf(path string) string {
 	return "text/typescript"
 }
 
-// listCode are the resources for the servers and, if they are not too many, for
-// their tools, sorted.
+// listCode returns the resources of the servers and, if they are not too many, of their tools,
+// sorted.
 func (e *Executor) listCode() []*mcp.Resource {
 	c := e.catalog.Scope()
 	var list []*mcp.Resource
@@ -101,10 +101,10 @@ func (e *Executor) listCode() []*mcp.Resource {
 	return list
 }
 
-// resultScheme is what the URIs of kept results begin with.
+// resultScheme is the prefix of the URIs of stored results.
 const resultScheme = "broker://results/"
 
-// maxListedResults is how many kept results are listed, the newest.
+// maxListedResults bounds the listed results; the newest are listed.
 const maxListedResults = 20
 
 func (e *Executor) readResult(ctx context.Context, c surface.Caller, uri string) (*mcp.ReadResourceResult, error) {

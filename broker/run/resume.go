@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Pending is a call that waits for a person: to be approved, or, if its outcome
-// is not known, to be settled.
+// A Pending is a call that waits for a person to approve it or, if its outcome is unknown, to
+// settle it.
 type Pending struct {
 	N     int             `json:"n"`
 	Tool  string          `json:"tool"`
@@ -89,30 +89,30 @@ func (p Pending) String() string {
 	return fmt.Sprintf("%3d  %s: %s%s\n     %s", p.N, p.Tool, p.Why, after, exactLine(p.Args))
 }
 
-// load goes on with a run that was broken off.
-func (g *journaling) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
-	g.run, g.j = run, j
-	g.rows, g.last, g.settled, g.receipts = make(map[int]*state.RunCall), 0, 0, nil
-	g.uncut = g.x.changed || run.Plan != ""
+// load continues a run that was interrupted.
+func (g *runJournal) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
+	g.run, g.store = run, j
+	g.rows, g.lastOrdinal, g.lastSettled, g.carriedOver = make(map[int]*state.RunCall), 0, 0, nil
+	g.truncatePending = g.x.codeChanged || run.Plan != ""
 	for _, c := range slices.Backward(calls) {
-		g.settled = max(g.settled, c.Settled)
-		g.keepPlanned(&c, c.Value)
+		g.lastSettled = max(g.lastSettled, c.Settled)
+		g.notePlanned(&c, c.Value)
 		if c.Ordinal < 0 {
 			if c.State != state.RunUsed {
-				g.receipts = append(g.receipts, c)
+				g.carriedOver = append(g.carriedOver, c)
 			}
 			continue
 		}
 		row := c
 		row.Value = nil // the sandbox has it
 		g.rows[c.Ordinal] = &row
-		g.last = max(g.last, c.Ordinal)
+		g.lastOrdinal = max(g.lastOrdinal, c.Ordinal)
 	}
 }
 
 const unknownRun = "unknown run: it does not exist, is older than 7 days, or belongs to another client or profile. 0 tools called"
 
-// resume goes on with an earlier run.
+// resume continues an earlier run.
 func (x *Execution) resume(ctx context.Context) Answer {
 	if x.o.Runs == nil {
 		return x.refuse("this broker keeps no journals: run the script again, without resume. 0 tools called")
@@ -127,19 +127,19 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
 	if run.Profile != x.o.Profile || !bytes.Equal(run.Narrowed, x.o.Narrowed) {
-		x.journal = &journaling{x: x, resumed: true}
+		x.journal = &runJournal{x: x, resumed: true}
 		x.journal.load(run, calls, j)
-		x.journal.giveBack()
+		x.journal.release()
 		return x.refuse(unknownRun)
 	}
 	answer, recorded := x.resumable(ctx, &run, calls)
-	x.journal = &journaling{x: x, resumed: true}
+	x.journal = &runJournal{x: x, resumed: true}
 	x.journal.load(run, calls, j)
 	if answer != nil {
-		x.journal.giveBack()
+		x.journal.release()
 		return *answer
 	}
-	x.repeat = recorded
+	x.recordedCalls = recorded
 	x.Request.Language, x.Request.Timeout = run.Language, cmp.Or(x.Request.Timeout, run.Timeout)
 	return x.start(ctx)
 }
@@ -152,8 +152,8 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		return &a, nil
 	}
 	code := x.Request.Code
-	x.changed = strings.TrimSpace(code) != "" && code != run.Code
-	if !x.changed {
+	x.codeChanged = strings.TrimSpace(code) != "" && code != run.Code
+	if !x.codeChanged {
 		x.Request.Code = run.Code
 	}
 	lost, asked, decided := 0, 0, false
@@ -178,17 +178,17 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		a := x.refuse("the run has expired, since nobody decided in time: " + Summary(calls))
 		a.ExitCode = sandbox.ExitThrew
 		return &a, nil
-	case asked > 0 && !decided && !x.changed:
+	case asked > 0 && !decided && !x.codeChanged:
 		a := x.waits(*run, state.Pending(calls))
 		return &a, nil
-	case run.Status == state.StatusDone && !x.changed:
+	case run.Status == state.StatusDone && !x.codeChanged:
 		return refuse("the run has ended with exit code 0: there is nothing to resume. Give new code with resume to go on from what it wrote")
 	}
-	if x.changed {
+	if x.codeChanged {
 		run.Code = code
 	}
 	if run.Full {
-		if !x.changed {
+		if !x.codeChanged {
 			return refuse("the run has over 32 MiB of results, and cannot be repeated: %s", Summary(calls))
 		}
 		return nil, nil
@@ -196,8 +196,8 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 	return x.recordings(ctx, calls)
 }
 
-// recordings are the calls of a run as a sandbox repeats them. Past a tool that has
-// changed since nothing can be repeated.
+// recordings returns the calls of a run for a sandbox to repeat. Calls after a tool that has
+// changed since cannot be repeated.
 func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Answer, []sandbox.Recorded) {
 	var list []sandbox.Recorded
 	full, _ := x.e.catalog.Both()
@@ -216,7 +216,7 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 		if err != nil {
 			why = err.Error()
 		}
-		if why != "" && x.changed {
+		if why != "" && x.codeChanged {
 			break
 		}
 		if why != "" {
@@ -230,13 +230,13 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 
 // recall records the earlier calls of the run for the policy.
 func (x *Execution) recall(ctx context.Context) {
-	for _, c := range x.repeat {
+	for _, c := range x.recordedCalls {
 		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
 			if err := x.readOrigin(ctx, of, c.Target, c.Value); err != nil {
 				x.e.log.Warn("read origin", "execution", x.id, "err", err)
 			}
 		}
-		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil && !bridge.Heard(c.Error.Fields) {
+		if !callsTool(c.Func) || c.Answered == 0 || c.Error != nil && !bridge.ReachedServer(c.Error.Fields) {
 			continue
 		}
 		if t, ok := x.e.catalog.Find(c.Target); ok {
@@ -267,7 +267,7 @@ func Summary(calls []state.RunCall) string {
 	return "written: " + cmp.Or(strings.Join(done, ", "), "nothing") + "; not written: " + cmp.Or(strings.Join(not, ", "), "nothing")
 }
 
-// waits is the answer of a run that waits for a person.
+// waits returns the answer of a run that waits for a person.
 func (x *Execution) waits(run state.Run, calls []state.RunCall) Answer {
 	a := Answer{
 		ExitCode: sandbox.ExitApproval, RunID: run.ID, ToolsCalled: []bridge.Row{}, DurationMS: time.Since(x.started).Milliseconds(),
@@ -301,8 +301,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// pending are the calls that wait for a decision.
-func (g *journaling) pending() []state.RunCall {
+// pending returns the calls that wait for a decision.
+func (g *runJournal) pending() []state.RunCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var list []state.RunCall
@@ -315,31 +315,31 @@ func (g *journaling) pending() []state.RunCall {
 	return list
 }
 
-// end keeps how a run ended.
-func (g *journaling) end(status string, res sandbox.Result) error {
+// end records how a run ended.
+func (g *runJournal) end(status string, res sandbox.Result) error {
 	run := g.run
 	run.Status, run.ExitCode, run.Error, run.Expires = status, res.ExitCode, firstLine(redact.Cut(res.Error, state.MaxError)), time.Time{}
 	if status == state.StatusWaiting {
 		run.Expires = time.Now().Add(state.PendingAge)
 	}
 	g.run = run
-	return g.giveBack()
+	return g.release()
 }
 
-// giveBack ends what this process does with the run, which stays as g.run says.
-func (g *journaling) giveBack() error {
+// release ends this process's use of the run, which stays as g.run says.
+func (g *runJournal) release() error {
 	if g == nil {
 		return nil
 	}
-	err := g.j.End(g.run)
+	err := g.store.End(g.run)
 	if err != nil {
 		g.x.e.log.Error("write journal", "run", g.run.ID, "err", err)
 	}
 	return err
 }
 
-// hint says how to continue after a failure without repeating writes.
-func (g *journaling) hint() string {
+// hint describes how to continue after a failure without repeating writes.
+func (g *runJournal) hint() string {
 	n := 0
 	for _, row := range g.rows {
 		if row.Changes() && (row.State == state.RunDone || row.Lost()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// reveal is bridge.Options.Reveal: the tokens of a model are their values for the
+// reveal implements bridge.Options.Reveal: it replaces a model's tokens with their values for the
 // server that they came from, and for tools that the configuration lists.
 func (x *Execution) reveal(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
 	if x.o.Vault == nil || !x.o.Redact.On() || !vault.HasTokens(args) {

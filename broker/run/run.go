@@ -1,11 +1,10 @@
-// Package run is one execution: a script, or a single call of a tool, from the
-// request to the answer. It checks the script, gives it the modules that it
-// imports, runs it in a sandbox, makes its calls through a bridge, answers what
-// it asks its host for, keeps what is too long, and fits the rest into the budget
-// of an answer.
+// Package run runs one execution: a script, or a single call of a tool, from the request to the
+// answer. It checks the script, provides the modules that it imports, runs it in a sandbox, makes
+// its calls through a bridge, answers its host calls, stores what is too long, and limits the
+// answer to its budget.
 //
-// Features that scripts see something of register with an Executor: functions of
-// the host, and modules and files beside those of the servers.
+// Features that are visible to scripts register with an Executor: host functions, and modules and
+// files besides those of the servers.
 package run
 
 import (
@@ -41,8 +40,7 @@ type Options struct {
 	// Observer observes executions; it may be nil.
 	Observer Observer
 
-	// Policy decides about every call; Rules are those of it that a user has
-	// written.
+	// Policy decides about every call; Rules are the rules in it that users have written.
 	Policy policy.List
 	Rules  *policy.Rules
 
@@ -87,22 +85,22 @@ type Options struct {
 	Limits               sandbox.Limits
 }
 
-// An Observer makes traces and metrics of what executions do. It is safe for
-// concurrent use, and does not block. If it has a method Decided(time.Duration), that
-// is called with how long a person at the client took to decide; see Skill for another.
+// An Observer makes traces and metrics of executions. It is safe for concurrent use, and does not
+// block. If it has a method Decided(time.Duration), that is called with the time that a person at
+// the client took to decide; see Skill for another.
 type Observer interface {
-	// Run begins an execution; the function ends it, with its exit code and how many
-	// calls were repeated from its journal.
+	// Run begins an execution. The returned function ends it, with its exit code and the number of
+	// calls that were repeated from its journal.
 	Run(ctx context.Context, id, client string) (context.Context, func(code, replayed int))
-	// Call observes a call of a server, which is sent with meta. end is called with the
-	// kind of the error, or "". unsure means that the call may have run.
+	// Call observes a call of a server, which is sent with meta. end is called with the kind of
+	// the error, or ""; unsure means that the call may have run.
 	Call(ctx context.Context, server, tool string) (called context.Context, meta map[string]any, end func(result json.RawMessage, kind string, unsure bool))
-	// Recorded is called when a call has ended, also one that was not sent.
+	// Recorded is called when a call has ended, even if it was not sent.
 	Recorded(server, class, status, decision string, took time.Duration)
 }
 
-// Skill begins a step with a skill for an Observer with a method of this name: the
-// activation, or the run of a script. The function ends it.
+// Skill begins a step of a skill, its activation or the run of a script, for an Observer with a
+// method of this name. The returned function ends it.
 func (e *Executor) Skill(ctx context.Context, step, name, script string) (context.Context, func(error)) {
 	o, ok := e.opts.Load().Observer.(interface {
 		Skill(ctx context.Context, step, name, script string) (context.Context, func(error))
@@ -113,36 +111,36 @@ func (e *Executor) Skill(ctx context.Context, step, name, script string) (contex
 	return o.Skill(ctx, step, name, script)
 }
 
-// A HostFunc answers one function that scripts have from their host. Its
-// answer is JSON; an error is thrown in the script, after the name of the function,
-// a *bridge.Error as a ToolError with its fields. It ends with its context.
+// A HostFunc answers one host function of scripts. Its answer is JSON. The script is thrown an
+// error with the function's name as prefix, or a ToolError for a *bridge.Error. It ends with its
+// context.
 type HostFunc struct {
 	Do func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error)
-	// Large means that its arguments contain a value of the script, bounded by
-	// sandbox.Limits. Otherwise they are options.
+	// Large means that the arguments contain a value of the script, bounded by sandbox.Limits.
+	// Otherwise they are options.
 	Large bool
 	// Disk means that it reads or writes Options.Results on disk without waiting for
 	// anything else; only a few run at a time.
 	Disk bool
 }
 
-// A Feature answers functions of scripts, by sandbox.Call.Func.
+// A Feature answers host functions of scripts, by sandbox.Call.Func.
 type Feature interface {
 	HostFuncs() map[string]HostFunc
 }
 
-// A Library is a Feature that has modules and files for scripts.
+// A Library is a Feature that provides modules and files for scripts.
 type Library interface {
-	// Modules are those that the script of x imports, and the names of all that
-	// it could.
+	// Modules returns the modules that the script of x imports, and the names of all that it could
+	// import.
 	Modules(x *Execution, lang sandbox.Language) (modules []sandbox.Module, names []string)
 	// Files returns the files for a runner that gives its scripts a file system; it may
 	// be nil.
 	Files(x *Execution) *sandbox.Files
 }
 
-// An Executor runs scripts and calls. It is safe for concurrent use, once all
-// features are registered.
+// An Executor runs scripts and calls. It is safe for concurrent use once all features are
+// registered.
 type Executor struct {
 	opts      atomic.Pointer[Options]
 	log       *slog.Logger
@@ -152,8 +150,8 @@ type Executor struct {
 	libraries []Library
 	pasts     pasts     // shared by all views
 	toolPins  toolPins  // shared by all views
-	live      sync.Map  // context.CancelCauseFunc by the id of the execution, of the root
-	of        *Executor // nil unless this is a view
+	running   sync.Map  // context.CancelCauseFunc by execution id; only the root's is used
+	parent    *Executor // nil unless this is a view
 }
 
 // New returns an Executor for the tools of c.
@@ -163,25 +161,24 @@ func New(o Options, c *catalog.Catalog, log *slog.Logger) *Executor {
 	return e
 }
 
-// View returns an Executor for a view of the tools of e. Features are registered
-// with it anew.
+// View returns an Executor for a view of the tools of e. Features are registered with it again.
 func (e *Executor) View(o Options, c *catalog.Catalog) *Executor {
 	v := New(o, c, e.log)
-	v.of, v.validator = e.root(), e.validator
+	v.parent, v.validator = e.root(), e.validator
 	return v
 }
 
 func (e *Executor) root() *Executor {
-	if e.of != nil {
-		return e.of
+	if e.parent != nil {
+		return e.parent
 	}
 	return e
 }
 
-// Configure replaces the settings, for executions that begin from now on.
+// Configure replaces the settings for executions that begin from now on.
 func (e *Executor) Configure(o Options) { e.opts.Store(&o) }
 
-// Register adds what scripts see of a feature.
+// Register adds the parts of a feature that are visible to scripts.
 func (e *Executor) Register(f Feature) {
 	maps.Copy(e.host, f.HostFuncs())
 	if l, ok := f.(Library); ok {

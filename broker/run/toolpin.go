@@ -9,34 +9,34 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 )
 
-// toolPins keeps the digests of tools, each of which is computed once.
+// toolPins caches the digests of tools.
 type toolPins struct {
-	mu sync.Mutex
-	of map[*discovery.Tool]string
+	mu      sync.Mutex
+	digests map[*discovery.Tool]string
 }
 
-// maxToolPins bounds toolPins. Tools are pointers into catalogues, so the entries of a
-// replaced catalogue are garbage after a while.
+// maxToolPins bounds toolPins. Tools are pointers into catalogues, so the entries of a replaced
+// catalogue become garbage.
 const maxToolPins = 4096
 
-// pinOf returns the digest of all that a tool says of itself.
+// pinOf returns the digest of the complete definition of a tool.
 func (e *Executor) pinOf(t *discovery.Tool) string {
 	p := &e.root().toolPins
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pin, ok := p.of[t]
+	pin, ok := p.digests[t]
 	if !ok {
 		pin = digestOf(t)
-		if p.of == nil || len(p.of) >= maxToolPins {
-			p.of = make(map[*discovery.Tool]string)
+		if p.digests == nil || len(p.digests) >= maxToolPins {
+			p.digests = make(map[*discovery.Tool]string)
 		}
-		p.of[t] = pin
+		p.digests[t] = pin
 	}
 	return pin
 }
 
 func digestOf(t *discovery.Tool) string {
-	text, _ := json.Marshal(t.ListedTool) // texts, booleans and JSON that was read: no error
+	text, _ := json.Marshal(t.ListedTool) // texts, booleans and decoded JSON cannot fail
 	sum := sha256.Sum256(append([]byte(t.ID+"\x00"), text...))
 	return hex.EncodeToString(sum[:])
 }

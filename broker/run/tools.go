@@ -34,17 +34,17 @@ const callSchema = `{"type":"object","properties":{` +
 	`"tool":{"type":"string","description":"the id"},` +
 	`"arguments":{"type":"object","description":"what the tool takes"}},"required":["tool"]}`
 
-// executeSchema names only the languages that run here.
+// executeSchema returns the schema of execute_code, with only the languages that run here.
 func (e *Executor) executeSchema() string {
 	o := e.opts.Load()
-	languages, _ := json.Marshal(o.Languages) // strings: no error
+	languages, _ := json.Marshal(o.Languages) // strings cannot fail
 	python := ""
 	if slices.Contains(o.Languages, sandbox.Python) {
 		python = "; python: `from servers import github`, `await github.list_issues(owner=o)`, `await call_mcp_tool(id, {})`, asyncio.gather"
 	}
 	isolation := ""
 	if len(o.Isolations) > 1 {
-		isolations, _ := json.Marshal(o.Isolations) // likewise
+		isolations, _ := json.Marshal(o.Isolations) // strings cannot fail
 		isolation = fmt.Sprintf(`"isolation":{"type":"string","enum":%s,"description":"where it runs"},`, isolations)
 	}
 	resume, required := "", `,"required":["code"]`
@@ -101,12 +101,12 @@ func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.Cal
 	return e.Execute(ctx, Request{
 		ID: c.Execution, Code: a.Text("code"), Resume: a.Text("resume"), Plan: plan == "true", Language: a.Text("language"), Isolation: a.Text("isolation"),
 		Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Team: c.Team, Session: c.Session, Talker: c.Talker, Progress: c.Progress,
-		// More than a day is clamped like everything above the maximum.
+		// More than a day is clamped, like everything above the maximum.
 		Timeout: time.Duration(min(timeout, 86400) * float64(time.Second)),
 	}).result(), nil
 }
 
-// toolKeys are the names under which models send the name of a tool.
+// toolKeys are the keys under which models send the name of a tool.
 var toolKeys = []string{"tool", "name", "tool_name", "toolName", "id"}
 
 func (e *Executor) handleCall(ctx context.Context, c *surface.Call) (*mcp.CallToolResult, error) {
@@ -125,9 +125,8 @@ func (e *Executor) callFor(ctx context.Context, c *surface.Call, tool string, ar
 	return e.CallTool(ctx, CallRequest{Tool: tool, Arguments: args, Client: c.Client, ClientInfo: c.ClientInfo, Owner: c.Owner, Team: c.Team, Session: c.Session, Talker: c.Talker, Progress: c.Progress})
 }
 
-// readTarget takes tool and arguments out of what a model sent. A server beside
-// the tool is the first half of its name; arguments that stand beside the tool
-// instead of in "arguments" are taken from there.
+// readTarget returns the tool and the arguments that a model sent. A server beside the tool is the
+// first half of its name; arguments beside the tool instead of in "arguments" are accepted.
 func (e *Executor) readTarget(a surface.Arguments) (tool string, args json.RawMessage) {
 	rest := maps.Clone(a)
 	take := func(keys []string) (json.RawMessage, bool) {
@@ -172,18 +171,18 @@ func (e *Executor) readTarget(a surface.Arguments) (tool string, args json.RawMe
 	return tool, gate.Compact(rest)
 }
 
-// listable are the names that every model's API takes. A tool with another one
-// would make some refuse the whole list; scripts can call it all the same.
+// listable matches the names that every model's API accepts. Another name would make some refuse
+// the whole list; scripts can still call such a tool.
 var listable = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 const (
-	// maxListedSchema is the longest schema, in bytes, that every turn is made to
-	// pay for. A tool with a longer one can be searched and called all the same.
+	// maxListedSchema is the longest schema, in bytes, that is listed and paid for in every turn.
+	// A tool with a longer one can still be searched and called.
 	maxListedSchema = 16 << 10
 )
 
-// directTool is an upstream tool as the broker lists it. The output schema is
-// left out: it would bind the broker to send every result twice.
+// directTool returns an upstream tool as the broker lists it. The output schema is left out: it
+// would oblige the broker to send every result twice.
 func directTool(t *discovery.Tool) *mcp.Tool {
 	return &mcp.Tool{
 		Name: t.ID, Title: gate.Cut(t.Title, surface.MaxTitle), Description: gate.Cut(t.Description, surface.MaxDescription),
@@ -195,8 +194,7 @@ func directTool(t *discovery.Tool) *mcp.Tool {
 	}
 }
 
-// objectSchema is schema, or where that is none of an object, one that takes
-// whatever there is.
+// objectSchema returns schema if it describes an object, otherwise one that accepts any object.
 func objectSchema(schema json.RawMessage) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(schema, &o) != nil || o == nil {

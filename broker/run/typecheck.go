@@ -14,8 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// typechecks reports whether a compiler is to look at a script. Without tools a
-// script has no types that it could not see itself, so only strict checks those.
+// typechecks reports whether a compiler checks a script. A script without tools has only types
+// that it declares itself, which only strict mode checks.
 func (x checker) typechecks(ctx context.Context, lang sandbox.Language, modules []sandbox.Module) bool {
 	if x.o.Typecheck == nil || lang != sandbox.TypeScript {
 		return false
@@ -33,8 +33,8 @@ func (x checker) typechecks(ctx context.Context, lang sandbox.Language, modules 
 // maxTypeErrors bounds the reported errors of a compiler.
 const maxTypeErrors = 10
 
-// checkTypes adds to v what a compiler finds in a script. One that is not there
-// or fails stops nothing, unless it must not.
+// checkTypes adds the errors that a compiler finds in a script to v. A missing or failing compiler
+// stops nothing, unless strict mode requires it.
 func (x checker) checkTypes(ctx context.Context, scope *discovery.Catalog, p sandbox.Parsed, v *sandbox.Verdict) {
 	found, err := x.o.Typecheck.Check(ctx, typecheck.Program{Owner: x.Request.Sharer(), Source: p.Source, Files: x.typeTree(scope), Namespaces: namespaces(scope)})
 	if err != nil {
@@ -58,7 +58,7 @@ func (x checker) checkTypes(ctx context.Context, scope *discovery.Catalog, p san
 	}
 }
 
-// namespaces are the globals through which scripts reach tools.
+// namespaces returns the globals through which scripts reach tools.
 func namespaces(scope *discovery.Catalog) []string {
 	var names []string
 	for _, s := range scope.Servers() {
@@ -67,23 +67,23 @@ func namespaces(scope *discovery.Catalog) []string {
 	return names
 }
 
-// ours matches names that the runtime provides besides tools. Their declarations are
+// runtimeNames matches names that the runtime provides besides tools. Their declarations are
 // written by hand and may be incomplete, so errors about them do not refuse a script.
-var ours = lazyregexp.New(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
+var runtimeNames = lazyregexp.New(`\b(?:console|globalThis|crypto|performance|Intl|Buffer|process|tools|store|results|skills|[A-Z]\w*)\s*\??\.\s*$`)
 
 // notFound matches errors about names that nothing declares.
 var notFound = lazyregexp.New(`^Cannot find name '([^']*)'`)
 
-// nullForNone matches errors about a null where a value or nothing is taken: the
-// bridge leaves it out.
+// nullForNone matches errors about a null where a value or undefined is accepted: the bridge
+// leaves it out.
 var nullForNone = lazyregexp.New(`(?:^|\n)\s*Type 'null' is not assignable to type '[^\n]* \| undefined'\.\s*$`)
 
 // largeInteger matches type errors about a bigint in place of a number: integers beyond
 // 2^53 are bigints in results and arguments, but all integers have the type number.
 var largeInteger = lazyregexp.New(`(?s)'(?:bigint|-?\d+n)'.*'[^']*\bnumber\b[^']*'|'[^']*\bnumber\b[^']*'.*'(?:bigint|-?\d+n)'`)
 
-// besideContent matches type errors about the property that contains content beside
-// structured content.
+// besideContent matches type errors about the property that contains content besides structured
+// content.
 var besideContent = lazyregexp.New(`^Property 'content_?' does not exist on type`)
 
 // undeclaredReader matches type errors about the functions that read resources and
@@ -97,10 +97,10 @@ func certain(d typecheck.Diagnostic, p sandbox.Parsed) bool {
 		return slices.ContainsFunc(p.Names, func(n sandbox.FreeName) bool { return n.Name == m[1] })
 	}
 	if besideContent.MatchString(d.Message) || undeclaredReader.MatchString(d.Message) {
-		return false // not declared by any schema
+		return false // no schema declares it
 	}
 	if d.Code == 2339 || d.Code == 2551 {
-		return !ours.MatchString(p.Source[:min(d.Offset, len(p.Source))])
+		return !runtimeNames.MatchString(p.Source[:min(d.Offset, len(p.Source))])
 	}
 	return !nullForNone.MatchString(d.Message) && !largeInteger.MatchString(d.Message)
 }
@@ -129,7 +129,7 @@ func (x checker) typeTree(scope *discovery.Catalog) map[string][]byte {
 		}
 		files[f.Path] = f.Data
 	}
-	for _, m := range x.extra {
+	for _, m := range x.libraryModules {
 		if m.Unusable != "" {
 			continue // the import reports the reason
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// call sends one call of the script. Questions of its server go to the client of the
-// script, and the script's time limit pauses meanwhile.
+// call sends one call of the script. Questions of its server go to the client of the script, and
+// the script's time limit pauses meanwhile.
 func (x *Execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	o := &upstream.CallOptions{
 		Talker: x.Request.Talker,
-		Caller: x, // one execution is one caller at least
+		Caller: x, // an execution is at least one caller of its own
 		Owner:  x.Request.Sharer(),
 		Sent:   func() { bridge.Sent(ctx) },
 		Pause:  func() func() { return sandbox.Pause(ctx) },
@@ -54,7 +54,7 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 // maxProgressChars bounds a server's progress message that is passed on.
 const maxProgressChars = 500
 
-// progressText is "server.tool: 3/7 message".
+// progressText returns a progress message such as "server.tool: 3/7 message".
 func progressText(server, tool string, n, total float64, message string) string {
 	s := fmt.Sprintf("%s.%s: %g", server, tool, n)
 	if total > 0 {
@@ -66,7 +66,7 @@ func progressText(server, tool string, n, total float64, message string) string 
 	return s
 }
 
-// failure turns what the upstream layer reports into what the script sees.
+// failure converts an error of package upstream to the error that the script sees.
 func failure(err error) *bridge.Error {
 	if input, ok := errors.AsType[*upstream.InputError](err); ok {
 		return &bridge.Error{Code: bridge.CodeNeedsInput, Message: input.Error(), Hint: input.Hint, Retryable: input.Retry, MayHaveRun: input.Lost}
@@ -114,8 +114,7 @@ func failure(err error) *bridge.Error {
 	return nil
 }
 
-// Unsure reports whether a call that failed may have run all the same, and why it
-// failed.
+// Unsure reports whether a failed call may have run all the same, and why it failed.
 func Unsure(err error) (message string, ok bool) {
 	e, ok := errors.AsType[*bridge.Error](err)
 	if !ok || !e.MayHaveRun {

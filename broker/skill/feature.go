@@ -98,7 +98,7 @@ type Feature struct {
 	background sync.WaitGroup
 
 	engines engines
-	slots   *fair.Places // for scripts; see enterScript
+	slots   *fair.Slots // for scripts; see enterScript
 }
 
 // Parts are what a Feature works with.

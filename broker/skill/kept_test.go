@@ -15,10 +15,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
+
+// The engines of many owners are bounded; those in use stay.
+func TestEnginesAreBounded(t *testing.T) {
+	w, err := workflow.Parse([]byte(`{"start": "a", "steps": {"a": {"prompt": "x"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all engines
+	k, o, log := &skills.Skill{}, &Options{}, slog.New(slog.DiscardHandler)
+	first := all.engine("first", k, w, o, log)
+	for i := range maxEngines + 10 {
+		all.engine(fmt.Sprint("owner", i), k, w, o, log)
+		if all.engine("first", k, w, o, log) != first {
+			t.Fatalf("an engine in use was dropped for owner %d", i)
+		}
+	}
+	if len(all.byKey) > maxEngines {
+		t.Errorf("%d engines", len(all.byKey))
+	}
+}
 
 func TestKeptSessions(t *testing.T) {
 	docs := files.OpenDocuments(t.TempDir())

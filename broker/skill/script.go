@@ -162,10 +162,10 @@ func scriptExit(r *script.Result) int {
 
 // enterScript waits for a place among the scripts that run at one time.
 func (f *Feature) enterScript(ctx context.Context, owner string) (leave func(), err error) {
-	if err := f.slots.Enter(ctx, owner); err != nil {
+	if err := f.slots.Acquire(ctx, owner); err != nil {
 		return nil, fmt.Errorf("all places for scripts of skills were taken: %w", err)
 	}
-	return func() { f.slots.Leave(owner) }, nil
+	return func() { f.slots.Release(owner) }, nil
 }
 
 // scriptInput reads {"args": […], "stdin": "…"}.

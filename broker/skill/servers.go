@@ -15,8 +15,12 @@ import (
 // returns of these: none of the servers is started before a file is read. A skill
 // that a server describes anew has to be among what approved returns then.
 func Sources(p *upstream.Pool, approved func() []discovery.Listing, cache *skills.Cache) []skills.Source {
+	listings := p.Listings()
+	if slices.ContainsFunc(listings, func(l discovery.Listing) bool { return len(l.Skills)+len(l.SkillProblems) > 0 }) {
+		listings = approved() // takes far longer; without skills nothing differs
+	}
 	var list []skills.Source
-	for _, l := range approved() {
+	for _, l := range listings {
 		if l.Transport == "" {
 			continue // nothing is known of it
 		}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -74,13 +76,18 @@ type engineKey struct{ owner, origin, skill string }
 type engine struct {
 	*workflow.Engine
 	sessions workflow.Sessions
+	used     time.Time
 }
 
-// engines are those that were begun. The zero value is ready to use.
+// engines are the engines in use. The zero value is ready to use.
 type engines struct {
 	mu    sync.Mutex
 	byKey map[engineKey]*engine
 }
+
+// maxEngines bounds the engines of all owners: beyond it, the one whose last use is the
+// longest ago is dropped, with its sessions if they are not stored.
+const maxEngines = 1000
 
 // engine returns the engine of a skill's current workflow w, with sessions stored as in o.
 func (e *engines) engine(owner string, k *skills.Skill, w *workflow.Workflow, o *Options, log *slog.Logger) *engine {
@@ -89,9 +96,10 @@ func (e *engines) engine(owner string, k *skills.Skill, w *workflow.Workflow, o 
 	defer e.mu.Unlock()
 	old := e.byKey[key]
 	if old != nil && old.Workflow().Digest() == w.Digest() {
+		old.used = time.Now()
 		return old
 	}
-	one := &engine{}
+	one := &engine{used: time.Now()}
 	switch docs := o.Workflows; {
 	case old != nil:
 		one.sessions = old.sessions
@@ -103,6 +111,11 @@ func (e *engines) engine(owner string, k *skills.Skill, w *workflow.Workflow, o 
 	one.Engine = workflow.NewEngine(w, &workflow.Options{Sessions: one.sessions})
 	if e.byKey == nil {
 		e.byKey = make(map[engineKey]*engine)
+	}
+	if old == nil && len(e.byKey) >= maxEngines {
+		delete(e.byKey, slices.MinFunc(slices.Collect(maps.Keys(e.byKey)), func(a, b engineKey) int {
+			return e.byKey[a].used.Compare(e.byKey[b].used)
+		}))
 	}
 	e.byKey[key] = one
 	return one

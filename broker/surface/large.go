@@ -29,7 +29,7 @@ const (
 // time. Its zero value is ready to use.
 type largeBodies struct {
 	once  sync.Once
-	slots *fair.Places
+	slots *fair.Slots
 	wait  time.Duration // zero means largeWait; set by tests
 }
 
@@ -47,14 +47,14 @@ func (l *largeBodies) limit(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), wait)
 		owner := clientOf(r)
-		err := l.slots.Enter(ctx, owner)
+		err := l.slots.Acquire(ctx, owner)
 		cancel()
 		if err != nil {
 			w.Header().Set("Retry-After", strconv.Itoa(int(decodeTime.Seconds())))
 			http.Error(w, "too many large requests are being read: send it again later", http.StatusServiceUnavailable)
 			return
 		}
-		leave := sync.OnceFunc(func() { l.slots.Leave(owner) })
+		leave := sync.OnceFunc(func() { l.slots.Release(owner) })
 		defer leave()
 		r.Body = &largeRequest{ReadCloser: r.Body, leave: leave}
 		next.ServeHTTP(w, r)

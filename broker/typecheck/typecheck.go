@@ -43,7 +43,7 @@ type Options struct {
 // A Checker checks programs with one compiler. It is safe for concurrent use.
 type Checker struct {
 	o    Options
-	slot *fair.Places // bounds how many compilers run at one time
+	slot *fair.Slots // bounds how many compilers run at one time
 
 	mu       sync.Mutex
 	looked   bool
@@ -137,10 +137,10 @@ func (c *Checker) Check(ctx context.Context, p Program) ([]Diagnostic, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.slot.Enter(ctx, p.Owner); err != nil {
+	if err := c.slot.Acquire(ctx, p.Owner); err != nil {
 		return nil, err
 	}
-	defer c.slot.Leave(p.Owner)
+	defer c.slot.Release(p.Owner)
 	// Waiting for other checks does not count as time of the compiler.
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer from %s within %s", filepath.Base(compiler.Path), c.o.Timeout))
 	defer cancel()

@@ -290,7 +290,7 @@ func TestWaitingForOthersIsNoTimeOfTheCompiler(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range maxConcurrent {
-		if err := c.slot.Enter(t.Context(), "another"); err != nil {
+		if err := c.slot.Acquire(t.Context(), "another"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -208,8 +208,7 @@ func (v *Vault) digest(principal, kind, value string) (sum [32]byte) {
 func (v *Vault) add(e *entry) {
 	v.byValue[v.digest(e.Principal, e.Kind, e.Value)] = e
 	v.byToken[e.Principal+"\x00"+e.Token] = e
-	series, n := e.Principal+"\x00"+e.Kind, 0
-	_, _ = fmt.Sscanf(e.Token[len("«"+e.Kind+":"):], "%d", &n)
+	series, n := numberOf(e)
 	v.numbers[series] = max(v.numbers[series], n)
 	v.entries = append(v.entries, e)
 	v.bytes += len(e.Value)
@@ -227,6 +226,17 @@ func (v *Vault) add(e *entry) {
 		}
 	}
 	v.entries = slices.Clone(v.entries[gone:])
+	v.numbers = make(map[string]int) // of the principals that still have tokens
+	for _, e := range v.entries {
+		series, n := numberOf(e)
+		v.numbers[series] = max(v.numbers[series], n)
+	}
+}
+
+// numberOf returns the series of an entry, by principal and type, and its number in it.
+func numberOf(e *entry) (series string, n int) {
+	_, _ = fmt.Sscanf(e.Token[len("«"+e.Kind+":"):], "%d", &n) // 0 for a token of another form
+	return e.Principal + "\x00" + e.Kind, n
 }
 
 // Saw remembers what a server has sent to a principal: values that are found in it

@@ -155,6 +155,20 @@ func TestVaultIsBounded(t *testing.T) {
 	}
 }
 
+// A vault remembers nothing of principals whose tokens are gone.
+func TestNumbersOfPrincipalsAreBounded(t *testing.T) {
+	v := New("", fixed, quiet())
+	for i := range maxEntries + 10 {
+		v.Hide(fmt.Sprintf("client%d", i), "kim@example.com", all)
+	}
+	if len(v.numbers) > maxEntries || len(v.numbers) != len(v.entries) {
+		t.Errorf("%d numbers for %d entries", len(v.numbers), len(v.entries))
+	}
+	if text := v.Hide("client20009", "lee@example.com", all); !strings.HasPrefix(text, "«email:2·") {
+		t.Errorf("the second token of a principal: %s", text)
+	}
+}
+
 // Nobody fills the disk with values that are seen once.
 func TestFileIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.sealed")

@@ -81,7 +81,7 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	}
 	s.Broker.StartLazily(ctx)
 	if req.Shell = true; !a.JSON {
-		req.Stdout, req.Stderr, req.Whole = cli.Exact(a.Out), cli.Exact(a.Err), true
+		req.Stdout, req.Stderr, req.Uncut = cli.Exact(a.Out), cli.Exact(a.Err), true
 	}
 	if !a.JSON && cli.IsTerminal(a.Err) {
 		req.Progress = progressTo(a.Err, time.Now)

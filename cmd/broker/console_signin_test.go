@@ -217,7 +217,7 @@ func TestPeopleSignInToTheConsole(t *testing.T) {
 	events := says(bob, 200, "GET", one+"/api/events?limit=50", "", `"kind":"approval"`)
 	for _, want := range []string{
 		`"client":"ann","detail":"signed in to the console, for changes too"`, `"client":"bob","detail":"signed in to the console, to look"`,
-		`"client":"eve","failed":true,"detail":"not let into the console`, `"client":"ann","detail":"approved 1 good__add"`,
+		`"client":"eve","failed":true,"detail":"not admitted to the console`, `"client":"ann","detail":"approved 1 good__add"`,
 	} {
 		if !strings.Contains(events, want) {
 			t.Errorf("the record lacks %s: %s", want, events)

@@ -1,5 +1,5 @@
-// Package listing reads what servers list, entry by entry: what is wrong with one of them is fixed or leaves that one out, texts are cleaned, and all of it is bounded. To ask
-// servers for it is not its business.
+// Package listing reads the listings of servers, entry by entry: it corrects or leaves out invalid
+// entries, cleans texts, and bounds everything. It does not send requests.
 package listing
 
 import (

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,15 +56,6 @@ func (c cache) load(cfg Config) (cacheEntry, bool) {
 		return cacheEntry{}, false
 	}
 	return decodeEntry(b, cfg)
-}
-
-// decodeEntry reads an entry of cfg.
-func decodeEntry(b []byte, cfg Config) (cacheEntry, bool) {
-	var e cacheEntry
-	if json.Unmarshal(b, &e) != nil || e.Version != listingVersion || e.Listing.Server != cfg.Name {
-		return cacheEntry{}, false
-	}
-	return e, true
 }
 
 // encode writes an entry, with its texts as the server had them: without escapes for

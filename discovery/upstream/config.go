@@ -189,8 +189,8 @@ type Options struct {
 	// that have other values here. Close this pool before Base. Both may be nil.
 	Base  *Pool
 	Apart func(Config) bool
-	// Capabilities are what servers may ask of the clients that call them. Some list more tools then, so pools that share a CacheDir should
-	// have the same.
+	// Capabilities are what servers may ask of the clients that call them. Some list more tools
+	// then, so pools that share a CacheDir should have the same.
 	Capabilities questions.Capabilities
 	// Guard runs, on Linux, a small process that kills the remaining processes of
 	// servers after this process was killed: see launch.NewGuard.

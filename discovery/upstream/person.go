@@ -115,7 +115,7 @@ func (s *server) forPerson(ctx context.Context) (key string, a Access, err error
 	p, people := personOf(ctx), s.pool.opts.People
 	switch {
 	case p == nil || people == nil:
-		return "", Access{}, s.refusePerson("it is called for a person, and nobody in particular calls it here")
+		return "", Access{}, s.refusePerson("it is called for a person, and this request does not name one")
 	case s.cfg.Credentials == OfExchange && p.Token == "":
 		return "", Access{}, s.refusePerson(fmt.Sprintf("%q is a token of the config, and only access tokens of people can be exchanged", p.Name))
 	}

@@ -284,10 +284,10 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage, o 
 	if o != nil {
 		owner = o.Owner
 	}
-	if err := s.slots.Enter(ctx, owner); err != nil {
+	if err := s.slots.Acquire(ctx, owner); err != nil {
 		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, err)
 	}
-	defer s.slots.Leave(owner)
+	defer s.slots.Release(owner)
 	for tries := 0; ; tries++ {
 		raw, err := s.callOnce(ctx, tool, args, o)
 		if tries == 0 && errors.Is(err, errNotSent) {

@@ -30,7 +30,7 @@ type server struct {
 	cfg     Config
 	pool    *Pool
 	log     *slog.Logger
-	slots   *fair.Places // one per call in flight
+	slots   *fair.Slots // one per call in flight
 	stderr  *lines.Ring
 	dropped *lines.Ring
 

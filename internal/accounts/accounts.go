@@ -1,11 +1,10 @@
 // Package accounts lets people connect their own accounts of servers, and reaches
 // servers on their behalf.
 //
-// The tokens or secrets that a person gives for a server are an encrypted document,
-// with a name that binds it to the issuer and subject of the person and to the server.
-// A person gives them on pages below /connect, in a browser that has proved its owner:
-// by a sign-in at the broker's issuer or, without that, by a link that works once and
-// was given only to the person's agent.
+// The tokens or secrets of a person for a server are stored in an encrypted document, whose name
+// binds it to the issuer and subject of the person and to the server. A person enters them on
+// pages below /connect, in a browser that has proved its owner: by a sign-in at the broker's
+// issuer or, without one, by a link that works once and was given only to the person's agent.
 //
 // Operators of the broker sign in to its console in the same way.
 package accounts
@@ -28,38 +27,37 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Server is one that people connect accounts of.
+// A Server is a server for which people connect accounts.
 type Server struct {
 	Name    string
-	Secrets []string // what a person enters for it; none means that it is signed in to
-	// OAuth is how it is signed in to, its references resolved.
+	Secrets []string // names of the secrets that a person enters; nil means a sign-in
+	// OAuth returns the settings of the sign-in, with references resolved.
 	OAuth func() (oauth.Server, error)
 }
 
 // Options are the settings of a Service. Documents, Base, Servers and Expand are
 // required.
 type Options struct {
-	Documents state.Documents // sealed; nil if people can connect nothing
-	Base      string          // the address at which people reach the broker
-	Servers   func() []Server // as they are configured now
-	SignIn    *SignIn         // of people with a browser; nil has links only
-	Console   *Console        // how people sign in to the console; nil if they do not
-	// Expand resolves references, those to secrets of a person with secret; nil has
-	// none.
+	Documents state.Documents // sealed; nil disables connecting accounts
+	Base      string          // the public address of the broker
+	Servers   func() []Server // the current servers
+	SignIn    *SignIn         // the sign-in of people with a browser; nil means links only
+	Console   *Console        // the sign-in to the console, or nil
+	// Expand returns a function that resolves references; secret returns the secrets of a person,
+	// or is nil.
 	Expand func(secret func(name string) (string, error)) func(string) (string, error)
-	// Shared signs the requests that list the tools of a server, if somebody has signed
-	// the broker itself in.
+	// Shared signs the requests that list the tools of a server, if the broker itself is signed
+	// in.
 	Shared func(server upstream.Config, url string) (auth.OAuthHandler, error)
-	// Note records who has connected and disconnected what; nil does not.
+	// Note records connections and disconnections; it may be nil.
 	Note func(state.Event)
-	// Changed is called when somebody has connected an account, or has disconnected
-	// one; nil is not.
+	// Changed is called when a person has connected or disconnected an account; it may be nil.
 	Changed func(server string, p *upstream.Person, connected bool)
 	Logger  *slog.Logger // nil discards
 }
 
-// A Service is where people connect accounts. It is safe for concurrent use, also by
-// several brokers with the same documents.
+// A Service lets people connect accounts. It is safe for concurrent use, also by several brokers
+// with the same documents.
 type Service struct {
 	o        Options
 	reached  atomic.Pointer[url.URL]
@@ -87,7 +85,7 @@ func New(o Options) (*Service, error) {
 	return a, a.SetBase(o.Base)
 }
 
-// SetBase replaces the address at which people reach the broker.
+// SetBase replaces the public address of the broker.
 func (a *Service) SetBase(base string) error {
 	u, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil || u.Host == "" {
@@ -99,7 +97,7 @@ func (a *Service) SetBase(base string) error {
 
 func (a *Service) base() *url.URL { return a.reached.Load() }
 
-// server finds a server that people connect accounts of.
+// server returns the server with the given name, for which people connect accounts.
 func (a *Service) server(name string) (Server, bool) {
 	if a.o.Documents == nil {
 		return Server{}, false
@@ -112,10 +110,10 @@ func (a *Service) server(name string) (Server, bool) {
 	return Server{}, false
 }
 
-// maxVaults is how many people's managers are kept. They hold no state.
+// maxVaults bounds the cached managers of people. They have no state.
 const maxVaults = 10_000
 
-// signIns are those of one person.
+// signIns returns the manager of a person's sign-ins.
 func (a *Service) signIns(p *upstream.Person) *oauth.Manager {
 	key := p.Key()
 	a.mu.Lock()
@@ -133,7 +131,7 @@ func (a *Service) signIns(p *upstream.Person) *oauth.Manager {
 	return m
 }
 
-// A missing account is one that a person has to connect.
+// A missing is the error about an account that a person must connect.
 type missing struct{ p *upstream.Person }
 
 func (e missing) Error() string {
@@ -150,7 +148,7 @@ func (a *Service) Reach(ctx context.Context, c upstream.Config, p *upstream.Pers
 	s, ok := a.server(c.Name)
 	switch {
 	case !ok:
-		return upstream.Access{}, errNotHere
+		return upstream.Access{}, errUnavailable
 	case len(s.Secrets) == 0:
 		return upstream.Access{OAuth: a.signing(p)}, nil
 	}
@@ -168,7 +166,7 @@ func (a *Service) Reach(ctx context.Context, c upstream.Config, p *upstream.Pers
 
 func noOAuth(upstream.Config, string) (auth.OAuthHandler, error) { return nil, nil }
 
-// signing signs requests with the tokens that a person has got for a server.
+// signing returns a function that signs requests with a person's tokens for a server.
 func (a *Service) signing(p *upstream.Person) func(upstream.Config, string) (auth.OAuthHandler, error) {
 	return func(c upstream.Config, url string) (auth.OAuthHandler, error) {
 		s, ok := a.server(c.Name)
@@ -184,8 +182,8 @@ func (a *Service) signing(p *upstream.Person) func(upstream.Config, string) (aut
 	}
 }
 
-// exchanging signs them with tokens that are issued for that of a person, or, if it is
-// empty, for the broker itself.
+// exchanging returns a function that signs requests with tokens that are exchanged for a person's
+// token or, if that is empty, issued to the broker itself.
 func (a *Service) exchanging(p *upstream.Person) func(upstream.Config, string) (auth.OAuthHandler, error) {
 	expand := a.o.Expand(nil)
 	return func(c upstream.Config, url string) (auth.OAuthHandler, error) {
@@ -206,14 +204,14 @@ func (a *Service) exchanging(p *upstream.Person) func(upstream.Config, string) (
 	}
 }
 
-var errNotHere = errors.New("no account of it can be connected: it was taken out of the config, or there is no stateKey")
+var errUnavailable = errors.New("no account of it can be connected: it was taken out of the config, or there is no stateKey")
 
-// Page implements upstream.People. Where people cannot sign in with a browser, the
-// address has a link that works once, for this person alone.
+// Page implements upstream.People. If people cannot sign in with a browser, the address contains a
+// link that works once, for this person only.
 func (a *Service) Page(ctx context.Context, c upstream.Config, p *upstream.Person) (upstream.Page, error) {
 	s, ok := a.server(c.Name)
 	if !ok {
-		return upstream.Page{}, errNotHere
+		return upstream.Page{}, errUnavailable
 	}
 	before := a.version(s, p)
 	page := upstream.Page{Done: func(context.Context) bool {
@@ -225,7 +223,8 @@ func (a *Service) Page(ctx context.Context, c upstream.Config, p *upstream.Perso
 	return page, err
 }
 
-// address is where a person connects an account of a server, or of any if it is "".
+// address returns the address at which a person connects an account of a server, or of any server
+// if it is "".
 func (a *Service) address(ctx context.Context, server string, p *upstream.Person) (string, error) {
 	at := a.base().JoinPath("connect", url.PathEscape(server))
 	if server == "" {
@@ -234,7 +233,7 @@ func (a *Service) address(ctx context.Context, server string, p *upstream.Person
 	if a.o.SignIn != nil && p.Issuer != "" {
 		return at.String(), nil
 	}
-	link, err := a.wait(ctx, waiting{Kind: kindLink, Person: personOf(p), Server: server}, linkTime)
+	link, err := a.wait(ctx, pendingEntry{Kind: kindLink, Person: personOf(p), Server: server}, linkTime)
 	if err != nil {
 		return "", err
 	}
@@ -244,8 +243,7 @@ func (a *Service) address(ctx context.Context, server string, p *upstream.Person
 	return at.JoinPath(link).String(), nil
 }
 
-// version changes when what a person has given for a server does; empty while that
-// is nothing.
+// version returns a text that changes with a person's data for a server, or "" if there is none.
 func (a *Service) version(s Server, p *upstream.Person) string {
 	if len(s.Secrets) > 0 {
 		return documentsOf(a.o.Documents, p).DocumentVersion(context.Background(), secretsName(s.Name))

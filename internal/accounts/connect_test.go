@@ -30,7 +30,7 @@ func TestPeopleHaveAccountsOfTheirOwn(t *testing.T) {
 	if c := remote.Counts(); c.Registered != 1 || c.SignIns != 2 {
 		t.Errorf("counts = %+v, want one client, and a sign-in of each", c)
 	}
-	if _, err := r.whoami(nil, "crm"); err == nil || !strings.Contains(err.Error(), "nobody in particular") {
+	if _, err := r.whoami(nil, "crm"); err == nil || !strings.Contains(err.Error(), "does not name one") {
 		t.Errorf("a call of nobody: %v", err)
 	}
 	noSecretBelow(t, dir)

@@ -15,25 +15,25 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Console is how people sign in to the console, by OpenID Connect.
+// A Console is the sign-in to the console by OpenID Connect.
 type Console struct {
 	Issuer
-	// Verify returns whom the ID token names that answers a sign-in with nonce, and the
-	// values of a claim that decide what the person may do.
+	// Verify returns the person of the ID token that answers a sign-in with nonce, and the values
+	// of the claim that determines the person's rights.
 	Verify func(ctx context.Context, token, nonce string) (p *upstream.Person, values []string, err error)
-	// May says what these values allow now; an error is shown to the person.
+	// May returns the current rights for these values; an error is shown to the person.
 	May func(p *upstream.Person, values []string) (changes bool, err error)
 }
 
 const (
-	consoleSignIn = "console-sign-in"  // the cookie of a browser that is at the issuer
-	consoleBack   = "console/callback" // where the issuer sends browsers back to
-	// consoleTime is how long a session lasts.
+	consoleSignIn = "console-sign-in"  // the cookie of a browser during a sign-in
+	consoleBack   = "console/callback" // the issuer's redirect address
+	// consoleTime is the lifetime of a session.
 	consoleTime = 12 * time.Hour
 )
 
-// ConsoleHandler adds to the console, which shows itself to everybody and nothing to
-// those without a session, the addresses at which people sign in and out.
+// ConsoleHandler adds the addresses for signing in and out to the console, whose files are public
+// and whose data needs a session.
 func (a *Service) ConsoleHandler(console http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/console", console)
@@ -47,9 +47,9 @@ func (a *Service) ConsoleHandler(console http.Handler) http.Handler {
 
 // A Session is a session of a person at the console.
 type Session struct {
-	Person  *upstream.Person // nil if the browser has none, or has signed in too long ago
-	Changes bool             // the person may change things
-	Denied  error            // why the person may do nothing at all any more
+	Person  *upstream.Person // nil if the browser has no valid session
+	Changes bool             // the person may make changes
+	Denied  error            // why the person has no rights any more
 }
 
 // keyHeader is the header with the session key of a console page. Browsers send the
@@ -57,9 +57,9 @@ type Session struct {
 const keyHeader = "Broker-Console-Key"
 
 // hasKey returns a function that reports whether a request has the key of a session.
-func hasKey(r *http.Request) func(waiting) bool {
+func hasKey(r *http.Request) func(pendingEntry) bool {
 	key := r.Header.Get(keyHeader)
-	return func(w waiting) bool {
+	return func(w pendingEntry) bool {
 		return key != "" && subtle.ConstantTimeCompare([]byte(w.Browser), []byte(hashed(key))) == 1
 	}
 }
@@ -71,7 +71,7 @@ func (a *Service) Session(r *http.Request) (v Session, err error) {
 	if a.o.Console == nil || token == "" {
 		return v, nil
 	}
-	w, err := a.look(r.Context(), token, kindConsole, hasKey(r))
+	w, err := a.lookUp(r.Context(), token, kindConsole, hasKey(r))
 	if errors.Is(err, errGone) {
 		return v, nil
 	}
@@ -83,7 +83,7 @@ func (a *Service) Session(r *http.Request) (v Session, err error) {
 	return v, nil
 }
 
-// showSession answers the page, which shows who has signed in and where to do so.
+// showSession tells the page who is signed in and where to sign in.
 func (a *Service) showSession(w http.ResponseWriter, r *http.Request) {
 	var answer struct {
 		SignIn  bool   `json:"sign_in"`
@@ -101,19 +101,19 @@ func (a *Service) showSession(w http.ResponseWriter, r *http.Request) {
 
 // enterConsole sends a browser to the issuer.
 func (a *Service) enterConsole(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.Host, a.base().Host) { // where the cookies would not come back to
+	if !strings.EqualFold(r.Host, a.base().Host) { // otherwise the cookies would not be sent back
 		http.Redirect(w, r, a.base().JoinPath("console/sign-in").String(), http.StatusSeeOther)
 		return
 	}
 	nonce := rand.Text()
-	a.leave(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
+	a.redirectToIssuer(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, url.Values{"nonce": {nonce}}, url.Values{"nonce": {nonce}})
 }
 
-// enteredConsole takes the answer of the issuer. The browser does not send the cookie
-// of the session with the page that follows, since another site has led to it; the page
-// needs none, and what it asks for itself has the cookie.
+// enteredConsole handles the answer of the issuer. The browser does not send the session's cookie
+// with the next page, since another site links to it; the page does not need it, and its own
+// requests send it.
 func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
-	_, id, kept, err := a.back(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, nil)
+	_, id, kept, err := a.issuerAnswer(w, r, a.o.Console.Issuer, consoleSignIn, consoleBack, nil)
 	if err == nil && id == "" {
 		err = errors.New("the authorization server has sent no ID token")
 	}
@@ -125,11 +125,11 @@ func (a *Service) enteredConsole(w http.ResponseWriter, r *http.Request) {
 	changes, token, key := false, "", rand.Text()
 	if err == nil {
 		if changes, err = a.o.Console.May(p, values); err != nil {
-			a.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not let into the console: " + err.Error()})
+			a.o.Note(state.Event{Kind: state.EventLogin, Client: p.Name, Failed: true, Detail: "not admitted to the console: " + err.Error()})
 		}
 	}
 	if err == nil {
-		token, err = a.wait(r.Context(), waiting{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
+		token, err = a.wait(r.Context(), pendingEntry{Kind: kindConsole, Person: personOf(p), Values: values, Browser: hashed(key)}, consoleTime)
 	}
 	if err != nil {
 		a.failed(w, http.StatusForbidden, view{Title: "Not signed in", Again: a.base().JoinPath("console/sign-in").String()}, err)

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxForm bounds what a form has.
+	// maxForm bounds a form, in bytes.
 	maxForm = 64 << 10
 	// maxSecret bounds one secret.
 	maxSecret = 8 << 10
-	callback  = "connect/callback" // where authorization servers send browsers back to
+	callback  = "connect/callback" // the redirect address of authorization servers
 )
 
-// Reserved are names that servers with connected accounts cannot have.
+// Reserved are names that servers with connected accounts must not have.
 var Reserved = []string{"callback", "signed-in", "-"}
 
-// Handler answers what is below /connect. It refuses what is not sent to the
-// broker's own address, or is sent by a page of somebody else.
+// Handler serves the paths below /connect. It refuses requests for another host, or from pages of
+// another origin.
 func (a *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /connect", a.list)
@@ -54,8 +54,8 @@ func (a *Service) Handler() http.Handler {
 	})
 }
 
-// Link answers a person's program, which has shown its token, with the address of the
-// page of all accounts.
+// Link sends the address of the page with all accounts to a person's program, which has presented
+// its token.
 func (a *Service) Link(w http.ResponseWriter, r *http.Request, p *upstream.Person) {
 	at, err := a.address(r.Context(), "", p)
 	if err != nil {
@@ -67,9 +67,9 @@ func (a *Service) Link(w http.ResponseWriter, r *http.Request, p *upstream.Perso
 	_ = json.NewEncoder(w).Encode(map[string]string{"url": at}) // the client may be gone
 }
 
-// whose returns the person of a browser. It redirects an unknown browser to the
+// requirePerson returns the person of a browser. It redirects an unknown browser to the
 // sign-in, or says what to do.
-func (a *Service) whose(w http.ResponseWriter, r *http.Request, server string) (p *upstream.Person, hash string) {
+func (a *Service) requirePerson(w http.ResponseWriter, r *http.Request, server string) (p *upstream.Person, hash string) {
 	if p, hash = a.browser(r, server); p != nil {
 		return p, hash
 	}
@@ -82,10 +82,10 @@ func (a *Service) whose(w http.ResponseWriter, r *http.Request, server string) (
 	return nil, ""
 }
 
-// confirm shows who would connect what by a link, and changes nothing: whatever
-// previews links must not use them up.
+// confirm shows which person would connect what by a link, without using the link up: link
+// previews request it too.
 func (a *Service) confirm(w http.ResponseWriter, r *http.Request) {
-	l, err := a.look(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
+	l, err := a.lookUp(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
 	if err != nil {
 		a.fail(w, http.StatusNotFound, "This link is not good", err)
 		return
@@ -93,15 +93,15 @@ func (a *Service) confirm(w http.ResponseWriter, r *http.Request) {
 	a.writePage(w, http.StatusOK, "confirm", view{Title: "Is this you?", Person: l.Person.Name, Server: l.Server})
 }
 
-func linkFor(r *http.Request) func(waiting) bool {
+func linkFor(r *http.Request) func(pendingEntry) bool {
 	server := r.PathValue("server")
 	if server == "-" {
 		server = ""
 	}
-	return func(w waiting) bool { return w.Server == server }
+	return func(w pendingEntry) bool { return w.Server == server }
 }
 
-// confirmed uses a link up: the browser is the person's from now on.
+// confirmed uses a link up: the browser belongs to the person from now on.
 func (a *Service) confirmed(w http.ResponseWriter, r *http.Request) {
 	l, err := a.take(r.Context(), r.PathValue("link"), kindLink, linkFor(r))
 	if err == nil {
@@ -111,11 +111,11 @@ func (a *Service) confirmed(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusNotFound, "This link is not good", err)
 		return
 	}
-	a.see(w, r, l.Server)
+	a.redirect(w, r, l.Server)
 }
 
-// see sends a browser to the page of a server, or of all.
-func (a *Service) see(w http.ResponseWriter, r *http.Request, server string) {
+// redirect redirects a browser to the page of a server, or of all servers.
+func (a *Service) redirect(w http.ResponseWriter, r *http.Request, server string) {
 	at := a.base().JoinPath("connect")
 	if server != "" {
 		at = at.JoinPath(url.PathEscape(server))
@@ -125,7 +125,7 @@ func (a *Service) see(w http.ResponseWriter, r *http.Request, server string) {
 
 // list shows the accounts of a person.
 func (a *Service) list(w http.ResponseWriter, r *http.Request) {
-	p, _ := a.whose(w, r, "")
+	p, _ := a.requirePerson(w, r, "")
 	if p == nil {
 		return
 	}
@@ -137,11 +137,11 @@ func (a *Service) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Service) row(s Server, p *upstream.Person) row {
-	return row{Name: s.Name, At: a.base().JoinPath("connect", url.PathEscape(s.Name)).String(), Connected: a.has(s, p)}
+	return row{Name: s.Name, At: a.base().JoinPath("connect", url.PathEscape(s.Name)).String(), Connected: a.isConnected(s, p)}
 }
 
-// has reports whether a person has connected an account that can be used.
-func (a *Service) has(s Server, p *upstream.Person) bool {
+// isConnected reports whether a person has connected a usable account.
+func (a *Service) isConnected(s Server, p *upstream.Person) bool {
 	if len(s.Secrets) > 0 {
 		return a.version(s, p) != ""
 	}
@@ -153,28 +153,28 @@ func (a *Service) has(s Server, p *upstream.Person) bool {
 	return err == nil && st.SignedIn
 }
 
-// page shows how a server is connected, or that it is.
+// page shows how a server is connected, or that it is connected.
 func (a *Service) page(w http.ResponseWriter, r *http.Request) {
 	s, ok := a.server(r.PathValue("server"))
 	if !ok {
 		a.fail(w, http.StatusNotFound, "No such server", errors.New("there is no server of this name with accounts to connect"))
 		return
 	}
-	p, _ := a.whose(w, r, s.Name)
+	p, _ := a.requirePerson(w, r, s.Name)
 	if p == nil {
 		return
 	}
 	a.writePage(w, http.StatusOK, "server", view{Title: "Connect " + s.Name, Person: p.Name, Server: s.Name, Secrets: s.Secrets, row: a.row(s, p)})
 }
 
-// submit connects a server, or disconnects it.
+// submit connects or disconnects a server.
 func (a *Service) submit(w http.ResponseWriter, r *http.Request) {
 	s, ok := a.server(r.PathValue("server"))
 	if !ok {
 		a.fail(w, http.StatusNotFound, "No such server", errors.New("there is no server of this name with accounts to connect"))
 		return
 	}
-	p, hash := a.whose(w, r, s.Name)
+	p, hash := a.requirePerson(w, r, s.Name)
 	if p == nil {
 		return
 	}
@@ -194,7 +194,7 @@ func (a *Service) submit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// takeSecrets keeps what a person has entered.
+// takeSecrets stores the secrets that a person entered.
 func (a *Service) takeSecrets(w http.ResponseWriter, r *http.Request, p *upstream.Person, s Server) {
 	values := make(map[string]string)
 	for _, name := range s.Secrets {
@@ -212,23 +212,23 @@ func (a *Service) takeSecrets(w http.ResponseWriter, r *http.Request, p *upstrea
 	a.writePage(w, http.StatusOK, "done", view{Title: "Connected", Person: p.Name, Server: s.Name, row: row{Connected: true}})
 }
 
-// begin sends a person to the sign-in page of a server. The person sees where that
-// is, and follows a link: a policy for forms would have to name it beforehand.
+// begin sends a person to the sign-in page of a server. The person sees its address and follows a
+// link: a policy for forms would have to name it in advance.
 func (a *Service) begin(w http.ResponseWriter, r *http.Request, p *upstream.Person, s Server, browser string) {
 	to, err := s.OAuth()
 	if err != nil {
 		a.fail(w, http.StatusBadGateway, "Not connected", err)
 		return
 	}
-	// The state is the token of what waits, which is known before the sign-in begins.
-	state, err := a.wait(r.Context(), waiting{Kind: kindSignIn, Person: personOf(p), Server: s.Name, Browser: browser}, signInTime)
+	// The state is the token of the waiting sign-in, which is known before it begins.
+	state, err := a.wait(r.Context(), pendingEntry{Kind: kindSignIn, Person: personOf(p), Server: s.Name, Browser: browser}, signInTime)
 	if err != nil {
 		a.fail(w, http.StatusBadGateway, "Not connected", err)
 		return
 	}
 	page, begun, err := a.signIns(p).Begin(r.Context(), to, a.base().JoinPath(callback).String(), state)
 	if err == nil {
-		err = a.fill(r.Context(), state, begun)
+		err = a.complete(r.Context(), state, begun)
 	}
 	if err != nil {
 		a.fail(w, http.StatusBadGateway, "Not connected", err)
@@ -241,11 +241,11 @@ func (a *Service) begin(w http.ResponseWriter, r *http.Request, p *upstream.Pers
 	a.writePage(w, http.StatusOK, "go", view{Title: "Sign in to " + s.Name, Person: p.Name, Server: s.Name, Page: page.URL, Host: host, Issuer: page.Issuer})
 }
 
-// callback takes the answer of a sign-in page, from the browser that was sent there.
+// callback handles the answer of a sign-in page, from the browser that was sent there.
 func (a *Service) callback(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	browser := hashed(a.cookieOf(r, kindBrowser))
-	flow, err := a.take(r.Context(), q.Get("state"), kindSignIn, func(w waiting) bool { return w.Browser == browser && len(w.Begun) > 0 })
+	flow, err := a.take(r.Context(), q.Get("state"), kindSignIn, func(w pendingEntry) bool { return w.Browser == browser && len(w.Begun) > 0 })
 	if err != nil {
 		a.fail(w, http.StatusBadRequest, "Not connected", errors.New("this browser has no such sign-in in progress, or it took too long"))
 		return
@@ -268,7 +268,7 @@ func (a *Service) callback(w http.ResponseWriter, r *http.Request) {
 	a.writePage(w, http.StatusOK, "done", view{Title: "Connected", Person: p.Name, Server: s.Name, row: row{Connected: true}})
 }
 
-// fail shows what went wrong, in words that may be of others.
+// fail shows an error, whose text may come from others.
 func (a *Service) fail(w http.ResponseWriter, status int, title string, err error) {
 	a.failed(w, status, view{Title: title}, err)
 }

@@ -26,7 +26,7 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 	const key = "key"
 	visit := func(kind string, life time.Duration, keys ...string) Session {
 		t.Helper()
-		token, err := d.wait(t.Context(), waiting{Kind: kind, Person: person{Subject: "1", Name: "ann"}, Browser: hashed(key)}, life)
+		token, err := d.wait(t.Context(), pendingEntry{Kind: kind, Person: person{Subject: "1", Name: "ann"}, Browser: hashed(key)}, life)
 		if err != nil {
 			t.Fatal(err)
 		}

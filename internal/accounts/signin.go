@@ -19,7 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 )
 
-// An Issuer is where people sign in with a browser.
+// An Issuer is an authorization server at which people sign in with a browser.
 type Issuer struct {
 	URL       string
 	Client    oauth.Client // the broker's registration, and the scopes that it requests
@@ -34,23 +34,22 @@ type Endpoints struct {
 	SaysIssuer bool
 }
 
-// A SignIn is how people sign in to connect accounts: at the authorization server that
-// issues the tokens of their agents, for the same resource, so that both are known by
-// the same name.
+// A SignIn is the sign-in of people who connect accounts: at the authorization server that issues
+// the tokens of their agents, for the same resource, so that both have the same name.
 type SignIn struct {
 	Issuer
 	Resource string
-	// Verify returns who bears an access token.
+	// Verify returns the person of an access token.
 	Verify func(ctx context.Context, token string) (*upstream.Person, error)
 }
 
 const (
 	browserTime = 15 * time.Minute
 	signInTime  = 10 * time.Minute
-	signedIn    = "connect/signed-in" // where the issuer sends browsers back to
+	signedIn    = "connect/signed-in" // the issuer's redirect address
 )
 
-// cookie is one that no other host can set, and that goes nowhere but to this one.
+// cookie returns a cookie that no other host can set, and that is sent only to this host.
 func (a *Service) cookie(kind, value string, life time.Duration) *http.Cookie {
 	c := &http.Cookie{Name: "broker-" + kind, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if a.base().Scheme == "https" {
@@ -70,9 +69,10 @@ func (a *Service) cookieOf(r *http.Request, kind string) string {
 	return c.Value
 }
 
-// startBrowserSession makes a browser that of a person, for a server or, if that is "", for all.
+// startBrowserSession assigns a browser to a person, for a server or, if that is "", for all
+// servers.
 func (a *Service) startBrowserSession(ctx context.Context, w http.ResponseWriter, p person, server string) error {
-	token, err := a.wait(ctx, waiting{Kind: kindBrowser, Person: p, Server: server}, browserTime)
+	token, err := a.wait(ctx, pendingEntry{Kind: kindBrowser, Person: p, Server: server}, browserTime)
 	if err == nil {
 		http.SetCookie(w, a.cookie(kindBrowser, token, browserTime))
 	}
@@ -81,16 +81,16 @@ func (a *Service) startBrowserSession(ctx context.Context, w http.ResponseWriter
 
 // browser returns the person of the browser of a request, and the hash of its token.
 func (a *Service) browser(r *http.Request, server string) (p *upstream.Person, hash string) {
-	w, err := a.look(r.Context(), a.cookieOf(r, kindBrowser), kindBrowser, func(w waiting) bool { return w.Server == "" || w.Server == server })
+	w, err := a.lookUp(r.Context(), a.cookieOf(r, kindBrowser), kindBrowser, func(w pendingEntry) bool { return w.Server == "" || w.Server == server })
 	if err != nil {
 		return nil, ""
 	}
 	return w.Person.upstream(), w.Hash
 }
 
-// leave sends a browser to an issuer, which answers at the page at. The data in kept is
-// available there again, for this browser only.
-func (a *Service) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
+// redirectToIssuer redirects a browser to an issuer, which answers at the page at. The data in kept is
+// available there, for this browser only.
+func (a *Service) redirectToIssuer(w http.ResponseWriter, r *http.Request, to Issuer, kind, at string, more, kept url.Values) {
 	e, err := to.Endpoints(r.Context())
 	var page *url.URL
 	if err == nil {
@@ -118,8 +118,8 @@ func (a *Service) leave(w http.ResponseWriter, r *http.Request, to Issuer, kind,
 	http.Redirect(w, r, page.String(), http.StatusSeeOther)
 }
 
-// back takes the answer of an issuer, once, and redeems its code.
-func (a *Service) back(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
+// issuerAnswer handles the answer of an issuer, once, and redeems its code.
+func (a *Service) issuerAnswer(w http.ResponseWriter, r *http.Request, from Issuer, kind, at string, more url.Values) (access, id string, kept url.Values, err error) {
 	kept, _ = url.ParseQuery(a.cookieOf(r, kind))
 	http.SetCookie(w, a.cookie(kind, "", 0))
 	q := r.URL.Query()
@@ -146,18 +146,18 @@ func (a *Service) back(w http.ResponseWriter, r *http.Request, from Issuer, kind
 
 func (s *SignIn) resource() url.Values { return url.Values{"resource": {s.Resource}} }
 
-// signIn sends a browser to the issuer, and back to the page of a server.
+// signIn redirects a browser to the issuer, and back to the page of a server.
 func (a *Service) signIn(w http.ResponseWriter, r *http.Request, server string) {
-	a.leave(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource(), url.Values{"server": {server}})
+	a.redirectToIssuer(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource(), url.Values{"server": {server}})
 }
 
-// signedIn takes the answer of the issuer.
+// signedIn handles the answer of the issuer.
 func (a *Service) signedIn(w http.ResponseWriter, r *http.Request) {
 	if a.o.SignIn == nil {
 		http.NotFound(w, r)
 		return
 	}
-	access, _, kept, err := a.back(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource())
+	access, _, kept, err := a.issuerAnswer(w, r, a.o.SignIn.Issuer, kindSignIn, signedIn, a.o.SignIn.resource())
 	var p *upstream.Person
 	if err == nil {
 		p, err = a.o.SignIn.Verify(r.Context(), access)
@@ -173,5 +173,5 @@ func (a *Service) signedIn(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.server(server); !ok {
 		server = ""
 	}
-	a.see(w, r, server)
+	a.redirect(w, r, server)
 }

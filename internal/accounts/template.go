@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A view is what a page shows.
+// A view is the data of a page.
 type view struct {
 	Title, Person, Server string
 	row
@@ -15,13 +15,13 @@ type view struct {
 	Secrets []string
 	Page    string // of the authorization server
 	Host    string // of Page
-	Issuer  string // owner of the page
+	Issuer  string // the owner of the page
 	Problem string
-	Again   string // where to sign in once more
+	Again   string // the address for signing in again
 	List    string // the page of all accounts
 }
 
-// A row is one server of a person.
+// A row is a server and a person's account.
 type row struct {
 	Name, At  string
 	Connected bool
@@ -56,7 +56,7 @@ const pageTexts = `
 {{define "failed"}}{{template "top" .}}<p>{{.Problem}}</p>{{if .Again}}<p><a href="{{.Again}}">Sign in again</a></p>{{end}}{{template "bottom"}}{{end}}
 `
 
-// writePage sends a page, which runs nothing and is shown in no other.
+// writePage sends a page that runs no scripts and cannot be framed.
 func (a *Service) writePage(w http.ResponseWriter, status int, name string, v view) {
 	v.List = a.base().JoinPath("connect").String()
 	var b bytes.Buffer
@@ -70,7 +70,7 @@ func (a *Service) writePage(w http.ResponseWriter, status int, name string, v vi
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "same-origin") // forms have to say where they come from
+	h.Set("Referrer-Policy", "same-origin") // forms must send their origin
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // the browser may be gone
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// personal are the documents of one person. Their names are sealed with them, so none
-// can be put in the place of another's.
+// personal are the documents of one person. Their names are sealed with them, so none can replace
+// another person's.
 type personal struct {
 	state.Documents
 	prefix string
@@ -59,13 +59,13 @@ func hashed(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// secretsName is the document of the secrets that a person has entered for a server.
+// secretsName returns the document with a person's secrets for a server.
 func secretsName(server string) string { return "secrets-" + hashed(server) }
 
-// secrets returns what a person has entered for a server.
+// secrets returns a person's secrets for a server.
 func (a *Service) secrets(ctx context.Context, p *upstream.Person, s Server) (values map[string]string, version string, err error) {
 	docs := documentsOf(a.o.Documents, p)
-	version = docs.DocumentVersion(ctx, secretsName(s.Name)) // first: one that is replaced meanwhile is read again
+	version = docs.DocumentVersion(ctx, secretsName(s.Name)) // first, so that a document that is replaced meanwhile is read again
 	body, err := docs.Document(ctx, secretsName(s.Name))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, "", missing{p}
@@ -84,7 +84,7 @@ func (a *Service) secrets(ctx context.Context, p *upstream.Person, s Server) (va
 	return values, version, nil
 }
 
-// storeSecrets keeps the secrets of a person for a server.
+// storeSecrets stores a person's secrets for a server.
 func (a *Service) storeSecrets(ctx context.Context, p *upstream.Person, s Server, values map[string]string) error {
 	body, err := json.Marshal(values)
 	if err == nil {
@@ -97,7 +97,7 @@ func (a *Service) storeSecrets(ctx context.Context, p *upstream.Person, s Server
 	return nil
 }
 
-// Disconnect revokes and forgets what a person has given for a server.
+// Disconnect revokes and deletes a person's data for a server.
 func (a *Service) Disconnect(ctx context.Context, p *upstream.Person, s Server) error {
 	var err error
 	revoked := false
@@ -126,8 +126,7 @@ func (a *Service) Disconnect(ctx context.Context, p *upstream.Person, s Server) 
 	return nil
 }
 
-// connected sees to what follows when a person has connected an account: the first
-// one lists the tools, if the broker cannot by itself.
+// connected handles a new account: the first one lists the tools, if the broker cannot by itself.
 func (a *Service) connected(ctx context.Context, p *upstream.Person, s Server) {
 	if l, err := a.lister(ctx, s.Name); err == nil && l == nil {
 		body, _ := json.Marshal(personOf(p)) // texts always marshal
@@ -153,7 +152,7 @@ func (a *Service) lister(ctx context.Context, server string) (*upstream.Person, 
 	}
 	var who person
 	if json.Unmarshal(body, &who) != nil {
-		return nil, nil // somebody else may be it
+		return nil, nil // another account may be the lister
 	}
 	return who.upstream(), nil
 }
@@ -204,8 +203,8 @@ func (e *notListed) SignInHint() string {
 	return "its tools are listed with the account of the first person who connects one, at " + e.at
 }
 
-// listing signs the requests that list the tools of a server: as the broker itself
-// if it is signed in, else as the first person who has connected an account.
+// A listing signs the requests that list the tools of a server: as the broker itself if it is
+// signed in, otherwise as the first person who connected an account.
 type listing struct {
 	accounts *Service
 	c        upstream.Config

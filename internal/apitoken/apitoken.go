@@ -1,4 +1,4 @@
-// Package apitoken stores the tokens that "broker tokens" makes for programs: only
+// Package apitoken stores the tokens that "broker tokens" creates for programs. It stores only
 // their hashes, so that stored tokens cannot be read.
 package apitoken
 
@@ -18,20 +18,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Prefix is how each token begins, for those who search for secrets.
+// Prefix is the prefix of each token, for secret scanners.
 const Prefix = "brk_"
 
-// MaxTokens is how many there can be.
+// MaxTokens is the highest number of tokens.
 const MaxTokens = 1000
 
-// A Token is what is kept of one.
+// A Token is the stored data of a token.
 type Token struct {
-	Name    string    `json:"name"` // of the client that has it
+	Name    string    `json:"name"` // of the client that has the token
 	Hash    string    `json:"sha256"`
-	Profile string    `json:"profile,omitempty"` // the only one that it can use; empty for any
+	Profile string    `json:"profile,omitempty"` // the only usable profile; empty means any
 	Team    string    `json:"team,omitempty"`
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"` // zero is never
+	Expires time.Time `json:"expires,omitzero"` // zero means never
 }
 
 // Documents with the tokens, the day of their last use, and the names of revoked ones.
@@ -44,17 +44,17 @@ const (
 // maxRevoked bounds the remembered names of revoked tokens; the latest are kept.
 const maxRevoked = 10 * MaxTokens
 
-// A Store keeps tokens in documents.
+// A Store stores tokens in documents.
 type Store struct{ docs state.Documents }
 
-// NewStore returns the tokens that docs has.
+// NewStore returns the store in docs.
 func NewStore(docs state.Documents) Store { return Store{docs} }
 
 var (
-	// ErrTaken is the error of a name that a token has already.
+	// ErrTaken reports that another token has the name.
 	ErrTaken = errors.New("a token has this name already")
-	// ErrRevoked is the error for the name of a revoked token. The name owns stored
-	// data, runs and sessions, which a new token would get.
+	// ErrRevoked reports that a revoked token had the name. The name owns stored data, runs and
+	// sessions, which a new token would get.
 	ErrRevoked = errors.New("a revoked token had this name")
 	errMany    = fmt.Errorf("there are %d tokens: revoke some of them", MaxTokens)
 )
@@ -99,8 +99,8 @@ func (s Store) List(ctx context.Context) (list []Token, used map[string]string, 
 	if err := read(ctx, s.docs, usedDoc, &used); err != nil {
 		return nil, nil, err
 	}
-	// A broker may have kept the use of one that was revoked meanwhile, or of one of
-	// that name before it.
+	// A broker may have recorded the use of a token that was revoked meanwhile, or of an earlier
+	// token of that name.
 	maps.DeleteFunc(used, func(name, day string) bool {
 		i := slices.IndexFunc(list, func(t Token) bool { return t.Name == name })
 		return i < 0 || day < list[i].Created.UTC().Format(time.DateOnly)
@@ -108,8 +108,7 @@ func (s Store) List(ctx context.Context) (list []Token, used map[string]string, 
 	return list, used, nil
 }
 
-// Revoke makes a token good for nothing. The error of an unknown name is
-// state.ErrNotFound.
+// Revoke revokes a token. It returns state.ErrNotFound for an unknown name.
 func (s Store) Revoke(ctx context.Context, name string) error {
 	var list []Token
 	if err := read(ctx, s.docs, tokensDoc, &list); err != nil {
@@ -151,7 +150,7 @@ func hash(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read reads a document, of which there may be none.
+// read reads a document, which may not exist.
 func read[T any](ctx context.Context, docs state.Documents, name string, to *T) error {
 	body, err := docs.Document(ctx, name)
 	if errors.Is(err, state.ErrNotFound) {
@@ -166,7 +165,7 @@ func read[T any](ctx context.Context, docs state.Documents, name string, to *T) 
 	return nil
 }
 
-// change changes a document, one at a time.
+// change changes a document under its lock.
 func change[T any](ctx context.Context, docs state.Documents, name string, f func(*T) error) error {
 	unlock, err := docs.LockDocument(ctx, name)
 	if err != nil {

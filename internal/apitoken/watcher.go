@@ -10,12 +10,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// watchEvery is how often a Watcher looks whether tokens have changed, here or at
+// watchEvery is the interval at which a Watcher checks whether tokens have changed, here or at
 // another broker.
 const watchEvery = 500 * time.Millisecond
 
-// A Watcher knows the tokens as they are, but for the last second. It is safe for
-// concurrent use, and must be closed.
+// A Watcher knows the tokens, with a delay of at most a second. It is safe for concurrent use, and
+// must be closed.
 type Watcher struct {
 	docs state.Documents
 	log  *slog.Logger
@@ -24,9 +24,9 @@ type Watcher struct {
 	version string
 	byHash  map[string]Token
 	names   map[string]bool
-	used    map[string]string // the days on which tokens were used last
-	unkept  map[string]string // what is not kept yet of it
-	any     bool              // there were tokens once
+	used    map[string]string // the days of the last uses
+	unsaved map[string]string // the part of used that is not stored yet
+	hadAny  bool              // there was a token at some time
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -37,8 +37,8 @@ func Watch(ctx context.Context, docs state.Documents, log *slog.Logger) (*Watche
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	w := &Watcher{docs: docs, log: log, unkept: make(map[string]string), done: make(chan struct{})}
-	if err := w.look(ctx); err != nil {
+	w := &Watcher{docs: docs, log: log, unsaved: make(map[string]string), done: make(chan struct{})}
+	if err := w.refresh(ctx); err != nil {
 		return nil, err
 	}
 	if err := read(ctx, docs, usedDoc, &w.used); err != nil {
@@ -62,22 +62,22 @@ func (w *Watcher) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := w.look(ctx); err != nil { // those before stay good
+		if err := w.refresh(ctx); err != nil { // the earlier tokens remain valid
 			w.log.Warn("watch tokens", "err", err)
 		}
-		w.keepUsed(ctx)
+		w.storeUsed(ctx)
 	}
 }
 
-// Close ends the watching.
+// Close stops watching.
 func (w *Watcher) Close() error {
 	w.cancel()
 	<-w.done
 	return nil
 }
 
-// look reads the tokens if they have changed.
-func (w *Watcher) look(ctx context.Context) error {
+// refresh reads the tokens if they have changed.
+func (w *Watcher) refresh(ctx context.Context) error {
 	version := w.docs.DocumentVersion(ctx, tokensDoc)
 	w.mu.Lock()
 	same := version == w.version && w.byHash != nil
@@ -96,19 +96,19 @@ func (w *Watcher) look(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.version, w.byHash, w.names = version, byHash, names
-	w.any = w.any || len(list) > 0
+	w.hadAny = w.hadAny || len(list) > 0
 	return nil
 }
 
-// Find returns the token with a secret, also one that has expired.
+// Find returns the token with a secret, even if it has expired.
 func (w *Watcher) Find(secret string) (t Token, ok bool) {
-	sum := hash(secret) // of a secret that long, the time to find it says nothing
+	sum := hash(secret) // the time of the lookup reveals nothing about such a long secret
 	today := time.Now().UTC().Format(time.DateOnly)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t, ok = w.byHash[sum]
 	if ok && w.used[t.Name] != today {
-		w.used[t.Name], w.unkept[t.Name] = today, today
+		w.used[t.Name], w.unsaved[t.Name] = today, today
 	}
 	return t, ok
 }
@@ -120,26 +120,26 @@ func (w *Watcher) Has(name string) bool {
 	return w.names[name]
 }
 
-// Any reports whether there is a token, or was one since the Watcher began.
+// Any reports whether there is a token, or was one since Watch.
 func (w *Watcher) Any() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.any
+	return w.hadAny
 }
 
-// keepUsed keeps which tokens were used first on this day.
-func (w *Watcher) keepUsed(ctx context.Context) {
+// storeUsed stores which tokens were used for the first time on this day.
+func (w *Watcher) storeUsed(ctx context.Context) {
 	w.mu.Lock()
-	unkept := maps.Clone(w.unkept)
+	unsaved := maps.Clone(w.unsaved)
 	w.mu.Unlock()
-	if len(unkept) == 0 {
+	if len(unsaved) == 0 {
 		return
 	}
 	err := change(ctx, w.docs, usedDoc, func(used *map[string]string) error {
 		if *used == nil {
 			*used = make(map[string]string)
 		}
-		for name, day := range unkept {
+		for name, day := range unsaved {
 			(*used)[name] = max((*used)[name], day)
 		}
 		return nil
@@ -150,5 +150,5 @@ func (w *Watcher) keepUsed(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.unkept, func(name, day string) bool { return unkept[name] == day })
+	maps.DeleteFunc(w.unsaved, func(name, day string) bool { return unsaved[name] == day })
 }

@@ -1,5 +1,5 @@
-// Package atomicfile replaces files as a whole: a reader sees the old content or
-// the new content, and a process that is killed leaves one of both.
+// Package atomicfile replaces files atomically: a reader sees the old or the new content, even after
+// a process was killed.
 package atomicfile
 
 import (
@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// A File replaces the file at its path when it is committed. Until then it lies
-// beside it under a name that begins with a dot and ends with ".tmp".
+// A File replaces the file at its path when it is committed. Until then it is beside that file,
+// with a name that begins with a dot and ends with ".tmp".
 type File struct {
 	*os.File
 	path string
 }
 
-// Create begins to replace the file at path, in an existing folder. Only the user can
-// read the new file. Commit or Discard ends it.
+// Create begins to replace the file at path, in an existing folder. Only the user can read the new
+// file. Commit or Discard must be called.
 func Create(path string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {
@@ -24,7 +24,7 @@ func Create(path string) (*File, error) {
 	return &File{f, path}, nil
 }
 
-// Commit closes f and puts it in place. After an error nothing has changed.
+// Commit closes f and moves it into place. After an error nothing has changed.
 func (f *File) Commit() error {
 	err := f.Close()
 	if err == nil {
@@ -43,11 +43,11 @@ func (f *File) Discard() {
 	}
 }
 
-// Write replaces the file at path by one with data. It does not wait for the
-// disk: a crash of the operating system may leave an empty file.
+// Write replaces the file at path. It does not wait for the disk: a crash of the operating system
+// may leave an empty file.
 func Write(path string, data []byte) error { return write(path, data, false) }
 
-// WriteSync is Write for what must survive a crash of the operating system too.
+// WriteSync is like Write, and also survives a crash of the operating system.
 func WriteSync(path string, data []byte) error { return write(path, data, true) }
 
 func write(path string, data []byte, sync bool) error {

@@ -38,13 +38,13 @@ type Options struct {
 	Now func() time.Time // the clock; nil means time.Now
 }
 
-// A Person is who bears a token.
+// A Person is the bearer of a token.
 type Person struct {
 	Name     string
-	Subject  string // as the issuer calls the person, whatever Name is
+	Subject  string // the issuer's id of the person, independent of Name
 	Scopes   []string
 	Expires  time.Time
-	Limited  bool     // whether Profiles are all that the person may use
+	Limited  bool     // the person may use only Profiles
 	Profiles []string // sorted
 	Team     string   // may be empty
 }
@@ -54,11 +54,11 @@ type Verifier struct {
 	o      Options
 	client *http.Client
 
-	mu     sync.Mutex
-	keys   *keySet // nil until the issuer has answered
-	signIn Endpoints
-	failed error
-	at     time.Time // time of failed
+	mu       sync.Mutex
+	keys     *keySet // nil until the issuer has answered
+	signIn   Endpoints
+	failed   error
+	failedAt time.Time // time of failed
 }
 
 // Endpoints are the sign-in page for browsers and the token endpoint.
@@ -78,8 +78,8 @@ const (
 	retryAfter = 5 * time.Second
 )
 
-// algorithms are those of RFC 7518 and RFC 8037 with a public key. None has a
-// secret that a client could know.
+// algorithms are those of RFC 7518 and RFC 8037 with a public key. Algorithms with a secret that
+// clients could know are excluded.
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.EdDSA}
 
 var algorithmNames = func() (names []string) {
@@ -89,7 +89,7 @@ var algorithmNames = func() (names []string) {
 	return names
 }()
 
-// New returns a verifier, which asks the issuer for its keys at the first token.
+// New returns a verifier, which asks the issuer for its keys on the first token.
 func New(o Options) (*Verifier, error) {
 	home, err := url.Parse(o.Issuer)
 	if err != nil || home.Host == "" {
@@ -102,17 +102,17 @@ func New(o Options) (*Verifier, error) {
 	return &Verifier{o: o, client: &out.Client}, nil
 }
 
-// ErrRefused is wrapped by the errors of tokens that are not good. Other errors
-// are those of an issuer that cannot be reached.
+// ErrRefused is wrapped by the errors of invalid tokens. Other errors mean that the issuer cannot
+// be reached.
 var ErrRefused = errors.New("the token is refused")
 
-// Verify returns who bears the token.
+// Verify returns the bearer of the token.
 func (v *Verifier) Verify(ctx context.Context, token string) (Person, error) {
 	return v.verify(ctx, token, accessType, func(*oidc.IDToken, map[string]any) error { return nil })
 }
 
-// VerifySignIn returns whom an ID token names, which answers a sign-in with nonce by
-// the client that Resource is.
+// VerifySignIn returns the person of an ID token that answers a sign-in with nonce by the client
+// that is Resource.
 func (v *Verifier) VerifySignIn(ctx context.Context, token, nonce string) (Person, error) {
 	mayBeID := func(typ string) bool { return typ == "" || accessType(typ) }
 	return v.verify(ctx, token, mayBeID, func(t *oidc.IDToken, claims map[string]any) error {
@@ -162,8 +162,7 @@ func (v *Verifier) verify(ctx context.Context, token string, may func(typ string
 	return v.person(t, claims)
 }
 
-// Endpoints returns where people sign in with a browser, and where codes become
-// tokens.
+// Endpoints returns the sign-in page for browsers and the token endpoint.
 func (v *Verifier) Endpoints(ctx context.Context) (Endpoints, error) {
 	_, e, err := v.issuer(ctx)
 	if err == nil && (e.Authorize == "" || e.Token == "") {
@@ -210,7 +209,7 @@ func mayBeVerified(claim any) bool {
 	return false
 }
 
-// words are the parts of a scope, RFC 6749 section 3.3.
+// words returns the parts of a scope, RFC 6749 section 3.3.
 func words(v any) []string {
 	s, _ := v.(string)
 	return strings.Fields(s)
@@ -239,7 +238,7 @@ func (v *Verifier) issuer(ctx context.Context) (*keySet, Endpoints, error) {
 	if v.keys != nil {
 		return v.keys, v.signIn, nil
 	}
-	if v.failed != nil && v.o.Now().Sub(v.at) < retryAfter {
+	if v.failed != nil && v.o.Now().Sub(v.failedAt) < retryAfter {
 		return nil, Endpoints{}, v.failed
 	}
 	var more struct {
@@ -251,7 +250,7 @@ func (v *Verifier) issuer(ctx context.Context) (*keySet, Endpoints, error) {
 		err = provider.Claims(&more)
 	}
 	if err != nil {
-		v.failed, v.at = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), v.o.Now()
+		v.failed, v.failedAt = fmt.Errorf("the metadata of %s cannot be read", v.o.Issuer), v.o.Now()
 		return nil, Endpoints{}, v.failed
 	}
 	v.keys = &keySet{client: v.client, url: more.Keys, now: v.o.Now}

@@ -1,13 +1,11 @@
-// Package clients knows the files in which MCP clients keep their servers: it
-// reads them for an import, and puts the broker into them and takes it out
-// again.
+// Package clients reads and edits the files in which MCP clients store their servers: it reads
+// them for an import, and adds and removes the broker.
 //
-// Read and ReadFile turn the entries of a client into those of servers.json,
-// with notes about what has to be done by hand. Merge adds them to the text of
-// a servers.json. Install writes the one entry of the broker, and Uninstall
-// undoes that byte for byte.
+// Read and ReadFile convert the entries of a client to those of servers.json, with notes about
+// manual steps. Merge adds them to the text of a servers.json. Install writes the entry of the
+// broker, and Uninstall undoes that byte for byte.
 //
-// No secret is resolved on the way: references to variables stay references.
+// References to variables and secrets are not resolved.
 package clients
 
 import (
@@ -18,7 +16,7 @@ import (
 	"strings"
 )
 
-// An Env is where clients keep their files. Its paths are absolute.
+// An Env determines the paths of clients' files. Its paths are absolute.
 type Env struct {
 	// OS is an operating system as in runtime.GOOS.
 	OS string
@@ -30,12 +28,12 @@ type Env struct {
 	AppData string
 	// Dir is the directory of the project.
 	Dir string
-	// Getenv looks up what single clients have for themselves, such as
-	// CODEX_HOME. Nil means that nothing is set.
+	// Getenv returns variables of individual clients, such as CODEX_HOME. Nil means that none are
+	// set.
 	Getenv func(string) string
 }
 
-// CurrentEnv is the Env of this process.
+// CurrentEnv returns the Env of this process.
 func CurrentEnv() (Env, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -58,7 +56,7 @@ func (e Env) project(elem ...string) string {
 	return filepath.Join(append([]string{e.Dir}, elem...)...)
 }
 
-// xdg is a path below ~/.config, which some clients use everywhere.
+// xdg returns a path below ~/.config, which some clients use on all systems.
 func (e Env) xdg(elem ...string) string {
 	if e.Config != "" {
 		return filepath.Join(append([]string{e.Config}, elem...)...)
@@ -66,8 +64,7 @@ func (e Env) xdg(elem ...string) string {
 	return e.home(append([]string{".config"}, elem...)...)
 }
 
-// appSupport is a path below the directory that the operating system has for
-// the settings of programs.
+// appSupport returns a path below the system's directory for settings of programs.
 func (e Env) appSupport(elem ...string) string {
 	switch {
 	case e.OS == "darwin":
@@ -80,8 +77,8 @@ func (e Env) appSupport(elem ...string) string {
 	return e.xdg(elem...)
 }
 
-// pathBelow is a path below the directory that the variable names, or else below
-// that directory in the home.
+// pathBelow returns a path below the directory in the variable, or otherwise below that directory
+// in the home directory.
 func (e Env) pathBelow(variable, dir string, elem ...string) string {
 	if e.Getenv != nil {
 		if d := e.Getenv(variable); filepath.IsAbs(d) {
@@ -91,24 +88,24 @@ func (e Env) pathBelow(variable, dir string, elem ...string) string {
 	return e.home(append([]string{dir}, elem...)...)
 }
 
-// A Client is a program that keeps MCP servers in a file.
+// A Client is a program that stores MCP servers in a file.
 type Client struct {
-	// ID is how it is named on the command line, Title how its makers do.
+	// ID is its name on the command line, Title the name that its makers use.
 	ID, Title string
 
 	format  fileFormat
-	root    []string // the keys above the servers
+	root    []string // the keys that contain the servers
 	dialect dialect
-	// project and user are its files, the first one being where the broker is
-	// put when none is there yet. Project is nil if it has no such file.
+	// project and user return its files; the broker is added to the first one if none exists.
+	// project is nil if there is no such file.
 	project, user func(Env) []string
 	// entry returns the broker's entry in the client's format.
 	entry func(Launch) entryFields
-	// withholds means that it passes few variables on, and expands none.
+	// withholds means that it passes on few variables, and expands none.
 	withholds bool
 }
 
-// All are the clients that are known, in the order in which they are listed.
+// All returns the known clients, in the order of lists.
 func All() []*Client { return slices.Clone(all) }
 
 // HasProject reports whether the client has a file for a project.
@@ -124,7 +121,7 @@ func Lookup(id string) *Client {
 	return nil
 }
 
-// IDs are the names of all clients.
+// IDs returns the names of all clients.
 func IDs() []string {
 	ids := make([]string, len(all))
 	for i, c := range all {
@@ -133,8 +130,8 @@ func IDs() []string {
 	return ids
 }
 
-// Found reports whether e has a user's file of c, or the folder for it, and which file
-// that is.
+// Found reports whether e has a user's file of c, or the folder for it, and returns the path of
+// the file.
 func Found(c *Client, e Env) (path string, ok bool) {
 	for _, path := range c.user(e) {
 		if _, err := os.Stat(path); err == nil {
@@ -212,7 +209,7 @@ var all = []*Client{
 	},
 }
 
-// byFile guesses by its path which client a file belongs to, or returns nil.
+// byFile guesses the client of a file from its path, or returns nil.
 func byFile(path string) *Client {
 	slashed := "/" + strings.TrimPrefix(filepath.ToSlash(path), "/")
 	for suffix, id := range map[string]string{

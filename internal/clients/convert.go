@@ -11,23 +11,23 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A converter turns one entry of a client into one of servers.json.
+// A converter converts one entry of a client to one of servers.json.
 type converter struct {
 	client      *Client
 	env         Env
 	dir         string // of the project, or of the file
-	relative    bool   // paths of the entry count from dir
+	relative    bool   // paths in the entry are relative to dir
 	inputs      map[string]string
 	looksSecret func(string) bool
 	self        string
 	keyring     bool
 
-	out  Entry
-	got  parts
-	left []string // keys that mean something to the client only
+	out     Entry
+	values  parts
+	dropped []string // keys that are only meaningful to the client
 }
 
-// parts are the values of an entry as they were found.
+// parts are the values found in an entry.
 type parts struct {
 	description, kind     string
 	command, cwd          string
@@ -37,13 +37,12 @@ type parts struct {
 	allow, deny           []string
 	disabled              bool
 	keepAlive             any
-	startTimeout, timeout any // as servers.json writes them
+	startTimeout, timeout any // in the syntax of servers.json
 	extension             bool
 	oauth, unknown        config.Object
 }
 
-// clientOnly are keys that tell a client how to treat a server, which is not
-// the broker's business.
+// clientOnly are keys about the client's treatment of a server, which do not concern the broker.
 var clientOnly = []string{"trust", "alwaysLoad", "autoApprove", "alwaysAllow", "gallery", "version", "source", "required", "icon",
 	"default_tools_approval_mode", "supports_parallel_tool_calls", "experimental_environment", "environment_id", "dev", "sandboxEnabled", "sandbox", "settings", "id", "name",
 	"created", "updated", "isolation", "health_check_interval", "tool_discovery_interval"}
@@ -56,7 +55,7 @@ func (c *converter) note(format string, args ...any) {
 
 func (c *converter) convert(name string, raw any, off bool) Entry {
 	c.out.Name = name
-	c.got.disabled = off
+	c.values.disabled = off
 	o, ok := raw.(config.Object)
 	if !ok {
 		c.out.Skip = "not an object"
@@ -70,8 +69,8 @@ func (c *converter) convert(name string, raw any, off bool) Entry {
 	c.transport()
 	c.assemble()
 	c.secrets()
-	if len(c.left) > 0 {
-		c.note("left out, since only %s knows it: %s", c.client.Title, strings.Join(c.left, ", "))
+	if len(c.dropped) > 0 {
+		c.note("left out, since only %s knows it: %s", c.client.Title, strings.Join(c.dropped, ", "))
 	}
 	c.out.Self = c.isSelf()
 	if c.out.Skip == "" {
@@ -80,7 +79,7 @@ func (c *converter) convert(name string, raw any, off bool) Entry {
 	return c.out
 }
 
-// check lets the reader of servers.json have the last word.
+// check validates the result with the reader of servers.json.
 func (c *converter) check() {
 	data, err := config.AddServer(nil, c.out.Name, c.out.Config)
 	if err != nil {
@@ -93,12 +92,12 @@ func (c *converter) check() {
 	}
 }
 
-// field reads one key. Clients have several words for most things.
+// field reads one key. Most settings have several names among clients.
 func (c *converter) field(key string, v any) {
 	if v == nil {
 		return
 	}
-	g := &c.got
+	g := &c.values
 	switch key {
 	case "description":
 		g.description = text(v)
@@ -117,7 +116,7 @@ func (c *converter) field(key string, v any) {
 			if s := text(name); isVarName(s) {
 				g.env = append(g.env, config.Field{Key: s, Value: "${" + s + ":-}"})
 			} else {
-				c.note("env_vars has what is no name of a variable: write it into env by hand")
+				c.note("env_vars has an entry that is not the name of a variable: write it into env by hand")
 			}
 		}
 	case "envFile", "env_file":
@@ -149,14 +148,13 @@ func (c *converter) field(key string, v any) {
 	case "enabled":
 		g.disabled = g.disabled || v == false
 	default:
-		c.rarely(key, v)
+		c.rareField(key, v)
 	}
 }
 
-// rarely reads the keys that are about tools and times, and those that are not
-// known.
-func (c *converter) rarely(key string, v any) {
-	g := &c.got
+// rareField reads keys about tools and times, and unknown ones.
+func (c *converter) rareField(key string, v any) {
+	g := &c.values
 	switch key {
 	case "tools":
 		switch v := v.(type) {
@@ -167,7 +165,7 @@ func (c *converter) rarely(key string, v any) {
 		case config.Object:
 			g.allow, g.deny = append(g.allow, patterns(v.Get("allow"))...), append(g.deny, patterns(v.Get("deny"))...)
 			if v.Get("allow") == nil && v.Get("deny") == nil {
-				c.left = append(c.left, key)
+				c.dropped = append(c.dropped, key)
 			}
 		}
 	case "enabled_tools", "includeTools", "enabledTools", "allowedTools":
@@ -192,28 +190,27 @@ func (c *converter) rarely(key string, v any) {
 	}
 }
 
-// command reads a program: one word, a list of words, or an object of all that
-// belongs to it.
+// command reads a program: a word, a list of words, or an object with its parts.
 func (c *converter) command(v any) {
 	switch v := v.(type) {
 	case string:
-		c.got.command = c.refs(v)
+		c.values.command = c.refs(v)
 	case []any:
 		words := c.texts(v)
 		if len(words) > 0 {
-			c.got.command, c.got.args = words[0], append(words[1:], c.got.args...)
+			c.values.command, c.values.args = words[0], append(words[1:], c.values.args...)
 		}
 	case config.Object:
-		c.got.command = c.refs(text(v.Get("path")))
-		c.got.args = append(c.got.args, c.texts(v.Get("args"))...)
-		c.got.env = append(c.got.env, c.pairs(v.Get("env"))...)
+		c.values.command = c.refs(text(v.Get("path")))
+		c.values.args = append(c.values.args, c.texts(v.Get("args"))...)
+		c.values.env = append(c.values.env, c.pairs(v.Get("env"))...)
 	}
 }
 
-// paths makes absolute what counts from the project's directory, since the
-// broker starts servers from elsewhere.
+// paths makes paths relative to the project's directory absolute, since the broker starts servers
+// elsewhere.
 func (c *converter) paths() {
-	g := &c.got
+	g := &c.values
 	if g.cwd != "" && !filepath.IsAbs(g.cwd) && !strings.HasPrefix(g.cwd, "${") {
 		g.cwd = filepath.Join(c.dir, g.cwd)
 	}
@@ -238,9 +235,9 @@ func (c *converter) isRelativePath(s string) bool {
 	return err == nil
 }
 
-// transport settles how the server is reached.
+// transport determines the transport of the server.
 func (c *converter) transport() {
-	g := &c.got
+	g := &c.values
 	switch {
 	case g.command == "" && g.url == "" && g.extension:
 		c.out.Skip = "it is run by an extension of " + c.client.Title + ": find out its command and add it with broker servers add"
@@ -268,9 +265,9 @@ func (c *converter) transport() {
 	}
 }
 
-// assemble writes what was found in the order in which people write it.
+// assemble writes the result in the usual order.
 func (c *converter) assemble() {
-	g := &c.got
+	g := &c.values
 	var o config.Object
 	add := func(key string, value any, there bool) {
 		if there {
@@ -303,7 +300,7 @@ func (c *converter) assemble() {
 
 // isSelf reports whether the entry starts the broker.
 func (c *converter) isSelf() bool {
-	words := append([]string{c.got.command}, c.got.args...)
+	words := append([]string{c.values.command}, c.values.args...)
 	if !slices.Contains(words, "serve") {
 		return false
 	}

@@ -6,21 +6,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A Launch is how a client starts the broker.
+// A Launch is the command with which a client starts the broker.
 type Launch struct {
 	// Command is the absolute path of the program, Args are its arguments.
 	Command string
 	Args    []string
-	// CallTimeout is how long a client should wait for an answer. Zero means
-	// 130 s, which is longer than the broker lets a script run.
+	// CallTimeout is the client's time limit for an answer. Zero means 130 s, which exceeds the
+	// broker's limit for a script.
 	CallTimeout time.Duration
 
 	// variables are the variables that servers.json names, sorted.
 	variables []string
 }
 
-// startTimeout is far more than the broker needs, since it answers at once;
-// but a cold disk may be slow.
+// startTimeout is far longer than the broker needs, since a cold disk may be slow.
 const startTimeout = 30 * time.Second
 
 func (l Launch) callTimeout() time.Duration {
@@ -40,8 +39,7 @@ func typedEntry(l Launch) entryFields {
 	return append(entryFields{{Key: "type", Value: "stdio"}}, plainEntry(l)...)
 }
 
-// claudeCodeEntry keeps the broker's tools from being hidden behind the
-// client's own search for tools.
+// claudeCodeEntry keeps the client's own tool search from hiding the broker's tools.
 func claudeCodeEntry(l Launch) entryFields {
 	return append(typedEntry(l), config.Field{Key: "alwaysLoad", Value: true})
 }
@@ -57,9 +55,9 @@ func codexEntry(l Launch) entryFields {
 	return fields
 }
 
-// geminiEntry names the variables that Gemini CLI must pass on: it omits those with
-// names or values that look like secrets. It passes an unset one as an empty text, or
-// in early versions as "$NAME"; the broker takes both for not set.
+// geminiEntry names the variables that Gemini CLI must pass on: it omits those with names or
+// values that look like secrets. It passes an unset one as an empty string, or in early versions
+// as "$NAME"; the broker treats both as unset.
 func geminiEntry(l Launch) entryFields {
 	fields := append(plainEntry(l), config.Field{Key: "timeout", Value: int(l.callTimeout().Milliseconds())})
 	return append(fields, l.env("$", "")...)

@@ -14,26 +14,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A Request says where the broker is to be installed or uninstalled.
+// A Request describes an installation or uninstallation of the broker.
 type Request struct {
 	// Client is the owner of the file, and Env its environment.
 	Client *Client
 	Env    Env
-	// Project means the project's file instead of the user's.
+	// Project selects the project's file instead of the user's.
 	Project bool
-	// Journal is the file that remembers installs.
+	// Journal is the path of the file that records installs.
 	Journal string
 
-	// Name is the key of the entry, Launch what stands in it. Move also takes
-	// the other servers of the file over into Config, the absolute path of a
-	// servers.json, and out of the client's file. Uninstall ignores these.
+	// Name is the key of the entry, and Launch its content. Move also moves the other servers of
+	// the client's file to Config, the absolute path of a servers.json. Uninstall ignores these.
 	Name   string
 	Launch Launch
 	Move   bool
 	Config string
-	// Only are the servers that Move takes; nil means all. Keep are servers, as Merge has
-	// named them, that it leaves in the file. Projects are folders whose servers in the
-	// user's file it takes, too.
+	// Only are the servers that Move moves; nil means all. Keep are servers, as named by Merge,
+	// that stay in the file. Projects are folders whose servers in the user's file are moved too.
 	Only     []string
 	Keep     []Outcome
 	Projects []string
@@ -41,12 +39,12 @@ type Request struct {
 	DryRun bool
 	// Options tune how the other servers are read.
 	Options *Options
-	// Store puts a secret into the keyring, before anything is written; it is
-	// called with Options.Keyring.
+	// Store stores a secret in the keyring, before anything is written; it is called if
+	// Options.Keyring is set.
 	Store func(name, value string) error
 }
 
-// An InstallResult is what Install did, or would do.
+// An InstallResult describes what Install did, or would do.
 type InstallResult struct {
 	Client string `json:"client"`
 	Path   string `json:"path"`
@@ -55,7 +53,7 @@ type InstallResult struct {
 	Program string `json:"program"`
 	// Config is the servers.json of the broker.
 	Config string `json:"config"`
-	// Backup is where the file as it was is kept; empty if there was none.
+	// Backup is the path of the backup; empty if there was no file.
 	Backup string `json:"backup,omitempty"`
 	// Created means that the client had no such file.
 	Created bool `json:"created"`
@@ -63,14 +61,13 @@ type InstallResult struct {
 	Changed bool `json:"changed"`
 	// Unpassed are the variables of Config that the client does not pass on.
 	Unpassed []string `json:"unpassed,omitempty"`
-	// Moved is what became of the other servers.
+	// Moved are the outcomes of the other servers.
 	Moved []Outcome `json:"moved,omitempty"`
 	// Others are servers that the client keeps beside the broker in this file.
 	Others []string `json:"others,omitempty"`
 }
 
-// target is the file of the client that is meant: the first one that is there,
-// else the first.
+// target returns the client's file: the first existing one, or the first.
 func (r Request) target() (string, error) {
 	files := r.Client.user
 	if r.Project {
@@ -88,9 +85,9 @@ func (r Request) target() (string, error) {
 	return paths[0], nil
 }
 
-// Install writes the entry of the broker into a client's file, and remembers
-// how to undo it. Everything else in the file stays as it is, byte for byte.
-// Installing again brings the entry up to date and keeps the first backup.
+// Install writes the entry of the broker into a client's file, and records how to undo it. The
+// rest of the file does not change. A repeated Install updates the entry and keeps the first
+// backup.
 func Install(r Request) (InstallResult, error) {
 	path, err := r.target()
 	if err != nil {
@@ -108,7 +105,7 @@ func Install(r Request) (InstallResult, error) {
 	}
 	old := j.record(path)
 	if old != nil && res.Created {
-		old = nil // the file is gone, and with it what could be undone
+		old = nil // the file is gone, so nothing can be undone
 	}
 	entries, err := r.entries(path, before)
 	if err != nil {
@@ -158,7 +155,7 @@ func Install(r Request) (InstallResult, error) {
 	return r.commit(j, old, before, text, mv, res)
 }
 
-// nameVariables finds the variables that the broker needs from the client.
+// nameVariables finds the variables that the client must pass to the broker.
 func (r *Request) nameVariables(mv *move) {
 	text := []byte(nil)
 	if mv != nil {
@@ -169,9 +166,9 @@ func (r *Request) nameVariables(mv *move) {
 	r.Launch.variables = config.Variables(text)
 }
 
-// edit returns text with the entry of the broker, without one that it had under
-// another name, and without the servers that are moved. Those go last, so that
-// the entry is written as its neighbours are.
+// edit returns text with the entry of the broker, without its entry under an earlier name, and
+// without moved servers. Those are removed last, so that the entry is formatted like its
+// neighbours.
 func (r Request) edit(text []byte, old *record, mv *move) ([]byte, error) {
 	gone := map[string][]string{} // by project; "" is the file's own root
 	if old != nil && old.Name != r.Name {
@@ -193,8 +190,7 @@ func (r Request) edit(text []byte, old *record, mv *move) ([]byte, error) {
 	return text, err
 }
 
-// put writes the entry, unless it is there just so: then its place and its
-// formatting are the user's.
+// put writes the entry, unless an equal one exists, whose position and formatting are the user's.
 func (r Request) put(text []byte) ([]byte, error) {
 	entry := r.Client.entry(r.Launch)
 	fields, err := r.Client.format.servers(text, r.Client.root)
@@ -209,10 +205,10 @@ func (r Request) put(text []byte) ([]byte, error) {
 	return r.Client.format.set(text, r.Client.root, r.Name, entry)
 }
 
-// sameJSON reports whether both have the same keys and values, in any order.
+// sameJSON reports whether a and b have the same keys and values, in any order.
 func sameJSON(a, b any) bool { return reflect.DeepEqual(plain(a), plain(b)) }
 
-// plain is v as encoding/json reads it.
+// plain returns v as encoding/json decodes it.
 func plain(v any) (out any) {
 	data, err := json.Marshal(v)
 	if err != nil || json.Unmarshal(data, &out) != nil {
@@ -221,7 +217,7 @@ func plain(v any) (out any) {
 	return out
 }
 
-// entries are the servers of the file where the broker's entry goes.
+// entries returns the servers of the file for the broker's entry.
 func (r Request) entries(path string, data []byte) ([]Entry, error) {
 	rd := reader{client: r.Client, env: r.Env, options: orZero(r.Options)}
 	scope := "user"
@@ -231,7 +227,7 @@ func (r Request) entries(path string, data []byte) ([]Entry, error) {
 	return rd.entries(data, path, serverLocation{r.Client.root, scope})
 }
 
-// others are the servers in text beside the broker.
+// others returns the servers in text besides the broker.
 func (r Request) others(text []byte) ([]string, error) {
 	fields, err := r.Client.format.servers(text, r.Client.root)
 	var names []string
@@ -243,16 +239,15 @@ func (r Request) others(text []byte) ([]string, error) {
 	return names, err
 }
 
-// commit writes backup, journal and file, in this order: whatever happens in
-// between, nothing is lost.
+// commit writes backup, journal and file in this order, so that an interruption loses nothing.
 func (r Request) commit(j *journal, old *record, before, text []byte, mv *move, res InstallResult) (InstallResult, error) {
 	rec := record{Client: r.Client.ID, Path: res.Path, Name: r.Name, After: sum(text), Config: r.Config}
 	switch {
 	case old != nil:
 		rec.Backup, rec.Dirs, rec.Before, rec.Moved, rec.OfProjects = old.Backup, old.Dirs, old.Before, old.Moved, maps.Clone(old.OfProjects)
 		if sum(before) != old.After {
-			// Somebody has edited the file since: going back to the backup would
-			// undo that too, so uninstall must not find this state unchanged.
+			// The file was edited since: the backup would undo that too, so uninstall must not
+			// treat this state as unchanged.
 			rec.After = old.After
 		}
 	case res.Created:

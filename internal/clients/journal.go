@@ -16,13 +16,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A record is what has to be known to undo one install.
+// A record contains the data to undo one install.
 type record struct {
 	Client string `json:"client"`
 	Path   string `json:"path"`
 	// Name is the key of the broker's entry.
 	Name string `json:"name"`
-	// Backup holds the file as it was; empty if there was none.
+	// Backup is the path of the backup; empty if there was no file.
 	Backup string `json:"backup,omitempty"`
 	// Dirs are the directories that were made for the file, innermost first.
 	Dirs []string `json:"dirs,omitempty"`
@@ -32,13 +32,13 @@ type record struct {
 	After  string `json:"after"`
 	// Moved are the servers that were taken out of the file.
 	Moved []string `json:"moved,omitempty"`
-	// OfProjects are those that the file had for single projects, by folder.
+	// OfProjects are the moved servers for single projects, by folder.
 	OfProjects map[string][]string `json:"of_projects,omitempty"`
 	// Config is the servers.json that the entry names.
 	Config string `json:"config"`
 }
 
-// original is what the backup holds, if that is still what it was.
+// original returns the content of the backup, if that is unchanged.
 func (rec *record) original() ([]byte, bool) {
 	if rec.Before == "" {
 		return nil, false
@@ -47,8 +47,8 @@ func (rec *record) original() ([]byte, bool) {
 	return backup, err == nil && sum(backup) == rec.Before
 }
 
-// addMoved adds names to those that were taken out of the file, of a project if dir is
-// not empty.
+// addMoved adds names of servers that were removed from the file, for a project if dir is not
+// empty.
 func (rec *record) addMoved(dir string, names []string) {
 	list := rec.Moved
 	if dir != "" {
@@ -69,7 +69,7 @@ func (rec *record) addMoved(dir string, names []string) {
 	rec.OfProjects[dir] = list
 }
 
-// A journal is the file that says what was installed where.
+// A journal is the file that records installs.
 type journal struct {
 	path string
 	raw  []byte // as it was read, nil if there was none
@@ -131,15 +131,15 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// saveBackup writes a copy of the file at path beside the journal, readable by the user
-// only. An older backup stays, since it may still be needed.
+// saveBackup writes a copy of the file at path beside the journal, readable by the user only. It
+// keeps older backups, which may still be needed.
 func saveBackup(journal, path string, data []byte) (string, error) {
 	dir := filepath.Join(filepath.Dir(journal), "backups")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("back up %s: %w", path, err)
 	}
 	for n := 1; n < 1000; n++ {
-		name := filepath.Join(dir, sum([]byte(path))[:8]+"-"+filepath.Base(path)) // files of one name have folders of their own
+		name := filepath.Join(dir, sum([]byte(path))[:8]+"-"+filepath.Base(path)) // files with the same name have separate folders
 		if n > 1 {
 			name += "." + strconv.Itoa(n)
 		}
@@ -162,7 +162,7 @@ func saveBackup(journal, path string, data []byte) (string, error) {
 	return "", fmt.Errorf("back up %s: there are 999 backups of it: delete those that you do not need", path)
 }
 
-// missingDirs are the directories of path that are not there, innermost first.
+// missingDirs returns the directories of path that do not exist, innermost first.
 func missingDirs(path string) []string {
 	var dirs []string
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {

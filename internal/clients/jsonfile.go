@@ -11,20 +11,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A fileFormat reads and edits the servers of a client's file, which stand
-// under the keys root. Its edits leave everything else as it is, byte for byte.
+// A fileFormat reads and edits the servers of a client's file, which are under the keys root. The
+// rest of the file does not change.
 type fileFormat interface {
-	// servers are the entries in the order of the file.
+	// servers returns the entries in the order of the file.
 	servers(data []byte, root []string) ([]config.Field, error)
-	// set writes one entry, in place of one of the same name.
+	// set writes one entry, which replaces an entry of the same name.
 	set(data []byte, root []string, name string, entry config.Object) ([]byte, error)
 	// remove removes an entry; a missing entry is not an error.
 	remove(data []byte, root []string, name string) ([]byte, error)
-	// restore writes an entry as it stands in backup.
+	// restore writes an entry as it is in backup.
 	restore(data, backup []byte, root []string, name string) ([]byte, error)
 }
 
-// jsonFile is JSON, with comments and trailing commas or without.
+// jsonFile is JSON, with or without comments and trailing commas.
 type jsonFile struct{}
 
 func (jsonFile) servers(data []byte, root []string) ([]config.Field, error) {

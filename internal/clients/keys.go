@@ -11,12 +11,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// brokerKeys are keys of servers.json that no client uses. They are kept when the file
-// is the broker's.
+// brokerKeys are keys of servers.json that no client uses. They are kept if the file is a
+// servers.json.
 var brokerKeys = []string{"direct", "credentials", "inFlight", "maxConcurrent", "instances", "learn"}
 
-// byProgram are keys for credentials that come neither from a sign-in nor from a
-// literal header.
+// byProgram are keys for credentials that come neither from a sign-in nor from a literal header.
 var byProgram = map[string]string{
 	"headersHelper":        "the broker does not run a program for all headers: for one header write \"Authorization\": \"command://PROGRAM\" into \"headers\", where PROGRAM prints its value alone",
 	"authProviderType":     "the broker does not get tokens of Google: write a header with a program that prints one, such as \"Authorization\": \"Bearer ${TOKEN}\" or \"command://PROGRAM\"",
@@ -28,7 +27,7 @@ var byProgram = map[string]string{
 
 // other translates or reports a key that most clients do not have.
 func (c *converter) other(key string, v any) {
-	g := &c.got
+	g := &c.values
 	known := c.client.ID == "file" && slices.Contains(brokerKeys, key)
 	switch {
 	case key == "auth" && object(v).Get("CLIENT_ID") != nil:
@@ -44,7 +43,7 @@ func (c *converter) other(key string, v any) {
 	case known:
 		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
 	case slices.Contains(clientOnly, key):
-		c.left = append(c.left, key)
+		c.dropped = append(c.dropped, key)
 	case c.client.ID == "file":
 		c.note("%s is not known to the broker, and kept as it is written", key)
 		g.unknown = append(g.unknown, config.Field{Key: key, Value: v})
@@ -123,9 +122,9 @@ func (c *converter) redirect(address string) config.Object {
 // reports a guess.
 func (c *converter) timeout(v any) {
 	d := c.client.dialect
-	to := &c.got.timeout
+	to := &c.values.timeout
 	if d.timeout == "startTimeout" {
-		to = &c.got.startTimeout
+		to = &c.values.startTimeout
 	}
 	if *to != nil {
 		return
@@ -137,7 +136,7 @@ func (c *converter) timeout(v any) {
 			unit = 1000
 		}
 	}
-	if d.most > 0 && err == nil && n > d.most { // more than the client allows: the file was written for milliseconds
+	if d.most > 0 && err == nil && n > d.most { // above the client's limit, so the file uses milliseconds
 		unit, guessed = 1000, true
 	}
 	*to = duration(v, max(unit, 1))
@@ -190,7 +189,7 @@ func variablesIn(path string) (names []string) {
 // home replaces the home directory as a shell would, since the broker starts programs
 // without one. The script of a configured shell is not changed.
 func (c *converter) home() {
-	g := &c.got
+	g := &c.values
 	written := false
 	expand := func(s string) string {
 		for _, begin := range []string{"~/", "$HOME/", `~\`} {
@@ -233,11 +232,11 @@ func (c *converter) home() {
 
 // plainDollars reports references that only a shell would replace.
 func (c *converter) plainDollars(shell bool) {
-	texts := []string{c.got.command, c.got.cwd}
+	texts := []string{c.values.command, c.values.cwd}
 	if !shell {
-		texts = append(texts, c.got.args...)
+		texts = append(texts, c.values.args...)
 	}
-	for _, f := range c.got.env {
+	for _, f := range c.values.env {
 		texts = append(texts, text(f.Value))
 	}
 	for _, s := range texts {

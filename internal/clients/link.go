@@ -9,13 +9,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A Link makes a client ask its user whether to add an entry, when it is opened.
+// A Link, when opened, makes a client ask its user whether to add an entry.
 type Link struct {
 	Client string `json:"client"` // vscode-insiders is VS Code's too
 	URL    string `json:"url"`
 }
 
-// Links are those of the clients that have such links, for an entry of this name.
+// Links returns the links for an entry of this name, for the clients that support links.
 func Links(name string, l Launch) ([]Link, error) {
 	entry, err := json.Marshal(plainEntry(l))
 	if err != nil {
@@ -33,7 +33,7 @@ func Links(name string, l Launch) ([]Link, error) {
 	}, nil
 }
 
-// component writes text as encodeURIComponent of JavaScript does, which these clients undo.
+// component encodes text like encodeURIComponent of JavaScript.
 func component(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// An Action is what became of one entry.
+// An Action is the outcome of one entry.
 type Action string
 
-// What can become of an entry.
+// The actions.
 const (
-	Added    Action = "added"    // it is new in servers.json
-	Replaced Action = "replaced" // it took the place of another of its name
+	Added    Action = "added"    // it was added to servers.json
+	Replaced Action = "replaced" // it replaced another server of its name
 	Same     Action = "same"     // servers.json has it already
 	Conflict Action = "conflict" // servers.json has another of its name, which stays
 	Skipped  Action = "skipped"  // the broker cannot use it
 	Self     Action = "self"     // it is the broker itself
 )
 
-// An Outcome is what became of one entry, and why.
+// An Outcome is the outcome of one entry, with the reason.
 type Outcome struct {
 	Name string `json:"name"`
 	// As is the server's name in servers.json, if it differs.
@@ -40,7 +40,7 @@ type Outcome struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Secret means that a secret was copied with it.
 	Secret bool `json:"secret,omitempty"`
-	// Secrets are those of the entry that belong into the keyring, by name.
+	// Secrets are the entry's secrets for the keyring, by name.
 	Secrets map[string]string `json:"-"`
 }
 
@@ -175,7 +175,7 @@ func sameButDisabled(old config.Server, e Entry) bool {
 	return sameServer(old, e)
 }
 
-// sameServer reports whether both mean the same, however they are written.
+// sameServer reports whether both have the same meaning, regardless of spelling.
 func sameServer(old config.Server, e Entry) bool {
 	data, err := config.AddServer(nil, e.Name, e.Config)
 	if err != nil {

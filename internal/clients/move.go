@@ -9,10 +9,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A move takes servers over into servers.json.
+// A move moves servers to servers.json.
 type move struct {
-	// names are those of the servers that leave the client's file, by the project that
-	// they are for there; "" is for all projects.
+	// names are the servers that are removed from the client's file, by their project there; ""
+	// means all projects.
 	names         map[string][]string
 	path          string
 	before, after []byte
@@ -21,8 +21,8 @@ type move struct {
 
 func (m *move) write() error { return WriteConfig(m.path, m.before, m.after, m.secrets) }
 
-// WriteConfig writes a merged servers.json, in which before stood, unless there
-// is nothing new in it. One that has got secrets is for its owner's eyes alone.
+// WriteConfig replaces a servers.json with content before by after, unless they are equal. If
+// secrets is set, only the owner can read the file.
 func WriteConfig(path string, before, after []byte, secrets bool) error {
 	if before != nil && bytes.Equal(before, after) {
 		return nil
@@ -53,7 +53,7 @@ func (r Request) planMove(path string, data []byte, entries []Entry, res *Instal
 	}
 	for n := range outcomes {
 		o := &outcomes[n]
-		if o.Disabled { // the client uses it, so the broker does from now on
+		if o.Disabled { // the client uses it, so the broker will too
 			if after, err = config.SetDisabled(after, o.Server(), false); err != nil {
 				return nil, err
 			}
@@ -68,7 +68,7 @@ func (r Request) planMove(path string, data []byte, entries []Entry, res *Instal
 	return m, nil
 }
 
-// movable returns the servers of the file that are to move, as Read orders them.
+// movable returns the servers of the file to move, in the order of Read.
 func (r Request) movable(path string, data []byte, entries []Entry) ([]Source, error) {
 	var sources []Source
 	add := func(dir string, entries []Entry) {
@@ -101,8 +101,7 @@ func (r Request) movable(path string, data []byte, entries []Entry) ([]Source, e
 	return sources, nil
 }
 
-// rootOf returns the keys above the servers that the user's file has for a project; ""
-// stands for every project.
+// rootOf returns the keys of the servers in the user's file for a project; "" means every project.
 func (c *Client) rootOf(dir string) []string {
 	if dir == "" {
 		return c.root

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// A ProjectServers are the servers that Claude Code has for one project: in its user's
-// file, which is its default scope, and in the project's.
+// ProjectServers are the servers of Claude Code for one project: in the user's file, which is its
+// default scope, and in the project's.
 type ProjectServers struct {
 	Dir string `json:"dir"`
 	// Servers are in the user's file, for this user alone.
@@ -25,8 +25,8 @@ type ProjectServers struct {
 // maxProjects bounds the projects that OtherProjects returns.
 const maxProjects = 50
 
-// OtherProjects returns the servers that a client has for single projects beside the one
-// of e, sorted by folder. Folders that are gone are left out.
+// OtherProjects returns the servers of a client for single projects other than that of e, sorted
+// by folder. It leaves out folders that do not exist.
 func OtherProjects(c *Client, e Env, o *Options) []ProjectServers {
 	if c.ID != "claude-code" {
 		return nil
@@ -51,7 +51,7 @@ func OtherProjects(c *Client, e Env, o *Options) []ProjectServers {
 	return list
 }
 
-// projectFolders returns the folders that a user's file has settings for, in order.
+// projectFolders returns the folders for which a user's file has settings, in order.
 func projectFolders(data []byte) []string {
 	v, ok, err := config.LookupKey(data, []string{"projects"})
 	if !ok || err != nil {
@@ -67,8 +67,8 @@ func projectFolders(data []byte) []string {
 	return dirs
 }
 
-// inProject returns the servers of one project. allowed means that the user uses all
-// servers of project files.
+// inProject returns the servers of one project. allowed means that the user uses all servers of
+// project files.
 func (r reader) inProject(user string, data []byte, dir string, allowed bool) ProjectServers {
 	r.env.Dir = dir
 	p := ProjectServers{Dir: dir, Servers: []string{}}

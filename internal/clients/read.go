@@ -13,63 +13,62 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// maxFileBytes bounds a client's file: some keep their whole history in it.
+// maxFileBytes bounds a client's file: some contain the client's whole history.
 const maxFileBytes = 16 << 20
 
-// A Source is one place where a client has servers.
+// A Source is a location of a client's servers.
 type Source struct {
 	// Client is the ID of the client; empty for a file that the user named.
 	Client string
-	// Path is the file.
+	// Path is the path of the file.
 	Path string
-	// Scope is "project", "user", "local" (of one user in one project), or
-	// "file" for a file that was named.
+	// Scope is "project", "user", "local" (for one user in one project), or "file" for a file that
+	// was named.
 	Scope string
-	// Dir is the project that they are for in a file that has servers for several.
+	// Dir is the project of the servers, in a file with servers for several projects.
 	Dir string
 	// Servers are its entries in the order of the file.
 	Servers []Entry
-	// Err is why the file could not be read.
+	// Err is the reason the file could not be read.
 	Err error
 }
 
-// An Entry is one server of a client as servers.json has it.
+// An Entry is one server of a client in the form of servers.json.
 type Entry struct {
 	// Name is its key, verbatim.
 	Name string
-	// Config is what becomes of it.
+	// Config is its converted form.
 	Config config.Object
-	// Notes say what the reader should know or do, one sentence each, without a
-	// secret in it.
+	// Notes are messages for the user, one sentence each, without secrets.
 	Notes []string
-	// Needs are the variables that have to be set for it.
+	// Needs are the variables that must be set for it.
 	Needs []string
-	// Secret means that it has a secret written out.
+	// Secret means that it contains a literal secret.
 	Secret bool
-	// Secrets are those that Options.Keyring has replaced, by their names in the
+	// Secrets are the secrets that were replaced because of Options.Keyring, by their names in the
 	// keyring.
 	Secrets map[string]string
-	// Skip is why it cannot be taken over, or empty.
+	// Skip is the reason it cannot be converted, or empty.
 	Skip string
 	// Self means that it is the broker itself.
 	Self bool
 }
 
-// Options tune how entries are read. Nil means the zero value, which works.
+// Options adjust how entries are read. Nil means the zero value, which works.
 type Options struct {
-	// LooksSecret reports whether a value looks like a secret, whatever its
-	// name. Nil means that only names are looked at.
+	// LooksSecret reports whether a value looks like a secret, regardless of its name. If nil,
+	// only names are checked.
 	LooksSecret func(string) bool
 	// Self is the absolute path of the broker's program; a program called "broker" with
 	// the argument serve counts as the broker in any case.
 	Self string
-	// Keyring puts ${keyring:NAME} in the place of secrets in env and headers. Who
-	// writes the entry puts Secrets into the keyring first.
+	// Keyring replaces secrets in env and headers by ${keyring:NAME}. Before writing the entry,
+	// store Secrets in the keyring.
 	Keyring bool
 }
 
-// Read reads the files of a client: those of the project first, then those of
-// the user. Files that are not there are left out.
+// Read reads the files of a client: those of the project first, then those of the user. It skips
+// missing files.
 func Read(c *Client, e Env, o *Options) []Source {
 	r := reader{client: c, env: e, options: orZero(o)}
 	var out []Source
@@ -85,7 +84,7 @@ func Read(c *Client, e Env, o *Options) []Source {
 	for _, path := range user {
 		out = append(out, r.read(path, "user")...)
 	}
-	// What a user has for one project alone comes before everything else.
+	// The user's servers for one project come first.
 	slices.SortStableFunc(out, func(a, b Source) int {
 		switch {
 		case a.Scope == b.Scope:
@@ -100,7 +99,7 @@ func Read(c *Client, e Env, o *Options) []Source {
 	return out
 }
 
-// Paths are the files that Read looks for.
+// Paths returns the files that Read reads.
 func Paths(c *Client, e Env) []string {
 	var out []string
 	if c.project != nil {
@@ -109,8 +108,8 @@ func Paths(c *Client, e Env) []string {
 	return append(slices.Clone(out), c.user(e)...)
 }
 
-// ReadFile reads one file in the format of c, or, if c is nil, in the one that
-// its name and its keys speak for.
+// ReadFile reads one file in the format of c or, if c is nil, in the format that its name and its
+// keys suggest.
 func ReadFile(c *Client, path string, e Env, o *Options) ([]Source, error) {
 	if c == nil {
 		if c = byFile(path); c == nil {
@@ -154,7 +153,7 @@ type reader struct {
 	options Options
 }
 
-// read returns the places of one file that have servers.
+// read returns the locations of servers in one file.
 func (r reader) read(path, scope string) []Source {
 	data, err := readAll(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,13 +179,13 @@ func (r reader) read(path, scope string) []Source {
 	return out
 }
 
-// entries are the servers of one place; nil if it is not there at all.
+// entries returns the servers of one location, or nil if it does not exist.
 func (r reader) entries(data []byte, path string, p serverLocation) ([]Entry, error) {
 	fields, err := r.fields(data, p.root)
 	if err != nil || fields == nil {
 		return nil, err
 	}
-	off := r.switchedOff(data, path, p.scope)
+	off := r.isDisabled(data, path, p.scope)
 	inputs := inputsOf(r.client, data)
 	dir := filepath.Dir(path)
 	if p.scope == "project" || p.scope == "local" {
@@ -201,8 +200,8 @@ func (r reader) entries(data []byte, path string, p serverLocation) ([]Entry, er
 	return out, nil
 }
 
-// fields are the entries of one place. Files that belong to no client may have a
-// list of servers that have their names in them, as mcpproxy has it.
+// fields returns the entries of one location. Files without a client may contain a list of servers
+// with names, as for mcpproxy.
 func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
 	v, ok, err := config.LookupKey(data, root)
 	if _, isJSON := r.client.format.(jsonFile); r.client.root != nil || !isJSON || err != nil || !ok || v.Value.Kind() != '[' {
@@ -221,8 +220,8 @@ func (r reader) fields(data []byte, root []string) ([]config.Field, error) {
 	return fields, nil
 }
 
-// ofSecondVersion returns the servers of opencode, which are one level deeper since its
-// second version.
+// ofSecondVersion returns the servers of opencode, which are one level deeper since its second
+// version.
 func (r reader) ofSecondVersion(fields []config.Field) []config.Field {
 	i := slices.IndexFunc(fields, func(f config.Field) bool { return f.Key == "servers" })
 	if r.client.ID != "opencode" || i < 0 {
@@ -240,13 +239,13 @@ func (r reader) ofSecondVersion(fields []config.Field) []config.Field {
 	return inner
 }
 
-// A serverLocation is where in a file servers are.
+// A serverLocation is a location of servers in a file.
 type serverLocation struct {
 	root  []string
 	scope string
 }
 
-// locations returns the places of servers in the file. The list is never empty, so that an
+// locations returns the locations of servers in the file. The list is never empty, so that an
 // unreadable file is reported.
 func (r reader) locations(data []byte, scope string) []serverLocation {
 	if r.client.root == nil {
@@ -270,7 +269,7 @@ func (r reader) locations(data []byte, scope string) []serverLocation {
 	return append(out, serverLocation{root, scope})
 }
 
-// projectKeys are the keys that Claude Code may have for the project.
+// projectKeys returns the possible keys of Claude Code for the project.
 func (r reader) projectKeys() []string {
 	keys := []string{r.env.Dir, filepath.ToSlash(r.env.Dir)}
 	if real, err := filepath.EvalSymlinks(r.env.Dir); err == nil {
@@ -279,7 +278,7 @@ func (r reader) projectKeys() []string {
 	return keys
 }
 
-// guessRoot finds the keys above the servers of a file of unknown origin.
+// guessRoot finds the keys of the servers in a file of unknown origin.
 func guessRoot(data []byte) []string {
 	for _, root := range [][]string{{"mcpServers"}, {"servers"}, {"context_servers"}, {"mcp_servers"}, {"amp.mcpServers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"mcp"}} {
 		if _, ok, err := config.LookupKey(data, root); ok && err == nil {
@@ -289,14 +288,13 @@ func guessRoot(data []byte) []string {
 	return mcpServers
 }
 
-// switchedOff tells of servers that the client has been told elsewhere in its
-// files not to use.
-func (r reader) switchedOff(data []byte, path, scope string) func(name string) bool {
+// isDisabled returns a function that reports servers which the client's other settings disable.
+func (r reader) isDisabled(data []byte, path, scope string) func(name string) bool {
 	var names, only []string
 	switch {
 	case r.client.ID == "claude-code":
 		if scope == "project" {
-			// What a project brings along is refused in the user's own file.
+			// Servers of a project are disabled in the user's own file.
 			data = nil
 			if user := r.client.user(r.env)[0]; user != path {
 				data, _ = readAll(user)
@@ -316,7 +314,7 @@ func (r reader) switchedOff(data []byte, path, scope string) func(name string) b
 	}
 }
 
-// inputsOf are the descriptions of what VS Code asks its user for.
+// inputsOf returns the descriptions of the inputs of VS Code.
 func inputsOf(c *Client, data []byte) map[string]string {
 	if _, ok := c.format.(jsonFile); !ok {
 		return nil
@@ -357,7 +355,7 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// readAll reads a file. What it returns is nil only with an error.
+// readAll reads a file. The result is nil only with an error.
 func readAll(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A dialect is how a client writes references to variables, and what it means
-// by keys that others use differently.
+// A dialect defines a client's syntax of references to variables, and its meaning of keys that
+// differ between clients.
 type dialect struct {
 	dollar bool // ${…} is a reference
-	bare   bool // $NAME is one too
-	braces bool // {env:NAME} is one
-	// urlIsSSE says that "url" is for SSE and "httpUrl" for the rest.
+	bare   bool // $NAME is a reference
+	braces bool // {env:NAME} is a reference
+	// urlIsSSE means that "url" is for SSE and "httpUrl" for the rest.
 	urlIsSSE bool
 	// timeout is the key of servers.json for the client's "timeout", and unit the
 	// number of its units in a second; zero means a guess from the number. A number
@@ -35,8 +35,8 @@ var (
 	anyDialect      = dialect{dollar: true, timeout: "callTimeout"}
 )
 
-// refs rewrites the references of s as servers.json has them. What only looks
-// like a reference to the broker is escaped, so that it stays what it was.
+// refs rewrites the references in s to those of servers.json. It escapes text that only the broker
+// would treat as a reference.
 func (c *converter) refs(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -44,7 +44,7 @@ func (c *converter) refs(s string) string {
 		end := strings.IndexByte(rest, '}')
 		switch {
 		case strings.HasPrefix(rest, "$${") && c.client.dialect.dollar:
-			// The broker writes a plain "${" so, and so it may stand here.
+			// The broker's escape for "${", which may occur here.
 			b.WriteString("$${")
 			i += 3
 		case strings.HasPrefix(rest, "${"):
@@ -74,7 +74,7 @@ func (c *converter) refs(s string) string {
 	return b.String()
 }
 
-// reference rewrites what stands between "${" and "}".
+// reference rewrites the text between "${" and "}".
 func (c *converter) reference(body string) string {
 	if !c.client.dialect.dollar {
 		c.note("${%s} is kept as plain text, since %s does not replace it; take one $ away for the variable's value", body, c.client.Title)
@@ -107,7 +107,7 @@ func (c *converter) reference(body string) string {
 	return "$${" + body + "}"
 }
 
-// input turns a value that a client asks its user for into a variable.
+// input replaces an input that a client asks its user for by a variable.
 func (c *converter) input(id string) string {
 	name := varName(id)
 	text := fmt.Sprintf("set %s in the broker's environment (was input %s)", name, id)
@@ -118,8 +118,7 @@ func (c *converter) input(id string) string {
 	return c.need(name, "")
 }
 
-// optional is like need, but the client uses an empty value if the variable is not set,
-// so the broker does too.
+// optional is like need, for a client that uses an empty value if the variable is not set.
 func (c *converter) optional(name string) string {
 	if c.env.Getenv != nil && c.env.Getenv(name) == "" {
 		c.note("%s is not set here, so it is empty as it was for %s", name, c.client.Title)
@@ -128,8 +127,8 @@ func (c *converter) optional(name string) string {
 	return c.need(name, "")
 }
 
-// need notes that the variable has to be set, unless there is a fallback, and
-// returns the reference to it.
+// need records that the variable must be set, unless there is a fallback, and returns the
+// reference to it.
 func (c *converter) need(name, fallback string) string {
 	if fallback == "" && !slices.Contains(c.out.Needs, name) {
 		c.out.Needs = append(c.out.Needs, name)
@@ -137,12 +136,12 @@ func (c *converter) need(name, fallback string) string {
 	return "${" + name + fallback + "}"
 }
 
-// escapeRefs keeps a text from being read as a reference.
+// escapeRefs escapes references in a text.
 func escapeRefs(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
 func isVarName(s string) bool { return s != "" && varPrefix(s) == len(s) }
 
-// varPrefix is the length of the name of a variable at the beginning of s.
+// varPrefix returns the length of the variable name at the beginning of s.
 func varPrefix(s string) int {
 	for i := range len(s) {
 		c := s[i]
@@ -154,7 +153,7 @@ func varPrefix(s string) int {
 	return len(s)
 }
 
-// varName makes the name of a variable of any text.
+// varName returns a variable name for any text.
 func varName(s string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < 0x80 && varPrefix("_"+string(r)) == 2 {

@@ -24,8 +24,7 @@ func namesSecret(name string) bool {
 	return strings.HasSuffix(name, "_pat") || strings.HasSuffix(name, "_pwd") || strings.HasSuffix(name, "_pass")
 }
 
-// isSecret reports whether a value under this name is a secret that is written
-// out.
+// isSecret reports whether a value under this name is a literal secret.
 func (c *converter) isSecret(name, value string) bool {
 	if value == "" || strings.Contains(value, "${") || strings.HasPrefix(value, "op://") || strings.HasPrefix(value, "command://") {
 		return false
@@ -37,12 +36,11 @@ func (c *converter) isSecret(name, value string) bool {
 	return namesSecret(name) || c.looksSecret != nil && c.looksSecret(value)
 }
 
-// secrets notes the secrets that the entry brings along. A message never shows
-// one.
+// secrets reports the secrets in the entry. Messages never contain them.
 func (c *converter) secrets() {
 	note := func(where, variable, instead string) {
 		c.out.Secret = true
-		c.note("%s is a secret, which now stands in servers.json: write %q there and set %s in the broker's environment", where, instead, variable)
+		c.note("%s is a secret that is now in servers.json: write %q there and set %s in the broker's environment", where, instead, variable)
 	}
 	o := c.out.Config
 	if env, ok := o.Get("env").(config.Object); ok {
@@ -103,7 +101,7 @@ func (c *converter) secrets() {
 	}
 }
 
-// storeSecret makes a secret one of the keyring, and returns the reference to it.
+// storeSecret moves a secret to the keyring, and returns the reference to it.
 func (c *converter) storeSecret(where, value string) string {
 	name := c.out.Name + "/" + where
 	if c.out.Secrets == nil {
@@ -130,8 +128,7 @@ func (c *converter) secretURL(s string) bool {
 	return password != "" && !strings.Contains(password, "${") || c.isSecret("", s)
 }
 
-// SecretNotes says of the secrets that are written out in an entry how to keep
-// them out of the file.
+// SecretNotes returns advice on how to keep the literal secrets of an entry out of the file.
 func (o *Options) SecretNotes(name string, entry config.Object) []string {
 	c := converter{looksSecret: orZero(o).LooksSecret, out: Entry{Name: name, Config: entry}}
 	c.secrets()

@@ -18,8 +18,8 @@ import (
 // tomlFile edits TOML as text, since no encoder keeps comments.
 type tomlFile struct{}
 
-// A tomlLine is one expression of a file: a table's header or a key with its
-// value, with the whole lines that it takes.
+// A tomlLine is one expression of a file, the header of a table or a key with its value, with the
+// whole lines that contain it.
 type tomlLine struct {
 	path       []string
 	start, end int
@@ -36,13 +36,13 @@ func (tomlFile) servers(data []byte, root []string) ([]config.Field, error) {
 	}
 	table, ok := at.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%q is no table", strings.Join(root, "."))
+		return nil, fmt.Errorf("%q is not a table", strings.Join(root, "."))
 	}
 	lines, err := tomlLines(data)
 	if err != nil {
 		return nil, err
 	}
-	// In the order of the file, then what stands in an inline table.
+	// In the order of the file, followed by the entries of inline tables.
 	var names []string
 	for _, l := range lines {
 		if len(l.path) > len(root) && slices.Equal(l.path[:len(root)], root) && !slices.Contains(names, l.path[len(root)]) {
@@ -99,7 +99,7 @@ func (tomlFile) remove(data []byte, root []string, name string) ([]byte, error) 
 	out := data
 	for _, r := range slices.Backward(tomlRanges(data, path)) {
 		start := r.start
-		// The blank line that set the section off goes with it.
+		// The preceding blank line is removed too.
 		if before := bytes.TrimRight(out[:start], " \t\r\n"); len(before) == 0 {
 			start = 0
 		} else if i := bytes.IndexByte(out[len(before):start], '\n'); i >= 0 {
@@ -130,8 +130,7 @@ func (tomlFile) restore(data, backup []byte, root []string, name string) ([]byte
 	return checkTOML(slices.Concat(data, []byte(sep), section), append(slices.Clone(root), name), true)
 }
 
-// checkTOML makes sure that an edit left a file that can be read, in which path
-// is there or not.
+// checkTOML checks that an edited file is valid, and whether path exists as expected.
 func checkTOML(data []byte, path []string, there bool) ([]byte, error) {
 	values, err := tomlValues(data)
 	if err != nil {
@@ -143,7 +142,7 @@ func checkTOML(data []byte, path []string, there bool) ([]byte, error) {
 	return data, nil
 }
 
-// tomlAt is what stands under the keys of path.
+// tomlAt returns the value under the keys of path.
 func tomlAt(values map[string]any, path []string) (at any, there bool) {
 	at, there = values, true
 	for _, key := range path {
@@ -155,8 +154,8 @@ func tomlAt(values map[string]any, path []string) (at any, there bool) {
 	return at, true
 }
 
-// tomlRanges are the stretches of a file that hold the table path and what is
-// in it. Comments between two of its lines belong to it.
+// tomlRanges returns the ranges of a file with the table path and its subtables. Comments between
+// two of its lines are included.
 func tomlRanges(data []byte, path []string) []tomlLine {
 	lines, err := tomlLines(data)
 	if err != nil {
@@ -177,7 +176,7 @@ func tomlRanges(data []byte, path []string) []tomlLine {
 	return out
 }
 
-// tomlLines are the expressions of a file in their order.
+// tomlLines returns the expressions of a file in order.
 func tomlLines(data []byte) ([]tomlLine, error) {
 	var p unstable.Parser
 	p.Reset(data)
@@ -218,8 +217,8 @@ func lineEnd(data []byte, off int) int {
 	return len(data)
 }
 
-// tomlValues reads the whole file. An error is one line and shows nothing of
-// the file, which may hold secrets.
+// tomlValues parses the whole file. An error is one line and contains nothing of the file, which
+// may contain secrets.
 func tomlValues(data []byte) (map[string]any, error) {
 	var values map[string]any
 	err := toml.Unmarshal(data, &values)
@@ -230,7 +229,7 @@ func tomlValues(data []byte) (map[string]any, error) {
 	return values, err
 }
 
-// ordered turns maps into objects with sorted keys.
+// ordered converts maps to objects with sorted keys.
 func ordered(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -284,7 +283,7 @@ func tomlValue(v any) (string, error) {
 	return "", fmt.Errorf("no TOML for a %T", v)
 }
 
-// tomlString quotes s; what JSON escapes, TOML reads the same way.
+// tomlString quotes s; TOML reads the escapes of JSON the same way.
 func tomlString(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// An UninstallResult is what Uninstall did, or would do.
+// An UninstallResult describes what Uninstall did, or would do.
 type UninstallResult struct {
 	Client string `json:"client"`
 	Path   string `json:"path"`
@@ -35,9 +35,8 @@ type UninstallResult struct {
 // ErrNotInstalled means that the client does not start the broker.
 var ErrNotInstalled = errors.New("the broker is not installed")
 
-// Uninstall undoes Install: the file becomes what it was, byte for byte. If it
-// was edited since, only the broker's entry goes, the servers that were moved
-// return behind the others, and every other byte stays.
+// Uninstall reverts Install: the file gets its original content, byte for byte. If it was edited
+// since, Uninstall only removes the broker's entry and adds the moved servers after the others.
 func Uninstall(r Request) (UninstallResult, error) {
 	j, err := openJournal(r.Journal)
 	if err != nil {
@@ -72,11 +71,11 @@ func Uninstall(r Request) (UninstallResult, error) {
 			res.Notes = append(res.Notes, "the file was edited since: what was edited stays")
 		}
 	}
-	return r.takeOut(j, rec, now, res)
+	return r.removeEntry(j, rec, now, res)
 }
 
-// installed is the file to uninstall from: the user's, or the project's when
-// that is asked for or is the only one that was installed to.
+// installed returns the file to uninstall from: the user's, or the project's if that is requested
+// or is the only one with an install.
 func (r Request) installed(j *journal) (string, error) {
 	path, err := r.target()
 	if err != nil || r.Project || r.Client.project == nil || j.record(path) != nil {
@@ -90,8 +89,7 @@ func (r Request) installed(j *journal) (string, error) {
 	return path, nil
 }
 
-// restore makes the file what it was, and reports false if the backup is not
-// what it should be.
+// restore restores the content of the file, and returns false if the backup has changed.
 func (r Request) restore(j *journal, rec *record, now []byte, res *UninstallResult) (bool, error) {
 	res.Restored, res.Deleted = true, rec.Before == ""
 	backup, ok := rec.original()
@@ -108,7 +106,7 @@ func (r Request) restore(j *journal, rec *record, now []byte, res *UninstallResu
 			return true, err
 		}
 		for _, dir := range rec.Dirs {
-			if os.Remove(dir) != nil { // somebody else uses it by now
+			if os.Remove(dir) != nil { // it is not empty
 				break
 			}
 		}
@@ -124,9 +122,9 @@ func (r Request) restore(j *journal, rec *record, now []byte, res *UninstallResu
 	return true, os.Remove(saved)
 }
 
-// takeOut removes the broker's entry from a file that is not as it was left,
-// and puts the moved servers back that are missing.
-func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResult) (UninstallResult, error) {
+// removeEntry removes the broker's entry from an edited file, and adds moved servers that are
+// missing.
+func (r Request) removeEntry(j *journal, rec *record, now []byte, res UninstallResult) (UninstallResult, error) {
 	fail := func(err error) (UninstallResult, error) { return res, fmt.Errorf("%s: %w", res.Path, err) }
 	f, root := r.Client.format, r.Client.root
 	entries, err := r.entries(res.Path, now)
@@ -150,7 +148,7 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 		if there[rec.Name] && !slices.Contains(res.Removed, rec.Name) {
 			res.Notes = append(res.Notes, fmt.Sprintf("%q no longer starts the broker: it stays", rec.Name))
 		}
-		text = r.giveBack(rec, text, there, &res)
+		text = r.returnMoved(rec, text, there, &res)
 		res.Backup = rec.Backup
 	}
 	if r.DryRun {
@@ -162,9 +160,8 @@ func (r Request) takeOut(j *journal, rec *record, now []byte, res UninstallResul
 	return res, r.forget(j, res.Path)
 }
 
-// giveBack puts the servers that were moved back into text, as they stand in
-// the backup.
-func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *UninstallResult) []byte {
+// returnMoved adds the moved servers to text, as they are in the backup.
+func (r Request) returnMoved(rec *record, text []byte, there map[string]bool, res *UninstallResult) []byte {
 	if len(rec.Moved)+len(rec.OfProjects) == 0 {
 		return text
 	}
@@ -198,8 +195,8 @@ func (r Request) giveBack(rec *record, text []byte, there map[string]bool, res *
 	return text
 }
 
-// serves reports whether the entry starts a program that could be the broker, which may
-// have been moved since.
+// serves reports whether the entry starts a program that could be the broker, which may have been
+// moved since.
 func (e Entry) serves() bool {
 	args, _ := e.Config.Get("args").([]string)
 	return slices.Contains(args, "serve")

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-// lastOf keeps the last of fields with the same key, as a client would.
+// lastOf keeps the last of several fields with the same key, like clients.
 func lastOf(o config.Object) config.Object {
 	var out config.Object
 	for i, f := range o {
@@ -25,7 +25,7 @@ func object(v any) config.Object {
 	return o
 }
 
-// list is v as a list; one thing alone is a list of one.
+// list returns v as a list; another value is a list of one.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -36,7 +36,7 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// text is v as a text: numbers and booleans as they are written.
+// text returns v as a string: numbers and booleans as written.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -67,8 +67,7 @@ func (c *converter) pairs(v any) config.Object {
 	return out
 }
 
-// patterns are names of tools, without what Gemini CLI writes in brackets
-// behind them.
+// patterns returns names of tools, without the arguments that Gemini CLI allows in parentheses.
 func patterns(v any) []string {
 	var out []string
 	for _, e := range list(v) {
@@ -80,8 +79,8 @@ func patterns(v any) []string {
 	return out
 }
 
-// duration returns v in the format of servers.json, or nil if it is not a time. A text
-// such as "30s" stays.
+// duration returns v in the syntax of servers.json, or nil if it is not a duration. It keeps
+// strings such as "30s".
 func duration(v any, perSecond float64) any {
 	if s, ok := v.(string); ok {
 		return s

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// broker reads the broker's own settings.
+// broker reads the settings of the broker.
 func (c *collector) broker(v hujson.Value, b *Broker) {
 	of := func(k string) string { return fmt.Sprintf("%q of \"broker\"", k) }
 	policyAt, profilesAt := -1, 0
@@ -59,7 +59,7 @@ func (c *collector) toolPattern(where string, to *string) field {
 	}
 }
 
-// compiler reads a word, true or false, or the path of a compiler.
+// compiler reads true, false, a word, or the path of a compiler.
 func (c *collector) compiler(_ string, to *string) field {
 	return func(v hujson.Value) {
 		switch lit, _ := v.Value.(hujson.Literal); {
@@ -75,8 +75,7 @@ func (c *collector) compiler(_ string, to *string) field {
 	}
 }
 
-// database reads the address of a database, in which the password should be a
-// reference.
+// database reads the address of a database; its password should be a reference.
 func (c *collector) database(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.refText(where, to)(v)
@@ -90,7 +89,7 @@ func (c *collector) database(where string, to *string) field {
 	}
 }
 
-// objects reads the address of objects.
+// objects reads the address of an object store.
 func (c *collector) objects(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.refText(where, to)(v)
@@ -116,7 +115,7 @@ func (c *collector) secret(where string, to *string) field {
 		switch {
 		case len(c.mistakes)+c.more > before:
 		case *to == "":
-			c.fail(v.StartOffset, "%s is empty: an empty token would let anybody in", where)
+			c.fail(v.StartOffset, "%s is empty: an empty token would admit anybody", where)
 		case !strings.Contains(*to, "${") && !isProgramRef(*to):
 			c.note(v.StartOffset, "%s is a secret in a file: ${VAR} keeps it out", where)
 		}

@@ -1,12 +1,11 @@
-// Package config reads servers.json: the upstream servers as people have them
-// already, and the broker's own settings under the key "broker".
+// Package config reads servers.json: the upstream servers, as in other MCP clients, and the
+// broker's own settings under the key "broker".
 //
-// Parse and Load check the whole file and answer with every mistake at once, as
-// a *Report whose lines have the form file:line:column: what is wrong. Nothing
-// of the environment goes into a Config: references such as ${VAR} stay as they
-// are written until Sources.Expand resolves them, when a server is connected to.
+// Parse and Load check the whole file and return all mistakes as a *Report with lines of the form
+// file:line:column: text. A Config contains nothing from the environment: references such as
+// ${VAR} stay as written until Sources.Expand resolves them, when a server is connected.
 //
-// Find and StateDir say where the file and the broker's state are.
+// Find and StateDir return the paths of the file and of the broker's state.
 package config
 
 import (
@@ -23,26 +22,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// maxFileBytes bounds a configuration file; a larger one is some other file.
+// maxFileBytes bounds a configuration file.
 const maxFileBytes = 16 << 20
 
-// A Config is one servers.json that was read and found right. It is not changed
-// after it was read, so it may be shared between goroutines.
+// A Config is a valid servers.json. It is immutable, so goroutines may share it.
 type Config struct {
-	// Path is where the file is, as it was given to Load or Parse.
+	// Path is the path given to Load or Parse.
 	Path string
 	// Name is the file's name without its extension, such as "servers".
 	Name string
-	// Servers are the upstream servers, disabled ones among them, in the order
-	// of the file.
+	// Servers are the upstream servers, including disabled ones, in the order of the file.
 	Servers []Server
 	// Broker are the broker's own settings.
 	Broker Broker
-	// Managed is the policy of who manages this computer, which is above that of
-	// Broker; nil without one. Parse leaves it alone.
+	// Managed is the policy of the administrator of this computer, which takes precedence over
+	// that of Broker; it may be nil. Parse does not set it.
 	Managed *policy.Rules
-	// Notes are warnings that do not make the file wrong, such as unknown keys,
-	// in the order of the file. Each has the form file:line:column: text.
+	// Notes are warnings, such as unknown keys, in the order of the file. Each has the form
+	// file:line:column: text.
 	Notes []string
 }
 
@@ -57,15 +54,15 @@ type Permit interface {
 type Server struct {
 	// Name is its key in the file, verbatim; any text that is not blank.
 	Name string
-	// OfPlugin means that it does not stand in the file: a plugin has brought it.
+	// OfPlugin means that it is not in the file, but from a plugin.
 	OfPlugin bool
 	// Permit is called before each start of Command; nil allows every start.
 	Permit Permit `json:"-"`
-	// File is the file of a project that it stands in; empty for others.
+	// File is the file of a project that contains it; empty for other servers.
 	File string
-	// Description is one line on what it is for.
+	// Description is one line on its purpose.
 	Description string
-	// Type is how it is reached, also "streamable-http"; default "stdio" with
+	// Type is its transport, also "streamable-http"; default "stdio" with
 	// Command, else detected. It is "stdio" if Command is set, otherwise "http", "sse", or empty when
 	// the file leaves open which of the two the URL speaks.
 	Type string
@@ -82,7 +79,7 @@ type Server struct {
 	// Env are environment variables of the program, besides the basic ones.
 	Env map[string]string
 	// Dir is the working directory of the program, a relative one relative to the
-	// folder of the file; default that of the broker. It stands as written: Config.Resolve
+	// folder of the file; default that of the broker. It is as written: Config.Resolve
 	// makes it absolute.
 	Dir string
 
@@ -92,8 +89,8 @@ type Server struct {
 	Headers map[string]string
 	// OAuth is the client of the sign-in; default the broker registers itself.
 	OAuth OAuth
-	// Credentials are what it gets: those of the config, of each person, or tokens that
-	// are issued for those of each person; default "shared". See
+	// Credentials are the credentials for it: those of the config, those of each person, or
+	// tokens that are issued for each person's token; default "shared". See
 	// docs/people.md.
 	Credentials string
 
@@ -105,18 +102,18 @@ type Server struct {
 
 	// KeepAlive keeps the server running when it is idle.
 	KeepAlive bool
-	// IdleTimeout is how long it may be idle before it is stopped.
+	// IdleTimeout is the idle time after which it is stopped.
 	IdleTimeout time.Duration
 	// StartTimeout is the time for its process to start and list its tools, see
 	// [servers.md](servers.md#servers-that-fail); default "60s", and "300s" for npx,
 	// uvx and the like.
 	StartTimeout time.Duration
-	// CallTimeout is how long one call may take, from when it is sent; default "120s".
+	// CallTimeout is the time limit of a call, from when it is sent; default "120s".
 	CallTimeout time.Duration
 	// InFlight is the number of calls on one instance at one time, further ones wait;
 	// default 16, and 1 for servers known to lose concurrent writes.
 	InFlight int
-	// Instances is who shares a running instance; default what suits the server. See
+	// Instances are the clients that share a running instance; default what suits the server. See
 	// docs/serve.md#instances. Empty decides by what is known of the server.
 	Instances string
 	// Learn learns the types of its results; default as Learn of the broker.
@@ -137,9 +134,8 @@ type Override struct {
 	Hide []string
 }
 
-// OAuth is how the broker introduces itself when a remote server asks for a
-// sign-in. The zero value means that it registers itself. ClientID and
-// ClientSecret may hold references that Sources.Expand resolves.
+// OAuth is the broker's client for the sign-in to a remote server. The zero value means that it
+// registers itself. ClientID and ClientSecret may contain references that Sources.Expand resolves.
 type OAuth struct {
 	// ClientID and ClientSecret are those of a client that was registered by hand.
 	ClientID, ClientSecret string
@@ -160,21 +156,23 @@ type OAuth struct {
 	// another host; default the one that the server names, and for a secret the one of
 	// the first sign-in.
 	Issuer string
-	// TokenEndpoint is where tokens of people are exchanged, for credentials of that kind. See docs/people.md#exchanged-tokens.
+	// TokenEndpoint is the endpoint that exchanges the tokens of people, for credentials of that
+	// kind. See docs/people.md#exchanged-tokens.
 	TokenEndpoint string
-	// Audience is for whom the new tokens are good.
+	// Audience is the audience of the new tokens.
 	Audience string
 }
 
 // Remote reports whether the server is reached by URL.
 func (s *Server) Remote() bool { return s.URL != "" }
 
-// Broker is what stands under the key "broker". The zero value of every field
-// means its default; WithDefaults fills in those that do not depend on anything.
+// Broker contains the settings under the key "broker". The zero value of every field means its
+// default; WithDefaults sets those that do not depend on anything.
 type Broker struct {
 	// Mode is what the model sees.
 	Mode string `name:"mode" words:"code tools auto" default:"code" reload:"live"`
-	// AutoThreshold is up to how many tokens of definitions mode "auto" lists the tools; below 100, up to how many tools.
+	// AutoThreshold is the highest number of tokens of definitions with which mode "auto" lists
+	// the tools; below 100, the highest number of tools.
 	AutoThreshold int `name:"autoThreshold" most:"1000000" default:"1500" reload:"live"`
 	// Language is the language of scripts that name none.
 	Language string `name:"language" words:"typescript javascript python" default:"typescript" reload:"live"`
@@ -182,10 +180,10 @@ type Broker struct {
 	Timeout time.Duration `name:"timeout" default:"30s" reload:"live"`
 	// MaxTimeout is the longest time limit that an execution may ask for.
 	MaxTimeout time.Duration `name:"maxTimeout" default:"120s" reload:"live"`
-	// MaxOutputChars is how many characters of stdout, and of the result, reach the
+	// MaxOutputChars is the number of characters of stdout and the result that reach the
 	// model.
 	MaxOutputChars int `name:"maxOutputChars" most:"100000000" default:"10000" reload:"live"`
-	// Pins is what holds tools back that changed since they were approved or have
+	// Pins holds tools back that changed since they were approved or have
 	// hidden instructions: with "strict" everything waits for a person.
 	// See docs/approvals.md#pins.
 	Pins string `name:"pins" words:"on strict off" default:"on" reload:"live"`
@@ -197,35 +195,36 @@ type Broker struct {
 	Profile string `name:"profile" reload:"restart"`
 	// Profiles are which servers and tools some clients have, by name.
 	Profiles map[string]Profile `name:"profiles" read:"own" reload:"live"`
-	// Quotas are how many calls and executions users, teams, servers and tools have in a
-	// time; default none. See docs/operations.md#quotas.
+	// Quotas are limits of the calls and executions of users, teams, servers and tools in a period;
+	// default none. See docs/operations.md#quotas.
 	Quotas []Quota `name:"quotas" read:"own" reload:"live"`
-	// PersonalProcesses is how many programs run at one time for people with accounts of
-	// their own, each for one person and server; default 128. See
+	// PersonalProcesses is the number of programs that run at one time for people with accounts
+	// of their own, each for one person and server; default 128. See
 	// docs/people.md#secrets-of-people.
 	PersonalProcesses int `name:"personalProcesses" most:"100000" reload:"restart"`
-	// Typecheck is how scripts are checked: with "strict" none runs without a compiler;
-	// a path is that of the compiler.
+	// Typecheck is the check of scripts by a compiler, which "strict" requires; a path is that
+	// of the compiler.
 	Typecheck string `name:"typecheck" read:"compiler" default:"auto" reload:"live"`
-	// Durability is "full" where journals of runs shall survive a power cut whatever a call
-	// does, at some milliseconds for each call that writes. See
+	// Durability is "full" if journals of runs must survive a power cut at any moment, at a cost
+	// of some milliseconds for each call that writes. See
 	// docs/approvals.md#runs.
 	Durability string `name:"durability" words:"normal full" default:"normal" reload:"restart"`
 	// State is the address of a PostgreSQL database that several brokers share, such as
 	// "postgres://broker:${PGPASSWORD}@db/broker"; default the state directory. See
 	// docs/deploy.md.
 	State string `name:"state" read:"database" reload:"restart"`
-	// Objects is where results beyond 64 KiB are kept, with an API as that of Amazon S3, such as
+	// Objects is the address of a store with the API of Amazon S3 for results beyond 64 KiB, such as
 	// "s3://bucket/prefix?endpoint=https://s3.example&region=eu-1"; default the database that
 	// "state" names. See docs/deploy.md#results-as-objects.
 	Objects string `name:"objects" read:"objects" reload:"restart"`
-	// StateFailure is what goes on while that database cannot be reached: with "read" what
-	// only reads, with "refuse" no execution begins that is not in the record there. See docs/deploy.md#while-the-database-is-away.
+	// StateFailure is what continues while that database cannot be reached: with "read" calls that
+	// only read, with "refuse" no execution that cannot be recorded there. See
+	// docs/deploy.md#while-the-database-is-away.
 	StateFailure string `name:"stateFailure" words:"read refuse" default:"read" reload:"restart"`
-	// StateKey are the keys of sign-ins, of what people connect, of hidden values, of journals of runs and of sessions of workflows in that
-	// database, the first of which seals and all of which open, such as
-	// "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex 32` prints
-	// them; default sign-ins and hidden values stay on the machine that has them.
+	// StateKey are the keys of sign-ins, of what people connect, of hidden values, of journals of
+	// runs and of sessions of workflows in that database, the first of which seals and all of
+	// which open, such as "${BROKER_STATE_KEY}": 64 hexadecimal digits each, as `openssl rand -hex
+	// 32` prints them; default sign-ins and hidden values stay on the machine that has them.
 	StateKey []string `name:"stateKey" read:"secret" reload:"restart"`
 	// NotedReads reports reads of fields that are not in any known type.
 	NotedReads *bool `name:"notedReads" default:"true" reload:"live"`
@@ -267,21 +266,21 @@ type Redact struct {
 	Reveal []string `name:"reveal" read:"tools" reload:"live"`
 }
 
-// Patterns are those of Reveal, which were checked.
+// Patterns returns the patterns of Reveal, which have been checked.
 func (r Redact) Patterns() policy.Patterns {
 	p, _ := policy.NewPatterns(r.Reveal)
 	return p
 }
 
-// Audit says what is recorded, and for how long.
+// Audit configures the record, and how long it is kept.
 type Audit struct {
 	// Code records scripts, up to 64 KiB of each, secrets redacted.
 	Code *bool `name:"code" default:"true" reload:"restart"`
 	// Payloads records arguments, results and answers too, in the same way.
 	Payloads bool `name:"payloads" reload:"restart"`
-	// Days is how long records are kept.
+	// Days is the number of days for which records are kept.
 	Days int `name:"days" most:"36500" default:"30" reload:"restart"`
-	// MaxSize is how large the record may become before the oldest rows go; default
+	// MaxSize is the size of the record beyond which the oldest rows are removed; default
 	// "256MB".
 	MaxSize int64 `name:"maxSize" least:"1MiB" most:"1024GiB" reload:"restart"`
 	// Anchor is a file to which the head of the record's chain of hashes is added;
@@ -301,14 +300,14 @@ type Telemetry struct {
 
 // Search tunes search_tools.
 type Search struct {
-	// Wait is how long a search waits for servers that were never listed, 0 for not at
-	// all; default "10s". See docs/search.md#while-servers-start.
+	// Wait is the time that a search waits for servers that were never listed, or 0;
+	// default "10s". See docs/search.md#while-servers-start.
 	Wait *time.Duration `name:"wait" reload:"live"`
 }
 
 // Sandbox says where programs run and what they may use.
 type Sandbox struct {
-	// Isolation is where scripts run.
+	// Isolation is the isolation of scripts.
 	Isolation string `name:"isolation" words:"auto worker container inprocess" default:"auto" reload:"restart"`
 	// Languages are isolations by language, such as {"typescript": "container"}. Python
 	// always has "container".
@@ -326,7 +325,7 @@ type Sandbox struct {
 	MaxCode int64 `name:"maxCode" least:"1KiB" most:"64MiB" default:"256KiB" reload:"live"`
 	// MaxResult is the largest result, and the largest argument of a call.
 	MaxResult int64 `name:"maxResult" least:"64KiB" most:"1GiB" default:"16MiB" reload:"live"`
-	// MaxOutput is how much is read of stdout, and of stderr.
+	// MaxOutput is the largest stdout, and the largest stderr.
 	MaxOutput int64 `name:"maxOutput" least:"64KiB" most:"1024GiB" default:"64MiB" reload:"live"`
 	// MaxCalls is the number of calls of one execution.
 	MaxCalls int `name:"maxCalls" most:"1000000" default:"500" reload:"live"`
@@ -338,17 +337,16 @@ type Sandbox struct {
 	MaxExecutions int `name:"maxExecutions" most:"1000" reload:"restart"`
 	// Remote runs scripts of isolation "worker" at broker sandboxd, on other machines.
 	Remote *RemoteSandbox `name:"remote" read:"own" reload:"restart"`
-	// Docker is where the container engine is; default `$DOCKER_HOST`, else one of the
-	// usual sockets.
+	// Docker is the address of the container engine; default `$DOCKER_HOST`, or one of the
+	// default sockets.
 	Docker *DockerEngine `name:"docker" read:"own" reload:"restart"`
 }
 
-// DockerEngine is where a container engine is, and the files by which the broker and
-// it know each other. Host is set.
+// DockerEngine is the address of a container engine, and the files for TLS with it. Host is set.
 type DockerEngine struct {
 	// Host is "unix:///PATH" or "tcp://HOST:PORT".
 	Host string `name:"host" read:"filled" reload:"restart"`
-	// CA is the PEM file of who signs the engine's certificate. An engine on another
+	// CA is the PEM file of the authority of the engine's certificate. An engine on another
 	// machine needs it, and the other two.
 	CA string `name:"ca" read:"filled" reload:"restart"`
 	// Cert is the PEM file of the broker's certificate.
@@ -362,7 +360,7 @@ type DockerEngine struct {
 type RemoteSandbox struct {
 	// Addresses are those of broker sandboxd, "host:port"; a name may have several.
 	Addresses []string `name:"addresses" read:"hostPort" reload:"restart"`
-	// CA is the PEM file of who signs their certificates.
+	// CA is the PEM file of the authority of their certificates.
 	CA string `name:"ca" reload:"restart"`
 	// Cert is the PEM file of the broker's certificate.
 	Cert string `name:"cert" reload:"restart"`
@@ -370,8 +368,7 @@ type RemoteSandbox struct {
 	Key string `name:"key" reload:"restart"`
 }
 
-// IsolationOf is where scripts of a language run: "worker", "container" or
-// "inprocess".
+// IsolationOf returns the isolation of scripts in a language: "worker", "container" or "inprocess".
 func (s Sandbox) IsolationOf(language string) string {
 	isolation := s.Languages[language]
 	switch {
@@ -386,8 +383,8 @@ func (s Sandbox) IsolationOf(language string) string {
 	return isolation
 }
 
-// SandboxSettings are those of the sandbox with defaults, and files in relation to
-// that of the config.
+// SandboxSettings returns the sandbox settings with defaults, and with paths relative to the
+// config made absolute.
 func (c *Config) SandboxSettings() Sandbox {
 	s := c.Broker.WithDefaults().Sandbox
 	if r := s.Remote; r != nil {
@@ -410,8 +407,7 @@ func (b Broker) WithDefaults() Broker {
 	return b
 }
 
-// Load reads the file at path. A file that can be read but is wrong is a
-// *Report with every mistake.
+// Load reads the file at path. For an invalid file it returns a *Report with every mistake.
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -425,9 +421,8 @@ func Load(path string) (*Config, error) {
 	return Parse(path, data)
 }
 
-// Resolve makes a path that stands in the file absolute: a relative one counts
-// from the directory of the file. Empty stays empty, and so does what a reference
-// begins.
+// Resolve makes a path of the file absolute: a relative path is relative to the directory of the
+// file. An empty path, or one that begins with a reference, does not change.
 func (c *Config) Resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
 		return path
@@ -449,7 +444,7 @@ func (c *Config) Server(name string) *Server {
 	return nil
 }
 
-// configName is a file's name without extension and leading dots.
+// configName returns a file's name without its extension and leading dots.
 func configName(path string) string {
 	base := filepath.Base(filepath.ToSlash(path))
 	base = strings.TrimLeft(strings.TrimSuffix(base, filepath.Ext(base)), ".")
@@ -459,6 +454,5 @@ func configName(path string) string {
 	return base
 }
 
-// ErrNoConfig means that no configuration file was found where one is looked
-// for.
+// ErrNoConfig means that no configuration file was found.
 var ErrNoConfig = errors.New("no config file")

@@ -198,8 +198,8 @@ func TestExpand(t *testing.T) {
 		{"${A", "", "never closed"},
 		{"${A-x}", "", "did you mean ${A:-…}?"},
 		{"${input:x}", "", "not known"},
-		{"${}", "", "no reference"},
-		{"${1A}", "", "no reference"},
+		{"${}", "", "not a reference"},
+		{"${1A}", "", "not a reference"},
 	} {
 		got, err := Sources{Env: lookup}.Expand(tt.in)
 		if tt.err == "" && (err != nil || got != tt.want) {

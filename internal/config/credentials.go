@@ -8,8 +8,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// ofPerson reads a key with values that may contain secrets of people.
-func (c *collector) ofPerson(f field) field {
+// personalField reads a key whose values may contain secrets of people.
+func (c *collector) personalField(f field) field {
 	return func(v hujson.Value) {
 		c.personal = true
 		defer func() { c.personal = false }()
@@ -17,8 +17,7 @@ func (c *collector) ofPerson(f field) field {
 	}
 }
 
-// credentials checks that a server can be reached with the credentials that it is
-// to get.
+// credentials checks that the settings of a server fit its credentials.
 func (c *collector) credentials(at int, where string, s *Server, seen map[string]int) {
 	if to, ok := seen["credentials"]; ok {
 		at = to
@@ -45,8 +44,8 @@ func (c *collector) credentials(at int, where string, s *Server, seen map[string
 	}
 }
 
-// OwnAuthorization reports whether the configuration itself says what to send,
-// which then is sent.
+// OwnAuthorization reports whether the configuration itself contains an authorization, which takes
+// precedence.
 func (s *Server) OwnAuthorization() bool {
 	for k := range s.Headers {
 		if strings.EqualFold(k, "Authorization") {
@@ -56,8 +55,7 @@ func (s *Server) OwnAuthorization() bool {
 	return false
 }
 
-// PersonalSecrets are the names of the secrets that the server gets of each person,
-// sorted.
+// PersonalSecrets returns the names of the secrets that the server needs from each person, sorted.
 func (s *Server) PersonalSecrets() []string {
 	var names []string
 	for _, texts := range []map[string]string{s.Env, s.Headers} {
@@ -69,7 +67,7 @@ func (s *Server) PersonalSecrets() []string {
 	return slices.Compact(names)
 }
 
-// personNames are the names in the references of a text to secrets of a person.
+// personNames returns the names of a person's secrets that a text refers to.
 func personNames(text string) (names []string) {
 	_ = eachPart(text, func(_ string, r *ref) error {
 		if r != nil && r.kind == personRef {
@@ -80,8 +78,8 @@ func personNames(text string) (names []string) {
 	return names
 }
 
-// isSecretName reports whether a secret of a person can have this name, which is a
-// field of a form too.
+// isSecretName reports whether s is a valid name for a secret of a person, which is also the name
+// of a form field.
 func isSecretName(s string) bool {
 	return s != "" && len(s) <= 60 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }

@@ -39,7 +39,7 @@ func TestWrongCredentials(t *testing.T) {
 	for server, want := range map[string]string{
 		`{"url": "https://x/", "credentials": "users"}`:                                                       `servers.json:1:59: unknown credentials "users"; did you mean "user"?`,
 		`{"url": "https://x/", "headers": {"X": "${person:a}"}}`:                                              `so it needs "credentials": "user"`,
-		`{"url": "https://x/${person:a}", "credentials": "user"}`:                                             `can only stand in "env" and "headers"`,
+		`{"url": "https://x/${person:a}", "credentials": "user"}`:                                             `can only be in "env" and "headers"`,
 		`{"url": "https://x/", "headers": {"X": "${person:}"}, "credentials": "user"}`:                        "no valid name",
 		`{"command": "x", "credentials": "user"}`:                                                             `servers.json:1:39: server "a" has "credentials": "user", so its "env" must say`,
 		`{"command": "x", "credentials": "exchange"}`:                                                         `only servers with a "url" get exchanged tokens`,

@@ -17,18 +17,16 @@ import (
 // A field reads the value of one key.
 type field func(v hujson.Value)
 
-// A schema is the keys of an object that are known.
+// A schema contains the known keys of an object.
 type schema map[string]field
 
-// removed are the keys that had a meaning in an earlier version, below the name of their
-// object, with what replaces them.
+// removed maps keys of earlier versions, below the name of their object, to their replacement.
 var removed = map[string]string{
 	`"search" of "broker" vectors`: "the search has a table of related words of its own",
 }
 
-// object reads the members of v by schema, and the keys that it does not know
-// become notes. where is how messages name the object. It returns the offset of
-// each key that was read.
+// object reads the members of v by schema. Unknown keys become notes. where is the name of the
+// object in messages. It returns the offset of each key that it read.
 func (c *collector) object(v hujson.Value, where string, s schema) map[string]int {
 	seen := map[string]int{}
 	known := slices.Sorted(maps.Keys(s))
@@ -107,8 +105,8 @@ func (c *collector) text(where string, to *string) field {
 	}
 }
 
-// refText reads a string that may hold references, and checks how they are
-// written. Numbers and booleans, as in "PORT": 3000, are taken as they stand.
+// refText reads a string that may contain references, and checks their syntax. It accepts numbers
+// and booleans, as in "PORT": 3000.
 func (c *collector) refText(where string, to *string) field {
 	return func(v hujson.Value) {
 		lit, ok := v.Value.(hujson.Literal)
@@ -123,7 +121,7 @@ func (c *collector) refText(where string, to *string) field {
 		}
 		if bad := checkRefs(s); bad != nil {
 			off := v.StartOffset
-			// Without escapes, the string stands in the file byte by byte.
+			// Without escapes, offsets in the string are offsets in the file.
 			if !strings.Contains(string(lit), `\`) {
 				off += 1 + bad.off
 			}
@@ -135,7 +133,7 @@ func (c *collector) refText(where string, to *string) field {
 			return
 		}
 		if names := personNames(s); len(names) > 0 && !c.personal {
-			c.fail(v.StartOffset, "%s: ${person:%s} can only stand in \"env\" and \"headers\" of a server", where, names[0])
+			c.fail(v.StartOffset, "%s: ${person:%s} can only be in \"env\" and \"headers\" of a server", where, names[0])
 			return
 		}
 		*to = s
@@ -161,7 +159,7 @@ func (c *collector) optionalBool(where string, to **bool) field {
 	}
 }
 
-// list reads a list of strings; one string alone is a list of one.
+// list reads a list of strings; a single string is a list of one.
 func (c *collector) list(where string, to *[]string, item func(where string, to *string) field) field {
 	return func(v hujson.Value) {
 		elements := []hujson.Value{v}
@@ -178,7 +176,7 @@ func (c *collector) list(where string, to *[]string, item func(where string, to 
 	}
 }
 
-// choice reads one of a few words.
+// choice reads one of several words.
 func (c *collector) choice(where string, to *string, words ...string) field {
 	return func(v hujson.Value) {
 		var s string
@@ -193,8 +191,8 @@ func (c *collector) choice(where string, to *string, words ...string) field {
 	}
 }
 
-// hintWords names the word that s is closest to, also among others that are
-// known but not shown, or all words.
+// hintWords suggests the nearest word, including others that are accepted but not listed, or lists
+// all words.
 func hintWords(s string, words []string, others ...string) string {
 	if hint := didYouMean(s, slices.Concat(words, others)); hint != "" {
 		return hint
@@ -216,7 +214,7 @@ func orList(words []string) string {
 	return b.String()
 }
 
-// count reads a whole number from 1 to limit.
+// count reads an integer from 1 to limit.
 func (c *collector) count(where string, to *int, limit int) field {
 	return func(v hujson.Value) {
 		lit, _ := v.Value.(hujson.Literal)
@@ -233,7 +231,7 @@ func (c *collector) count(where string, to *int, limit int) field {
 	}
 }
 
-// maxDuration is longer than any wait that makes sense, and far from overflow.
+// maxDuration exceeds any sensible wait, and is far from overflow.
 const maxDuration = 366 * 24 * time.Hour
 
 // duration reads "30s" or a number of seconds.
@@ -258,7 +256,7 @@ func (c *collector) duration(where string, to *time.Duration) field {
 	}
 }
 
-// optionalDuration is duration where 0 turns something off.
+// optionalDuration is like duration, where 0 disables something.
 func (c *collector) optionalDuration(where string, to **time.Duration) field {
 	return func(v hujson.Value) {
 		*to = new(time.Duration)
@@ -282,7 +280,7 @@ func parseDuration(s string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// size reads "256MiB" or a number of bytes, at least and at most so many.
+// size reads "256MiB" or a number of bytes, within bounds.
 func (c *collector) size(where string, to *int64, least, most int64) field {
 	return func(v hujson.Value) {
 		lit, _ := v.Value.(hujson.Literal)
@@ -304,7 +302,7 @@ func (c *collector) size(where string, to *int64, least, most int64) field {
 	}
 }
 
-// writeSize writes a size as people write it in a config.
+// writeSize formats a size as in a config.
 func writeSize(n int64) string {
 	for _, u := range []struct {
 		bytes int64

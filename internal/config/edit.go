@@ -13,12 +13,11 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// NewFile is what a configuration without servers looks like.
+// NewFile is a configuration without servers.
 const NewFile = "{\n  \"mcpServers\": {}\n}\n"
 
-// Target returns the path of the configuration file that is to be changed, and
-// whether it is there already: flag if it is not empty, else the file that Find
-// finds, else where the user's own would be.
+// Target returns the path of the configuration file to change, and whether it exists: flag if it
+// is not empty, otherwise the file that Find finds, otherwise the user's default path.
 func Target(flag string) (path string, exists bool, err error) {
 	path, err = Find(flag)
 	switch {
@@ -36,12 +35,11 @@ func Target(flag string) (path string, exists bool, err error) {
 	return filepath.Join(home, "broker", fileName), false, nil
 }
 
-// Edit changes the configuration file at path, which is made with mode 0600 if
-// it is not there. The change gets the file's text and returns the new one,
-// which must be a right configuration: otherwise the error is its *Report, and
-// the file stays as it is. Comments and formatting are the change's own
-// business; AddServer, RemoveServer and SetDisabled keep them. The file is
-// replaced in one step and keeps its mode; a link stays one.
+// Edit changes the configuration file at path, which it creates with mode 0600 if necessary. The
+// change gets the file's text and returns the new one. If that is invalid, Edit returns its
+// *Report and does not change the file. The change must keep comments and formatting itself;
+// AddServer, RemoveServer and SetDisabled do. Edit replaces the file atomically and keeps its
+// mode; a link stays a link.
 func Edit(path string, change func(data []byte) ([]byte, error)) error {
 	before, text, err := ReadText(path)
 	if err != nil {
@@ -63,8 +61,8 @@ func Edit(path string, change func(data []byte) ([]byte, error)) error {
 	return Replace(path, before, after)
 }
 
-// ReadText returns what the file at path holds, nil if it is not there, and the
-// text that an edit starts from, which then is NewFile.
+// ReadText returns the content of the file at path, nil if it does not exist, and the text for an
+// edit, which is NewFile then.
 func ReadText(path string) (before, text []byte, err error) {
 	before, err = os.ReadFile(path)
 	switch {
@@ -78,11 +76,10 @@ func ReadText(path string) (before, text []byte, err error) {
 	return before, before, nil
 }
 
-// Replace writes a whole file in one step, so that a reader sees either the old
-// or the new text, and a crash leaves one of both. It refuses when the file no
-// longer holds before, which is nil for a file that is not there yet. An
-// existing file keeps its mode, and a link to it stays one; a new file has mode
-// 0600, and missing directories are made with mode 0700.
+// Replace replaces a file atomically: a reader, or a crash, leaves the old or the new text. It
+// fails if the file no longer contains before, which is nil for a new file. An existing file keeps
+// its mode, and a link to it stays a link; a new file has mode 0600, and missing directories get
+// mode 0700.
 func Replace(path string, before, after []byte) error {
 	mode := fs.FileMode(0o600)
 	real := path
@@ -100,7 +97,7 @@ func Replace(path string, before, after []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(tmp.Name()) // nothing is there after the rename
+	defer os.Remove(tmp.Name()) // it does not exist after the rename
 	_, err = tmp.Write(after)
 	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
 	if err != nil {
@@ -116,8 +113,8 @@ func Replace(path string, before, after []byte) error {
 	return nil
 }
 
-// AddServer returns the configuration data with a server of that name, which
-// takes the place of one that is there already.
+// AddServer returns the configuration data with a server of that name, which replaces an existing
+// one.
 func AddServer(data []byte, name string, entry Object) ([]byte, error) {
 	key, err := serversKeyOf(data)
 	if err != nil {
@@ -135,8 +132,8 @@ func RemoveServer(data []byte, name string) ([]byte, error) {
 	return DeleteKey(data, []string{key, name})
 }
 
-// SetDisabled returns the configuration data with the server of that name
-// switched off or on, which must be there.
+// SetDisabled returns the configuration data with the existing server of that name disabled or
+// enabled.
 func SetDisabled(data []byte, name string, disabled bool) ([]byte, error) {
 	key, err := serversKeyOf(data)
 	if err != nil {
@@ -147,7 +144,7 @@ func SetDisabled(data []byte, name string, disabled bool) ([]byte, error) {
 	if err != nil || !ok || !isObject {
 		return nil, errors.Join(err, fmt.Errorf("there is no server %s", quote(name)))
 	}
-	// A file may have either word, in any spelling; without one it is on.
+	// A file may use either word, in any spelling; without one the server is enabled.
 	word := "disabled"
 	for _, m := range obj.Members {
 		found := m.Name.Value.(hujson.Literal).String()
@@ -169,8 +166,7 @@ func SetDisabled(data []byte, name string, disabled bool) ([]byte, error) {
 	return SetKey(data, []string{key, name, word}, true)
 }
 
-// SetArg returns the configuration data with another text as the argument i of
-// the command of a server.
+// SetArg returns the configuration data with argument i of a server's command replaced.
 func SetArg(data []byte, server string, i int, value string) ([]byte, error) {
 	key, err := serversKeyOf(data)
 	if err != nil {
@@ -180,7 +176,7 @@ func SetArg(data []byte, server string, i int, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	elements := []hujson.Value{v} // one string is a list of one
+	elements := []hujson.Value{v} // a single string is a list of one
 	if list, ok := v.Value.(*hujson.Array); ok {
 		elements = list.Elements
 	}
@@ -192,7 +188,7 @@ func SetArg(data []byte, server string, i int, value string) ([]byte, error) {
 	return slices.Concat(bom, text[:at.StartOffset], []byte(quoteJSON(value)), text[at.EndOffset:]), nil
 }
 
-// serversKeyOf is the key under which the file has its servers.
+// serversKeyOf returns the key of the servers in the file.
 func serversKeyOf(data []byte) (string, error) {
 	root, ok, err := LookupKey(data, nil)
 	if err != nil || !ok {
@@ -200,7 +196,7 @@ func serversKeyOf(data []byte) (string, error) {
 	}
 	obj, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return "", errors.New("the file is no object")
+		return "", errors.New("the file is not an object")
 	}
 	key := serversKey
 	for _, m := range obj.Members {

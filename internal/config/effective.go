@@ -14,19 +14,19 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-// A Setting is one value in force.
+// A Setting is an effective value.
 type Setting struct {
-	// Key is where it stands, such as "broker.sandbox.memory".
+	// Key is its path, such as "broker.sandbox.memory".
 	Key string `json:"key"`
-	// Value is what stands there, without secrets: of them there are the names of
-	// references, such as ${VAR}.
+	// Value is the value as written, with secrets replaced by the names of references, such as
+	// ${VAR}.
 	Value string `json:"value"`
-	// From is FILE:LINE, "default", or what overrides both.
+	// From is FILE:LINE, "default", or the source that overrides both.
 	From string `json:"from"`
 }
 
-// Settings are the values of a file in its order, and then the defaults of what it
-// leaves out. They hold no secrets.
+// Settings returns the values in a file in order, followed by the defaults of missing ones. They
+// contain no secrets.
 func Settings(path string, data []byte) ([]Setting, error) {
 	if _, err := Parse(path, data); err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ type lister struct {
 	list []Setting
 }
 
-// maxSetting is how long a value is shown.
+// maxSetting bounds a displayed value.
 const maxSetting = 400
 
-// hidden are the keys with values that are, or may contain, credentials: only the names
-// of references in them are shown.
+// hidden are the keys whose values are, or may contain, credentials: only the names of references
+// in them are shown.
 var hidden = []string{"env", "headers", "args", "tokens", "adminToken", "stateKey", "state", "clientSecret", "clientId", "url", "serverUrl", "httpUrl", "command", "cwd", "defaults", "$schema", "inputs"}
 
-// value lists what stands at a key: objects by their members, all else in one line.
+// value lists the value of a key: objects by member, others on one line.
 func (l *lister) value(key string, v hujson.Value) {
 	if o, ok := v.Value.(*hujson.Object); ok && len(o.Members) > 0 {
 		for _, m := range o.Members {
@@ -74,7 +74,7 @@ func (l *lister) value(key string, v hujson.Value) {
 	l.list = append(l.list, Setting{key, shown(key, v), l.file + ":" + strconv.Itoa(line)})
 }
 
-// shown is a value as people may see it.
+// shown returns a value for display.
 func shown(key string, v hujson.Value) string {
 	v = v.Clone()
 	v.Minimize()
@@ -88,7 +88,7 @@ func shown(key string, v hujson.Value) string {
 	return gate.Cut(gate.Line(redact.Text(text)), maxSetting)
 }
 
-// names are those of the references in a JSON text, without their fallbacks.
+// names returns the references in a JSON text, without their fallbacks.
 func names(text string) string {
 	var found []string
 	var texts []string
@@ -118,7 +118,7 @@ func names(text string) string {
 	return gate.Cut(gate.Line(strings.Join(found, " ")), maxSetting)
 }
 
-// defaults lists the settings in a struct that have a default, by their keys.
+// defaults lists the settings in a struct that have a default, by key.
 func (l *lister) defaults(key string, v reflect.Value) {
 	for f, value := range v.Fields() {
 		name := key + "." + f.Tag.Get("name")

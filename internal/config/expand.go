@@ -8,18 +8,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Sources are where the values of references come from.
+// Sources resolve references.
 type Sources struct {
-	// Env finds an environment variable, as os.LookupEnv does. It is required.
+	// Env returns an environment variable, like os.LookupEnv. It is required.
 	Env func(name string) (value string, ok bool)
-	// Keyring finds a secret; its error says what to do and contains no value. It is
-	// nil without a keyring.
+	// Keyring returns a secret; its error contains advice and no value. It may be nil.
 	Keyring func(name string) (string, error)
-	// Program returns what the program of a reference prints; its error holds
-	// nothing of that. Nil allows no programs.
+	// Program returns the output of a reference's program; its error contains none of that. Nil
+	// forbids programs.
 	Program func(reference string, argv []string) (string, error)
-	// Person finds a secret of the person on whose behalf a server is reached; it is
-	// nil without a person.
+	// Person returns a secret of the person on whose behalf a server is used; it may be nil.
 	Person func(name string) (string, error)
 }
 
@@ -34,7 +32,7 @@ type Sources struct {
 //	${workspaceFolder}          the folder of the project, which is not known here
 //	$${                         a plain ${
 //
-// The last two are a whole text, or stand in ${…} within a longer one.
+// A program reference is a whole text, or is in ${…} within a longer one.
 // A "$" without "{" is kept. Errors name the variable, never a value.
 func (from Sources) Expand(text string) (string, error) {
 	return walkRefs(text, func(r ref) (string, error) {
@@ -55,7 +53,7 @@ func (from Sources) Expand(text string) (string, error) {
 			return "", fmt.Errorf("${%s}: there is no project here", r.name)
 		case personRef:
 			if from.Person == nil {
-				return "", fmt.Errorf("${person:%s}: this request is from nobody in particular", r.name)
+				return "", fmt.Errorf("${person:%s}: this request does not name a person", r.name)
 			}
 			return from.Person(r.name)
 		}
@@ -70,7 +68,7 @@ func (from Sources) Expand(text string) (string, error) {
 	})
 }
 
-// program asks the program of a reference.
+// program runs the program of a reference.
 func (from Sources) program(reference string) (string, error) {
 	if from.Program == nil {
 		return "", fmt.Errorf("%s: running a program is not allowed here", reference)
@@ -104,7 +102,7 @@ type ref struct {
 	hasFallback bool
 }
 
-// A refError is a reference that is written wrong.
+// A refError reports an invalid reference.
 type refError struct {
 	off  int // of its "${" in the string
 	text string
@@ -112,14 +110,14 @@ type refError struct {
 
 func (e *refError) Error() string { return e.text }
 
-// checkRefs reports the first reference of s that is written wrong, or nil.
+// checkRefs returns the first invalid reference of s, or nil.
 func checkRefs(s string) *refError {
 	_, err := walkRefs(s, func(ref) (string, error) { return "", nil })
 	bad, _ := err.(*refError)
 	return bad
 }
 
-// secretRef returns the first reference of s to the keyring or to a program, or "".
+// secretRef returns the first reference in s to the keyring or to a program, or "".
 func secretRef(s string) (first string) {
 	_ = eachPart(s, func(_ string, r *ref) error {
 		switch {
@@ -134,7 +132,7 @@ func secretRef(s string) (first string) {
 	return first
 }
 
-// walkRefs replaces the references of s with what value says.
+// walkRefs replaces the references in s by the result of value.
 func walkRefs(s string, value func(ref) (string, error)) (string, error) {
 	var b strings.Builder
 	err := eachPart(s, func(text string, r *ref) (err error) {
@@ -150,8 +148,8 @@ func walkRefs(s string, value func(ref) (string, error)) (string, error) {
 	return b.String(), nil
 }
 
-// eachPart calls part with the references of s and the text between them, in
-// order, until one is an error.
+// eachPart calls part with the references in s and the text between them, in order, until it
+// returns an error.
 func eachPart(s string, part func(text string, r *ref) error) error {
 	if isProgramRef(s) {
 		r, err := parseRef(s)
@@ -192,7 +190,7 @@ func eachPart(s string, part func(text string, r *ref) error) error {
 	return nil
 }
 
-// parseRef reads what stands between "${" and "}".
+// parseRef parses the text between "${" and "}".
 func parseRef(body string) (ref, error) {
 	if isProgramRef(body) {
 		_, err := program(body)
@@ -217,27 +215,26 @@ func parseRef(body string) (ref, error) {
 	if isVarName(name) {
 		return ref{name: name, fallback: fallback, hasFallback: hasFallback}, nil
 	}
-	shown := name // not the fallback, which may be a secret
+	shown := name // without the fallback, which may be a secret
 	if kind, _, ok := strings.Cut(name, ":"); ok {
 		return ref{}, fmt.Errorf("${%s:…} is not known here: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}", clean(kind))
 	}
 	if v, _, ok := strings.Cut(name, "-"); ok && isVarName(v) {
 		return ref{}, fmt.Errorf("${%s-…} is not a reference; did you mean ${%s:-…}?", v, v)
 	}
-	return ref{}, fmt.Errorf(`${%s} is no reference: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}, or $${ for a plain "${"`, clean(shown))
+	return ref{}, fmt.Errorf(`${%s} is not a reference: write ${VAR}, ${VAR:-text}, ${env:VAR} or ${keyring:name}, or $${ for a plain "${"`, clean(shown))
 }
 
-// isFolderName reports whether a reference is to the folder of the project, or to
-// its name, as clients write it.
+// isFolderName reports whether a reference is to the folder of the project, or to its name, in the
+// syntax of clients.
 func isFolderName(s string) bool { return s == "workspaceFolder" || s == "workspaceFolderBasename" }
 
-// clean makes a piece of the file fit for a message.
+// clean returns a part of the file for a message.
 func clean(s string) string {
 	return strings.Trim(quote(s), `"`)
 }
 
-// isVarName accepts the names of shells, and the brackets of Windows'
-// ProgramFiles(x86).
+// isVarName accepts names of shell variables, and the parentheses of Windows' ProgramFiles(x86).
 func isVarName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -253,8 +250,8 @@ func isVarName(s string) bool {
 
 var variableRefs = lazyregexp.New(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
 
-// Variables returns the names of the environment variables that the text of a
-// config refers to, sorted, also those in comments.
+// Variables returns the names of the environment variables that the text of a config refers to,
+// including comments, sorted.
 func Variables(text []byte) []string {
 	var names []string
 	for _, m := range variableRefs.FindAllSubmatch(text, -1) {

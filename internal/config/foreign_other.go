@@ -4,6 +4,5 @@ package config
 
 import "io/fs"
 
-// foreign knows nothing of owners here: folders are the user's by their lists of
-// access.
+// foreign returns "": the access lists of this system protect the user's folders.
 func foreign(fs.FileInfo) string { return "" }

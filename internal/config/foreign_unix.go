@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// foreign says why others than the user and root may have written a file; "" if
-// they cannot.
+// foreign returns the reason others than the user and root may have written a file, or "".
 func foreign(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {

@@ -81,7 +81,7 @@ func OpenState(flag, configPath string, busy func(dir string) bool) (dir, note s
 	return dir, note, err
 }
 
-// readRegular reads a file, unless it is a pipe or the like, which is read once only.
+// readRegular reads a regular file: pipes and similar files can be read only once.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -93,8 +93,8 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// takeOver moves the state directory of a moved configuration to its new place, or
-// returns a note why it does not.
+// takeOver moves the state directory of a moved configuration to its new path, or returns a note
+// why not.
 func takeOver(home, to string, own stateOwner, busy func(dir string) bool) (note string) {
 	list := movedStates(home, own)
 	same := slices.DeleteFunc(slices.Clone(list), func(m movedState) bool { return m.owner.SHA256 != own.SHA256 })
@@ -116,9 +116,9 @@ func takeOver(home, to string, own stateOwner, busy func(dir string) bool) (note
 		own.Config, last.owner.Config, why, last.dir, to)
 }
 
-// movedStates returns the directories below home of configurations that no longer exist
-// and may be own: they had its content, or one of its servers and its name or folder. The
-// last used is first.
+// movedStates returns the directories below home of configurations that no longer exist and may be
+// own: they had the same content, or share a server and the name or folder. The last used is
+// first.
 func movedStates(home string, own stateOwner) (list []movedState) {
 	entries, err := os.ReadDir(home)
 	if err != nil {
@@ -144,7 +144,7 @@ func movedStates(home string, own stateOwner) (list []movedState) {
 func (o stateOwner) maybe(own stateOwner) bool {
 	near := filepath.Base(o.Config) == filepath.Base(own.Config) || filepath.Dir(o.Config) == filepath.Dir(own.Config)
 	if o.SHA256 == own.SHA256 {
-		return near || len(own.Servers) > 0 // many files without servers are the same
+		return near || len(own.Servers) > 0 // many files without servers are equal
 	}
 	return near && slices.ContainsFunc(own.Servers, func(s string) bool { return slices.Contains(o.Servers, s) })
 }
@@ -160,8 +160,8 @@ func readMark(dir string) (m stateOwner, ok bool) {
 	return m, ok
 }
 
-// write stores the mark in a state directory. It ignores errors: they only mean that
-// the directory is not found after a move.
+// write stores the mark in a state directory. It ignores errors, whose only effect is that the
+// directory is not found after a move.
 func (m stateOwner) write(dir string) {
 	if data, err := json.Marshal(m); err == nil {
 		_ = atomicfile.Write(filepath.Join(dir, markName), data)

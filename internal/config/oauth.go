@@ -8,7 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// oauth reads how the broker signs in to a server.
+// oauth reads the sign-in to a server.
 func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 	of := func(k string) string { return fmt.Sprintf("%q of %s", "oauth."+k, where) }
 	seen := c.object(v, `"oauth" of `+where, schema{
@@ -29,7 +29,7 @@ func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 	}
 }
 
-// filled reads a string that may hold references and is not blank.
+// filled reads a string that may contain references and must not be blank.
 func (c *collector) filled(where string, to *string) field {
 	return func(v hujson.Value) {
 		if lit, ok := v.Value.(hujson.Literal); ok && strings.TrimSpace(lit.String()) == "" {
@@ -50,7 +50,7 @@ func (c *collector) clientSecret(where string, to *string) field {
 	}
 }
 
-// oauthFits checks that a server with "oauth" is one that can be signed in to.
+// oauthFits checks that a server with "oauth" supports a sign-in.
 func (c *collector) oauthFits(at int, where string, s *Server, hasCommand bool) {
 	if hasCommand {
 		c.fail(at, `%s has a "command", and only servers with a "url" are signed in to: a program gets its credentials through "env"`, where)
@@ -63,7 +63,7 @@ func (c *collector) oauthFits(at int, where string, s *Server, hasCommand bool) 
 	}
 }
 
-// scopes reads a list of scopes, or all of them in one string.
+// scopes reads a list of scopes, or a string with all of them.
 func (c *collector) scopes(where string, to *[]string) field {
 	return func(v hujson.Value) {
 		var lines, scopes []string
@@ -74,7 +74,7 @@ func (c *collector) scopes(where string, to *[]string) field {
 		*to = scopes
 		for _, s := range scopes {
 			if strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) >= 0 {
-				c.fail(v.StartOffset, "%s: %s is no scope", where, quote(s))
+				c.fail(v.StartOffset, "%s: %s is not a scope", where, quote(s))
 				return
 			}
 		}

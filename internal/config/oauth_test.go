@@ -50,7 +50,7 @@ func TestWrongOAuth(t *testing.T) {
 		`{"url": "https://x/", "oauth": {"callbackPort": 70000}}`:                 "from 1 to 65535",
 		`{"url": "https://x/", "oauth": {"clientMetadataUrl": "http://x/a"}}`:     "must be the address of a document",
 		`{"url": "https://x/", "oauth": {"clientMetadataUrl": "https://x/"}}`:     "must be the address of a document",
-		`{"url": "https://x/", "oauth": {"scopes": ["a\"b"]}}`:                    "is no scope",
+		`{"url": "https://x/", "oauth": {"scopes": ["a\"b"]}}`:                    "is not a scope",
 		`{"url": "https://x/", "oauth": {"clientId": "x", "clientSecret": "${"}}`: "never closed",
 		`{"command": "x", "oauth": {}}`:                                           `only servers with a "url" are signed in to`,
 	}

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// An Object is a JSON object whose keys keep their order.
+// An Object is a JSON object that keeps the order of its keys.
 type Object []Field
 
-// A Field is one member of an Object. Its value is an Object, a []any, a
-// []string, a json.RawMessage, which is written as it stands, or anything else
-// that encoding/json knows.
+// A Field is one member of an Object. Its value is an Object, a []any, a []string, a
+// json.RawMessage, which is written unchanged, or another type that encoding/json supports.
 type Field struct {
 	Key   string
 	Value any
@@ -27,30 +26,29 @@ func (o Object) Get(key string) any {
 	return nil
 }
 
-// MarshalJSON writes the fields in their order.
+// MarshalJSON encodes the fields in order.
 func (o Object) MarshalJSON() ([]byte, error) {
 	s, err := layout{}.line(o)
 	return []byte(s), err
 }
 
-// A layout is how a file is written.
+// A layout describes the formatting of a file.
 type layout struct {
 	eol    string // the line break
 	unit   string // one step of indentation
-	padded bool   // objects in one line are written { "a": 1 }
+	padded bool   // objects on one line are written { "a": 1 }
 }
 
-// maxLine is up to how many characters a value is kept in one line, when its
-// neighbours are.
+// maxLine is the length up to which a value stays on one line, if its neighbours do.
 const maxLine = 120
 
-// layoutOf is how data is written, as far as that can be seen.
+// layoutOf derives the layout of data.
 func layoutOf(data []byte) layout {
 	l := layout{eol: "\n", unit: "  "}
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		l.eol = "\r\n"
 	}
-	// The first indented line that begins with a key is one step deep.
+	// The first indented line that begins with a key is one level deep.
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimLeft(line, " \t")
 		if len(text) < len(line) && bytes.HasPrefix(text, []byte(`"`)) {
@@ -61,8 +59,7 @@ func layoutOf(data []byte) layout {
 	return l
 }
 
-// lines writes v over several lines, of which the first one is not indented
-// and the others begin with prefix.
+// lines writes v on several lines; the first is not indented and the others begin with prefix.
 func (l layout) lines(v any, prefix string) (string, error) {
 	var items []string
 	opening, closing := "{", "}"
@@ -99,7 +96,7 @@ func (l layout) lines(v any, prefix string) (string, error) {
 	return opening + sep + strings.Join(items, ","+sep) + l.eol + prefix + closing, nil
 }
 
-// line writes v in one line.
+// line writes v on one line.
 func (l layout) line(v any) (string, error) {
 	var items []string
 	opening, closing := "{", "}"

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// overrides reads how tools of a server are changed.
+// overrides reads changes of a server's tools.
 func (c *collector) overrides(v hujson.Value, of func(string) string, to *map[string]Override) {
 	renamed := make(map[string]string)
 	c.members(v, of("tools.override"), func(tool string, _, value hujson.Value) {
@@ -47,7 +47,7 @@ func (c *collector) overrides(v hujson.Value, of func(string) string, to *map[st
 
 var toolNames = lazyregexp.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// jsonMap reads an object of any values.
+// jsonMap reads an object with values of any type.
 func (c *collector) jsonMap(where string, to *map[string]json.RawMessage) field {
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, _, value hujson.Value) {

@@ -12,14 +12,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// The keys under which files hold their servers: everybody's, and VS Code's.
+// The keys of the servers in a file: the common one, and that of VS Code.
 const (
 	serversKey     = "mcpServers"
 	serversKeyCode = "servers"
 )
 
-// Parse reads a configuration from data; path is only used to name it. A wrong
-// file is a *Report with every mistake, after a syntax error just that.
+// Parse reads a configuration from data; path only names it. For an invalid file it returns a
+// *Report with every mistake or, after a syntax error, with that alone.
 func Parse(path string, data []byte) (*Config, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	c := newCollector(data)
@@ -39,7 +39,7 @@ func Parse(path string, data []byte) (*Config, error) {
 	return cfg, nil
 }
 
-// encoding reports whether the data can be a configuration at all.
+// encoding reports whether the data can be a configuration.
 func (c *collector) encoding() bool {
 	switch bad := firstInvalidUTF8(c.data); {
 	case len(c.data) > maxFileBytes:
@@ -86,7 +86,7 @@ func (c *collector) root(v hujson.Value, cfg *Config) {
 	case code != nil:
 		c.servers(*code, cfg)
 	default:
-		c.quotaAt = nil // there would be no end of it
+		c.quotaAt = nil // it would report every quota
 		c.fail(v.StartOffset, `the file has no "mcpServers": write {"mcpServers": {"name": {"command": "…"}}}; VS Code's "servers" is read too`)
 	}
 	c.checkQuotas(cfg)
@@ -131,12 +131,12 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"command":       c.command(of("command"), &s.Command),
 		"args":          c.list(of("args"), &s.Args, c.refText),
 		"direct":        c.optionalBool(of("direct"), &s.Direct),
-		"env":           c.ofPerson(c.stringMap(of("env"), &s.Env, checkEnvName)),
+		"env":           c.personalField(c.stringMap(of("env"), &s.Env, checkEnvName)),
 		"cwd":           c.refText(of("cwd"), &s.Dir),
 		"url":           c.url(of("url"), &s.URL),
 		"serverUrl":     c.url(of("serverUrl"), &serverURL), // read as `url`
 		"httpUrl":       c.url(of("httpUrl"), &httpURL),     // read as `url`
-		"headers":       c.ofPerson(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
+		"headers":       c.personalField(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
 		"credentials":   c.choice("credentials", &s.Credentials, "shared", "user", "exchange"),
 		"oauth":         func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
 		"disabled":      c.boolean(of("disabled"), &s.Disabled),
@@ -162,7 +162,7 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 	c.transport(key, where, s, seen)
 }
 
-// transport checks that command, url and type fit together.
+// transport checks that command, url and type are compatible.
 func (c *collector) transport(key hujson.Value, where string, s *Server, seen map[string]int) {
 	commandAt, hasCommand := seen["command"]
 	urlAt, hasURL := seen["url"]
@@ -185,7 +185,7 @@ func (c *collector) transport(key hujson.Value, where string, s *Server, seen ma
 	c.credentials(key.StartOffset, where, s, seen)
 }
 
-// serverType reads how a server is reached; "http" has several names.
+// serverType reads the transport of a server; "http" has several names.
 func (c *collector) serverType(where string, to *string) field {
 	return func(v hujson.Value) {
 		var s string
@@ -207,7 +207,7 @@ func (c *collector) serverType(where string, to *string) field {
 // command reads the name of a program.
 func (c *collector) command(where string, to *string) field {
 	return func(v hujson.Value) {
-		if v.Value.Kind() == '[' { // as some clients have it
+		if v.Value.Kind() == '[' { // as in some clients
 			c.fail(v.StartOffset, `%s must be one string: put the other words into "args"`, where)
 			return
 		}
@@ -219,7 +219,7 @@ func (c *collector) command(where string, to *string) field {
 }
 
 func (c *collector) tools(v hujson.Value, of func(string) string, s *Server) {
-	if v.Value.Kind() == '[' { // some clients list the allowed tools just so
+	if v.Value.Kind() == '[' { // a list of allowed tools, as in some clients
 		c.list(of("tools"), &s.Allow, c.pattern)(v)
 		return
 	}
@@ -240,7 +240,7 @@ func (c *collector) pattern(where string, to *string) field {
 	}
 }
 
-// keepAlive reads true, false, or how long the server may be idle.
+// keepAlive reads true, false, or the time for which the server may be idle.
 func (c *collector) keepAlive(where string, s *Server) field {
 	return func(v hujson.Value) {
 		if k := v.Value.Kind(); k == '"' || k == '0' {
@@ -255,7 +255,7 @@ func (c *collector) keepAlive(where string, s *Server) field {
 	}
 }
 
-// stringMap reads an object of strings with names that check accepts.
+// stringMap reads an object of strings whose names check accepts.
 func (c *collector) stringMap(where string, to *map[string]string, check func(string) string) field {
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {
@@ -295,8 +295,7 @@ func checkHeaderName(name string) string {
 	return ""
 }
 
-// url reads an http or https address. The message never shows it, since it may
-// hold a key.
+// url reads an http or https address. Messages never contain it, since it may contain a key.
 func (c *collector) url(where string, to *string) field {
 	return func(v hujson.Value) {
 		if v.Value.Kind() != '"' {

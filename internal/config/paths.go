@@ -12,13 +12,12 @@ import (
 	"strings"
 )
 
-// fileName is what the configuration file is called where it is looked for.
+// fileName is the name of the configuration file in the searched folders.
 const fileName = "servers.json"
 
-// Find returns the path of the configuration file: flag, the value of
-// --config, if it is not empty, else ./servers.json, else
-// $XDG_CONFIG_HOME/broker/servers.json. An error that no file is there wraps
-// ErrNoConfig and says what to do.
+// Find returns the path of the configuration file: flag, the value of --config, if it is not
+// empty, otherwise ./servers.json, otherwise $XDG_CONFIG_HOME/broker/servers.json. If there is no
+// file, it returns an error with advice that wraps ErrNoConfig.
 func Find(flag string) (string, error) {
 	if flag != "" {
 		if err := isFile(flag); errors.Is(err, fs.ErrNotExist) {
@@ -55,11 +54,11 @@ func isFile(path string) error {
 	return nil
 }
 
-// StateDir returns the directory for what the broker keeps, made with mode
-// 0700 if it is not there: flag, the value of --state-dir, if it is not empty,
-// else $XDG_STATE_HOME/broker/NAME-HASH, where NAME and HASH come from the
-// configuration file's name and absolute path. An empty configPath means that
-// no file is used; all such runs share one directory. The answer is absolute.
+// StateDir returns the absolute path of the state directory, which it creates with mode 0700 if
+// necessary: flag, the value of --state-dir, if it is not empty, otherwise
+// $XDG_STATE_HOME/broker/NAME-HASH, where NAME and HASH derive from the configuration file's name
+// and absolute path. An empty configPath means that there is no file; all such runs share one
+// directory.
 func StateDir(flag, configPath string) (string, error) {
 	dir := flag
 	if dir == "" {
@@ -83,8 +82,8 @@ func StateDir(flag, configPath string) (string, error) {
 	return dir, nil
 }
 
-// stateName tells configurations apart by where they are. A link and the file
-// that it points to are one configuration.
+// stateName returns a name that is unique to the path of a configuration. A link and its target
+// are one configuration.
 func stateName(configPath string) (string, error) {
 	if configPath == "" {
 		return "default", nil

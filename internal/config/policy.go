@@ -15,10 +15,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// rules reads the policy at an offset, negative if there is none, and the profiles at
-// another. It returns nil and reports mistakes of the file.
+// rules reads the policy at an offset, which is negative if there is none, and the profiles at
+// another. It returns nil after reporting mistakes of the file.
 func (c *collector) rules(start, profiles int) *policy.Rules {
-	// What is left out for JSON is blank in it: places stay.
+	// Standardize replaces comments by blanks, so positions do not change.
 	text, err := hujson.Standardize(append(bytes.Clone(c.data), '\n'))
 	if err != nil {
 		c.fail(max(start, profiles), "%v", err)
@@ -35,8 +35,8 @@ func (c *collector) rules(start, profiles int) *policy.Rules {
 	return rules
 }
 
-// ManagedPath is where the policy of who manages this computer stands, which the
-// users of it cannot loosen.
+// ManagedPath returns the path of the machine-wide policy, which users of the machine cannot
+// loosen.
 func ManagedPath() string {
 	switch runtime.GOOS {
 	case "windows":
@@ -51,8 +51,8 @@ func ManagedPath() string {
 	return "/etc/broker/policy.json"
 }
 
-// LoadPolicy reads a file that holds a policy and nothing else. Without a file
-// the policy is nil; a wrong one is a *Report.
+// LoadPolicy reads a file that contains only a policy. Without a file it returns nil; for an
+// invalid one it returns a *Report.
 func LoadPolicy(path string) (*policy.Rules, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +82,7 @@ func ParsePolicy(path string, data []byte) (*policy.Rules, error) {
 	return rules, c.report(path)
 }
 
-// Rules are the policy in force: that of the file, or the default one, under the
-// managed one.
+// Rules returns the effective policy: that of the file, or the default one, under the managed one.
 func (c *Config) Rules() *policy.Rules {
 	rules := c.Broker.Policy
 	if rules == nil {
@@ -95,7 +94,7 @@ func (c *Config) Rules() *policy.Rules {
 	return rules
 }
 
-// addProfiles makes the profiles of the policy profiles like others.
+// addProfiles adds the profiles of the policy to the others.
 func (b *Broker) addProfiles() {
 	if b.Policy == nil {
 		return

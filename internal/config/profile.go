@@ -43,7 +43,7 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {
 			if !profileName.MatchString(name) {
-				c.fail(key.StartOffset, "%s: %s is no name for a profile: use letters, digits, \"_\" and \"-\", at most 63", where, quote(name))
+				c.fail(key.StartOffset, "%s: %s is not a name for a profile: use letters, digits, \"_\" and \"-\", at most 63", where, quote(name))
 				return
 			}
 			of := func(k string) string { return fmt.Sprintf("%q of profile %q", k, name) }
@@ -53,9 +53,9 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 				"servers":     c.list(of("servers"), &p.Servers, c.pattern),
 				"tools":       c.profileTools(of, &p), // tools of these servers, see below; a list means `allow`; default all
 				"readOnly":    c.boolean(of("readOnly"), &p.ReadOnly),
-				"quotas":      c.quotas(of("quotas"), name, quotas), // those of who has the profile, beside those of the broker; default none
+				"quotas":      c.quotas(of("quotas"), name, quotas), // of the clients with the profile, in addition to those of the broker; default none
 				"description": ignore,                               // a text for people
-				// The policy of who has the profile, added to `policy`. See docs/policy.md#profiles.
+				// The policy of the clients with the profile, added to `policy`. See docs/policy.md#profiles.
 				"preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
 			})
 			if *to == nil {
@@ -79,10 +79,10 @@ func (c *collector) profileTools(of func(string) string, p *Profile) field {
 	}
 }
 
-// profileName are names that an address can end in.
+// profileName matches names that can be part of an address.
 var profileName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// NearProfile returns a clause with the profile of the nearest name, or nothing.
+// NearProfile returns a clause with the nearest profile, or "".
 func (b Broker) NearProfile(name string) string {
 	if near := nearest.Names(name, slices.Sorted(maps.Keys(b.Profiles)), 1); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %q?", near[0])
@@ -90,8 +90,8 @@ func (b Broker) NearProfile(name string) string {
 	return ""
 }
 
-// UnknownProfiles lists references to profiles that do not exist. They are not mistakes
-// of the file, since their users are refused.
+// UnknownProfiles lists references to profiles that do not exist. They are not mistakes of the
+// file, since requests with them are refused.
 func (b Broker) UnknownProfiles() []string {
 	var list []string
 	say := func(who, name string) {
@@ -109,7 +109,7 @@ func (b Broker) UnknownProfiles() []string {
 	return list
 }
 
-// tokens reads the tokens of HTTP, each a text or an object.
+// tokens reads the tokens of HTTP, each a string or an object.
 func (c *collector) tokens(where string, to *map[string]Token) field {
 	return func(v hujson.Value) {
 		c.members(v, where, func(name string, key, value hujson.Value) {

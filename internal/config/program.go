@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// The schemes of references that a program answers. A whole value may be one,
-// and ${…} holds one within a longer value.
+// The schemes of references to programs. A whole value may be one, and ${…} contains one within a
+// longer value.
 const (
 	commandScheme = "command://" // a program and its arguments
 	opScheme      = "op://"      // an item of 1Password, which "op read" prints
 )
 
-// isProgramRef reports whether text is, or begins as, such a reference.
+// isProgramRef reports whether text is, or begins with, such a reference.
 func isProgramRef(text string) bool {
 	return strings.HasPrefix(text, commandScheme) || strings.HasPrefix(text, opScheme)
 }
 
-// program is the command line that a reference stands for. No shell reads it.
+// program returns the command line of a reference. It is not interpreted by a shell.
 func program(reference string) ([]string, error) {
 	if item, ok := strings.CutPrefix(reference, opScheme); ok {
 		parts := strings.Split(item, "/")

@@ -16,33 +16,32 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// projectFile is what a project says of itself.
+// projectFile is the name of the configuration file of a project.
 const projectFile = ".broker.json"
 
-// A Project restricts a broker in a folder, and may add servers. Anybody may have
-// written it, so only restrictions apply at once. Its servers start, and its Profile
-// replaces the default one, only for users who trust Digest.
+// A Project restricts a broker in a folder, and may add servers. Its author may be anybody, so
+// only restrictions apply at once. Its servers start, and its Profile replaces the default one,
+// only for users who trust Digest.
 type Project struct {
-	// Path is where the file is.
+	// Path is the path of the file.
 	Path string
 	// Profile is one of the profiles of `servers.json`, which narrows the default one
 	// unless the project is trusted; default as without the file.
 	Profile string
-	// Narrow is what is left of that.
+	// Narrow narrows that profile further.
 	Narrow Profile
-	// Servers are those of the file and of the files that it includes, sorted by
-	// name, disabled ones among them. Dir of those with a Command is absolute or
-	// begins with a reference.
+	// Servers are the servers of the file and of the files that it includes, sorted by name,
+	// including disabled ones. The Dir of one with a Command is absolute or begins with a
+	// reference.
 	Servers []Server
-	// Files are the file and those that it includes, whether they are there or not.
+	// Files are the file and those that it includes, whether or not they exist.
 	Files []string
-	// Notes are as those of a Config.
+	// Notes are warnings, as in a Config.
 	Notes []string
 }
 
-// FindProject returns the path of the project's file for a working directory, or
-// "". It is looked for upwards, as far as the repository, the folder home or the
-// root of the file system.
+// FindProject returns the path of the project's file for a working directory, or "". It searches
+// upwards, to the root of the repository, the folder home or the root of the file system.
 func FindProject(dir, home string) string {
 	for dir != home {
 		path := filepath.Join(dir, projectFile)
@@ -61,15 +60,14 @@ func FindProject(dir, home string) string {
 	return ""
 }
 
-// A ForeignError is why a file of a project is ignored: somebody else may have
-// written it.
+// A ForeignError reports that a file of a project is ignored because others may have written it.
 type ForeignError struct{ Path, Why string }
 
 func (e *ForeignError) Error() string { return e.Path + " is ignored: " + e.Why }
 
-// LoadProject reads a project's file and those that it includes. One that is wrong
-// is a *Report, and one that others can write to a *ForeignError. Of a file that is
-// included, what is wrong is a note.
+// LoadProject reads a project's file and those that it includes. For an invalid file it returns a
+// *Report, and for one that others can write to a *ForeignError. Mistakes in an included file are
+// notes.
 func LoadProject(path string) (*Project, error) {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -122,13 +120,13 @@ func readOwn(f *os.File, path string) ([]byte, error) {
 	return data, nil
 }
 
-// include reads the servers of another client's file, which stays as it is.
+// include reads the servers of another client's file, which it does not change.
 func (p *Project) include(folder *os.Root, name string) {
 	path := filepath.Join(filepath.Dir(p.Path), filepath.FromSlash(name))
 	p.Files = append(p.Files, path)
 	info, err := folder.Stat(filepath.FromSlash(name))
-	if err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for who writes to it
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is no file", p.Path, name))
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %q of \"include\" is not a file", p.Path, name))
 		return
 	}
 	f, err := folder.Open(filepath.FromSlash(name))
@@ -160,7 +158,7 @@ func (p *Project) include(folder *os.Root, name string) {
 	p.take(&theirs, path, c.notes)
 }
 
-// take adds the servers of one file. Of two with one name the first is kept.
+// take adds the servers of one file. The first server with a name counts.
 func (p *Project) take(from *Config, path string, notes []Mistake) {
 	sortMistakes(notes)
 	for _, n := range notes {
@@ -179,7 +177,7 @@ func (p *Project) take(from *Config, path string, notes []Mistake) {
 	}
 }
 
-// Enabled are the servers of the project that are not disabled.
+// Enabled returns the servers of the project that are not disabled.
 func (p *Project) Enabled() []Server {
 	return slices.DeleteFunc(slices.Clone(p.Servers), func(s Server) bool { return s.Disabled })
 }
@@ -192,12 +190,12 @@ func (p *Project) Digest() string {
 		return ""
 	}
 	what := any(servers)
-	if p.Profile != "" { // without a profile, the digest is that of the servers alone
+	if p.Profile != "" { // without a profile, the digest covers the servers alone
 		what = []any{p.Profile, servers}
 	}
 	text, err := json.Marshal(what)
 	if err != nil {
-		return "" // texts and raw JSON that was read from JSON
+		return "" // strings and valid raw JSON cannot fail
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -217,7 +215,7 @@ func (c *collector) project(v hujson.Value, p *Project, own *Config, include *[]
 	c.object(v, "the project", fields)
 }
 
-// notOfProject refuses what only the user's own config can say.
+// notOfProject rejects keys that only the user's own config may have.
 func (c *collector) notOfProject(fields schema) {
 	for _, key := range []string{"broker", "trust", "trusted", "policy", "rules", "http", "tokens", "adminToken", "profiles", "pins", "plugins", "skills", "audit", "sandbox", "managed"} {
 		fields[key] = func(value hujson.Value) {

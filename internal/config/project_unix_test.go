@@ -31,7 +31,7 @@ func TestProjectThatIncludesAPipe(t *testing.T) {
 	}()
 	select {
 	case got := <-notes:
-		if !strings.Contains(got, "pipe.json") || !strings.Contains(got, "no file") {
+		if !strings.Contains(got, "pipe.json") || !strings.Contains(got, "is not a file") {
 			t.Errorf("notes: %s", got)
 		}
 	case <-time.After(10 * time.Second):

@@ -13,34 +13,34 @@ import (
 
 // A Quota limits how many calls or executions there may be in a time.
 type Quota struct {
-	// Per is what has a number of its own, any of "user", "team", "server" and "tool";
-	// default all have one together.
+	// Per selects what is counted separately, any of "user", "team", "server" and "tool";
+	// default everything is counted together.
 	Per []string `name:"per" read:"dimension" reload:"live"`
-	// Tools are those whose calls count, such as "github" or "github.create_*"; default
+	// Tools are the tools whose calls count, such as "github" or "github.create_*"; default
 	// all.
 	Tools []string `name:"tools" read:"quotaTools" reload:"live"`
-	// Calls are how many calls of tools are sent.
+	// Calls is the number of calls of tools that may be sent.
 	Calls int `name:"calls" most:"1000000000" reload:"live"`
-	// Executions are how many scripts run.
+	// Executions is the number of scripts that may run.
 	Executions int `name:"executions" most:"1000000000" reload:"live"`
-	// Every is the time in which there are so many, from "1s" to "744h", 31 days.
+	// Every is the period of that number, from "1s" to "744h", 31 days.
 	Every time.Duration `name:"every" reload:"live"`
-	// Burst is how many of them can come at once; default all of them.
+	// Burst is the number that can come at once; default all of them.
 	Burst int `name:"burst" most:"1000000000" reload:"live"`
 	// Where is the place in the file, and Profile the profile of the clients; empty
 	// means all.
 	Where, Profile string
 }
 
-// What can be in a quota.
+// The bounds of a quota.
 const (
 	minEvery = time.Second
 	maxEvery = 31 * 24 * time.Hour
-	// maxQuotas bounds what each call is compared with.
+	// maxQuotas bounds the quotas that are checked on each call.
 	maxQuotas = 100
 )
 
-// quotas reads a list of quotas, and adds those of a profile to the others.
+// quotas reads a list of quotas. Those of a profile are added to the others.
 func (c *collector) quotas(where, profile string, to *[]Quota) field {
 	return func(v hujson.Value) {
 		arr, ok := v.Value.(*hujson.Array)
@@ -97,24 +97,25 @@ func (c *collector) quota(v hujson.Value, where string, q *Quota) {
 	}
 }
 
-// dimension reads what a quota is per.
+// dimension reads a dimension of a quota.
 func (c *collector) dimension(where string, to *string) field {
 	return c.choice("word in "+where, to, "user", "team", "server", "tool")
 }
 
-// quotaTools reads a pattern of tools, and keeps its place for when the servers are known.
+// quotaTools reads a pattern of tools, and records its offset for a check when the servers are
+// known.
 func (c *collector) quotaTools(where string, to *string) field {
 	read := c.toolPattern(where, to)
 	return func(v hujson.Value) {
 		before := len(c.mistakes) + c.more
 		if read(v); len(c.mistakes)+c.more == before {
-			c.quotaAt = append(c.quotaAt, placed{v.StartOffset, *to})
+			c.quotaAt = append(c.quotaAt, located{v.StartOffset, *to})
 		}
 	}
 }
 
-// A placed text is one with its place in the file.
-type placed struct {
+// A located text is a text with its offset in the file.
+type located struct {
 	off  int
 	text string
 }
@@ -136,7 +137,7 @@ func (c *collector) checkQuotas(cfg *Config) {
 	}
 }
 
-// same reports whether two quotas would count in the same buckets.
+// same reports whether two quotas would use the same buckets.
 func (q Quota) same(o Quota) bool {
 	return slices.Equal(q.Per, o.Per) && slices.Equal(q.Tools, o.Tools) && q.Every == o.Every && q.Profile == o.Profile && (q.Calls > 0) == (o.Calls > 0)
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-// maxMistakes is how many lines of a report are kept: a file with more is not
-// a configuration at all.
+// maxMistakes bounds the mistakes of a report.
 const maxMistakes = 100
 
-// A Report is the error for a file that is wrong: all its mistakes, in the
-// order of the file, and the notes that may explain them.
+// A Report is the error for an invalid file: all its mistakes, in the order of the file, and the
+// notes that may explain them.
 type Report struct {
-	// Path is the file's path as it was given.
+	// Path is the file's path as given.
 	Path string
-	// Mistakes are what must be fixed, never empty, in the order of the file.
+	// Mistakes must be fixed. They are in the order of the file, and never empty.
 	Mistakes []Mistake
 	// Notes are warnings, such as unknown keys, in the order of the file.
 	Notes []Mistake
@@ -28,15 +27,15 @@ type Report struct {
 	More int
 }
 
-// A Mistake is one message about a place in a file.
+// A Mistake is a message about a position in a file.
 type Mistake struct {
 	// Line and Column count from 1; the column counts characters, as editors do.
 	Line, Column int
-	// Text says what is wrong and what to do about it.
+	// Text describes the mistake, with advice.
 	Text string
 }
 
-// Error is one line for each mistake and note, in the order of the file.
+// Error returns one line for each mistake and note, in the order of the file.
 func (r *Report) Error() string {
 	all := slices.Clone(r.Mistakes)
 	for _, n := range r.Notes {
@@ -67,13 +66,13 @@ func sortMistakes(ms []Mistake) {
 	})
 }
 
-// A collector gathers the mistakes and notes of one file.
+// A collector collects the mistakes and notes of one file.
 type collector struct {
 	path string // names the file
-	// ofProject refuses what a project cannot say, and leaves servers out that are
-	// wrong if it only includes the file.
+	// ofProject rejects keys that a project must not have; included leaves out invalid servers of
+	// an included file.
 	ofProject, included bool
-	personal            bool // what is being read may have secrets of people
+	personal            bool // the current value may contain secrets of people
 
 	data     []byte
 	lines    []int // offset of the first byte of each line
@@ -81,7 +80,7 @@ type collector struct {
 	notes    []Mistake
 	more     int
 
-	quotaAt []placed // the tools that quotas are for
+	quotaAt []located // the tools of quotas
 }
 
 func newCollector(data []byte) *collector {
@@ -94,7 +93,7 @@ func newCollector(data []byte) *collector {
 	return c
 }
 
-// position turns a byte offset into a line and a column of characters.
+// position converts a byte offset to a line and a column in characters.
 func (c *collector) position(off int) (line, column int) {
 	off = min(max(off, 0), len(c.data))
 	i, found := slices.BinarySearch(c.lines, off)
@@ -121,7 +120,7 @@ func (c *collector) note(off int, format string, args ...any) {
 	c.notes = append(c.notes, Mistake{line, column, fmt.Sprintf(format, args...)})
 }
 
-// report is the error for what was gathered, nil without mistakes.
+// report returns the collected mistakes as an error, or nil.
 func (c *collector) report(path string) error {
 	sortMistakes(c.mistakes)
 	sortMistakes(c.notes)
@@ -131,7 +130,7 @@ func (c *collector) report(path string) error {
 	return &Report{Path: path, Mistakes: c.mistakes, Notes: c.notes, More: c.more}
 }
 
-// didYouMean is a clause with the nearest of the known names, or nothing.
+// didYouMean returns a clause with the nearest known names, or "".
 func didYouMean(name string, known []string) string {
 	if near := nearest.Names(name, known, 1); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %q?", near[0])
@@ -139,10 +138,10 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// quote shows a name from the file without letting a long one fill the screen.
+// quote quotes a name of the file, and cuts a long one.
 func quote(s string) string { return fmt.Sprintf("%q", gate.Cut(s, 60)) }
 
-// firstInvalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+// firstInvalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
 func firstInvalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])

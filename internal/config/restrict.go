@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Reads returns what the references of a server name: variables of the
-// environment, and entries of the keyring with what programs are asked for, each
-// sorted.
+// Reads returns the references of a server: the variables of the environment, and the entries of
+// the keyring together with program references, each sorted.
 func (s Server) Reads() (variables, secrets []string) {
 	s.eachText(func(text string) string {
 		_ = eachPart(text, func(_ string, r *ref) error {
@@ -28,14 +27,13 @@ func (s Server) Reads() (variables, secrets []string) {
 	return slices.Compact(variables), slices.Compact(secrets)
 }
 
-// Restricted returns the server with only the references to the variables that
-// it may read. In the place of others stands their fallback, or nothing, and so
-// it is with all of the keyring and of programs. Withheld are those without a fallback, such as
-// "VAR" and "keyring:name", sorted.
+// Restricted returns the server with only the references to the variables that it may read.
+// Others, and all references to the keyring and to programs, are replaced by their fallback or
+// nothing. withheld are those without a fallback, such as "VAR" and "keyring:name", sorted.
 func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 	out := s.eachText(func(text string) string {
 		var b, plain strings.Builder
-		flush := func() { // no two pieces of plain text may make a reference
+		flush := func() { // two pieces of plain text must not form a reference
 			b.WriteString(strings.ReplaceAll(plain.String(), "${", "$${"))
 			plain.Reset()
 		}
@@ -64,7 +62,7 @@ func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 			return nil
 		})
 		if err != nil {
-			return "" // no configuration that was read has such a reference
+			return "" // no valid configuration contains such a reference
 		}
 		flush()
 		return b.String()
@@ -73,8 +71,7 @@ func (s Server) Restricted(may []string) (_ Server, withheld []string) {
 	return out, slices.Compact(withheld)
 }
 
-// eachText returns a copy of the server with f applied to each text that may
-// hold references.
+// eachText returns a copy of the server with f applied to each text that may contain references.
 func (s Server) eachText(f func(string) string) Server {
 	s.Args, s.Env, s.Headers = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers)
 	for _, text := range []*string{&s.Command, &s.Dir, &s.URL, &s.OAuth.ClientID, &s.OAuth.ClientSecret} {

@@ -30,7 +30,7 @@ func (c *collector) sandbox(of func(string) string, s *Sandbox) field {
 	}
 }
 
-// remote reads where the processes of scripts are.
+// remote reads the addresses of sandboxd.
 func (c *collector) remote(of func(string) string, to **RemoteSandbox) field {
 	return func(v hujson.Value) {
 		r := new(RemoteSandbox)
@@ -45,7 +45,7 @@ func (c *collector) remote(of func(string) string, to **RemoteSandbox) field {
 	}
 }
 
-// docker reads where the container engine is.
+// docker reads the address of the container engine.
 func (c *collector) docker(of func(string) string, to **DockerEngine) field {
 	return func(v hujson.Value) {
 		d := new(DockerEngine)
@@ -67,13 +67,13 @@ func (c *collector) hostPort(where string, to *string) field {
 		c.text(where, to)(v)
 		host, port, err := net.SplitHostPort(*to)
 		if _, e := strconv.ParseUint(port, 10, 16); v.Value.Kind() == '"' && (err != nil || e != nil || host == "") {
-			c.fail(v.StartOffset, `%s: %s is no address with a port: write "sandboxd.example:9443"`, where, quote(*to))
+			c.fail(v.StartOffset, `%s: %s is not an address with a port: write "sandboxd.example:9443"`, where, quote(*to))
 		}
 	}
 }
 
-// isolations reads an isolation for each language. An unknown language is a mistake,
-// since it may have been meant to be contained better than others.
+// isolations reads an isolation for each language. An unknown language is a mistake, since its
+// containment would be weaker than intended.
 func (c *collector) isolations(where string, to *map[string]string) field {
 	languages := []string{"typescript", "javascript", "python"}
 	return func(v hujson.Value) {

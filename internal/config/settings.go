@@ -11,8 +11,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// The fields of Broker, and of the structs in it, are the broker's settings. All that is
-// known of a setting stands in its tags, and what it means in its comment:
+// The fields of Broker, and of the structs in it, are the broker's settings. The tags of a field
+// define the setting, and its comment documents it:
 //
 //	name         its key in the file
 //	read         how a text, or each text of a list, is read: a key of textReaders, or
@@ -146,7 +146,7 @@ func needRestart(a, b reflect.Value, prefix string) (keys []string) {
 	return keys
 }
 
-// settingText returns a value as it stands in the file.
+// settingText returns a value as written in the file.
 func settingText(v any) string {
 	switch v := v.(type) {
 	case time.Duration:

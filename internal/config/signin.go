@@ -12,7 +12,7 @@ import (
 type HTTP struct {
 	// Tokens are bearer tokens by the name of the client, each a text or an object.
 	Tokens map[string]Token `name:"tokens" read:"own" reload:"restart"`
-	// SignIn is whose access tokens people may use instead. See docs/serve.md#people.
+	// SignIn is the issuer of access tokens that people may use instead. See docs/serve.md#people.
 	SignIn SignIn `name:"signIn" read:"own" reload:"restart"`
 	// Console lets people sign in to the console at the same issuer; default nobody. See
 	// docs/console.md#for-a-team.
@@ -31,10 +31,10 @@ type HTTP struct {
 type SignIn struct {
 	// Issuer is the authorization server, as its metadata names it.
 	Issuer string `name:"issuer" read:"secureURL" reload:"restart"`
-	// Resource is what clients call the endpoint, such as
+	// Resource is the clients' name of the endpoint, such as
 	// "https://broker.example.com/mcp": the audience that tokens must have.
 	Resource string `name:"resource" read:"secureURL" reload:"restart"`
-	// Scopes are what tokens must have.
+	// Scopes are the scopes that tokens must have.
 	Scopes []string `name:"scopes" reload:"restart"`
 	// User is the claim that names the person; default "sub".
 	User string `name:"user" reload:"restart"`
@@ -46,7 +46,7 @@ type SignIn struct {
 	// TeamClaim is the claim with the team of a person, of a list the first, for quotas;
 	// default none.
 	TeamClaim string `name:"teamClaim" reload:"restart"`
-	// ClientID is what the broker is to the issuer when people sign in with a browser. See
+	// ClientID is the broker's client at the issuer when people sign in with a browser. See
 	// docs/people.md#set-up.
 	ClientID string `name:"clientId" reload:"restart"`
 	// ClientSecret is the secret of `clientId`.
@@ -65,13 +65,13 @@ type ConsoleSignIn struct {
 	Viewers []string `name:"viewers" read:"filled" reload:"restart"`
 	// Scopes are asked for beside "openid"; default "email" and "profile".
 	Scopes []string `name:"scopes" read:"filled" reload:"restart"`
-	// ClientID is what the console is to the issuer; default that of `signIn`.
+	// ClientID is the console's client at the issuer; default that of `signIn`.
 	ClientID string `name:"clientId" read:"filled" reload:"restart"`
 	// ClientSecret is the secret of `clientId`; default that of `signIn`.
 	ClientSecret string `name:"clientSecret" read:"clientSecret" reload:"restart"`
 }
 
-// signIn reads who issues the tokens of people.
+// signIn reads the issuer of people's tokens.
 func (c *collector) signIn(to *SignIn) field {
 	const where = `"http.signIn" of "broker"`
 	of := func(key string) string { return quote("signIn."+key) + ` of "http"` }
@@ -113,7 +113,7 @@ func (c *collector) consoleSignIn(to **ConsoleSignIn) field {
 	}
 }
 
-// consoleFits checks that people can sign in to the console, if they shall.
+// consoleFits checks the requirements of the sign-in to the console.
 func (c *collector) consoleFits(at int, b *Broker) {
 	const where = `"http.console" of "broker"`
 	switch s := b.HTTP.Console; {
@@ -127,7 +127,7 @@ func (c *collector) consoleFits(at int, b *Broker) {
 	}
 }
 
-// secureURL reads an address of https, or of this machine.
+// secureURL reads an https address, or an address of this machine.
 func (c *collector) secureURL(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Skills say where skills are found and which of them are used. Paths stand as
+// Skills configure where skills are found and which of them are used. Paths are as
 // they are written: Config.Resolve makes relative ones absolute.
 type Skills struct {
 	// Enabled uses skills.
@@ -31,7 +31,7 @@ type Skills struct {
 	// Exclude are patterns of names of skills that are not used, even if `include` matches
 	// them; default none.
 	Exclude []string `name:"exclude" read:"pattern" reload:"live"`
-	// CatalogBudget is how many tokens the catalogue of skills may cost; default 1500.
+	// CatalogBudget is the highest number of tokens of the catalogue of skills; default 1500.
 	CatalogBudget int `name:"catalogBudget" most:"1000000" reload:"live"`
 	// Host is the program whose tools workflows name to models; default depends on the
 	// client.
@@ -45,11 +45,11 @@ type Skills struct {
 	// SessionDir is the folder of sessions of workflows; default "workflows" in the state
 	// directory.
 	SessionDir string `name:"sessionDir" reload:"restart"`
-	// Scripts is where scripts of skills run.
+	// Scripts is the place where scripts of skills run, if at all.
 	Scripts string `name:"scripts" words:"off sandbox host" default:"off" reload:"live"`
 	// ScriptTimeout is the time limit of a script.
 	ScriptTimeout time.Duration `name:"scriptTimeout" default:"30s" reload:"live"`
-	// ScriptMaxOutput is how much is kept of each of its streams.
+	// ScriptMaxOutput is the size to which each of its streams is cut.
 	ScriptMaxOutput int64 `name:"scriptMaxOutput" least:"1KiB" most:"16MiB" default:"20KiB" reload:"live"`
 	// ScriptCwd is the folder in which scripts start: also "tmp", or a path where Scripts
 	// is "host"; default "skill".
@@ -58,7 +58,7 @@ type Skills struct {
 	ScriptImage string `name:"scriptImage" reload:"live"`
 	// ScriptEnv are names of environment variables to pass to scripts; default none.
 	ScriptEnv []string `name:"scriptEnv" read:"variable" reload:"live"`
-	// ContainerPath is where containers find the files of skills.
+	// ContainerPath is the path of the files of skills in containers.
 	ContainerPath string `name:"containerPath" read:"containerPath" default:"/mnt/skills" reload:"live"`
 	// EnforceAllowedTools makes the allowed tools of skills a limit.
 	EnforceAllowedTools bool `name:"enforceAllowedTools" reload:"live"`
@@ -103,7 +103,7 @@ func (c *collector) plugins(of func(string) string, to *Plugins) field {
 	}
 }
 
-// plugin reads what the config says of one plugin.
+// plugin reads the settings of one plugin.
 func (c *collector) plugin(of func(string) string, name string, to *Plugins) field {
 	return func(v hujson.Value) {
 		var enabled *bool
@@ -124,19 +124,19 @@ func (c *collector) variable(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)
 		if v.Value.Kind() == '"' && (*to == "" || strings.ContainsAny(*to, "=$ \x00")) {
-			c.fail(v.StartOffset, "%s: %s is no name of a variable: write NAME alone", where, quote(*to))
+			c.fail(v.StartOffset, "%s: %s is not the name of a variable: write NAME alone", where, quote(*to))
 		}
 	}
 }
 
-// systemFolders are those of a container that it cannot do without, or writes to.
+// systemFolders are folders that containers need or write to.
 var systemFolders = []string{
 	"/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/tmp",
 }
 
 var plainPath = lazyregexp.New(`^(/[A-Za-z0-9._-]+)+$`)
 
-// containerPath reads the path of a folder that containers get.
+// containerPath reads the path of a folder in containers.
 func (c *collector) containerPath(where string, to *string) field {
 	return func(v hujson.Value) {
 		c.text(where, to)(v)

@@ -14,8 +14,7 @@ import (
 // about five levels.
 const maxDepth = 200
 
-// parseSyntax reads data as JSON with comments. A mistake goes to c, at its
-// place, and the answer is false.
+// parseSyntax parses data as JSON with comments. It reports a mistake to c and returns false.
 func parseSyntax(c *collector) (hujson.Value, bool) {
 	data := c.data
 	o := scanOutline(data)
@@ -23,7 +22,7 @@ func parseSyntax(c *collector) (hujson.Value, bool) {
 		c.fail(o.deep, "nested more than %d levels deep: not a servers.json", maxDepth)
 		return hujson.Value{}, false
 	}
-	// A line comment on the last line needs no line break.
+	// The parser requires a line break after a comment on the last line.
 	v, err := hujson.Parse(append(bytes.Clone(data), '\n'))
 	switch {
 	case err == nil:
@@ -53,8 +52,8 @@ func parseSyntax(c *collector) (hujson.Value, bool) {
 
 const emptyFile = `the file is empty: write {"mcpServers": {}} and put your servers in it, or type: broker import`
 
-// explainSyntax says in our words what the parser found at off. It never
-// shows a string of the file, which may be a secret.
+// explainSyntax describes what the parser found at off. It never shows a string of the file, which
+// may be a secret.
 func explainSyntax(data []byte, off int, cause error) (int, string) {
 	msg := "invalid JSON"
 	if cause != nil {
@@ -90,7 +89,7 @@ func explainString(s []byte) (int, string) {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '"':
-			return 0, "this string is no valid JSON"
+			return 0, "this string is not valid JSON"
 		case c == '\\' && i+1 < len(s):
 			i++
 			hexDigits := s[i] == 'u' && i+4 < len(s) && isHex(s[i+1:i+5])
@@ -123,12 +122,12 @@ func explainWord(word string, rest []byte) string {
 	return "a text needs double quotes"
 }
 
-// An outline is where the parts of a file are that have a beginning and an end.
+// An outline contains the offsets of unbalanced parts of a file.
 type outline struct {
-	unclosed []int // the brackets that are never closed, outermost first
-	str      int   // the string that is never closed, or -1
-	comment  int   // the comment that is never closed, or -1
-	deep     int   // where the nesting gets too deep, or -1
+	unclosed []int // the unclosed brackets, outermost first
+	str      int   // the unclosed string, or -1
+	comment  int   // the unclosed comment, or -1
+	deep     int   // where the nesting becomes too deep, or -1
 }
 
 func scanOutline(data []byte) outline {

@@ -12,10 +12,9 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// SetKey sets the member that path names in a text of JSON with comments, and
-// returns the new text. Everything else stays as it is, byte for byte; what is
-// new is indented like its neighbours. Objects on the way that are missing are
-// made; an empty text is an empty object.
+// SetKey sets the member at path in a text of JSON with comments, and returns the new text. The
+// rest does not change; new members are indented like their neighbours. Missing objects on the
+// path are created; an empty text is an empty object.
 func SetKey(data []byte, path []string, value any) ([]byte, error) {
 	bom, data := cutBOM(data)
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -71,12 +70,12 @@ func DeleteKey(data []byte, path []string) ([]byte, error) {
 		if i < 0 {
 			return append(bom, data...), nil
 		}
-		data = deleteMember(data, holder, i) // again, in case it stands there twice
+		data = deleteMember(data, holder, i) // again, in case of duplicate keys
 	}
 }
 
-// LookupKey returns the value that path names in a text of JSON with comments,
-// and whether there is one. Path names the root when it is empty.
+// LookupKey returns the value at path in a text of JSON with comments, and whether it exists. An
+// empty path means the root.
 func LookupKey(data []byte, path []string) (hujson.Value, bool, error) {
 	_, data = cutBOM(data)
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -90,8 +89,8 @@ func LookupKey(data []byte, path []string) (hujson.Value, bool, error) {
 	return v, ok, nil
 }
 
-// parseText reads a text of JSON with comments. Its error is one line with the
-// place of the first mistake.
+// parseText parses a text of JSON with comments. Its error is one line with the position of the
+// first mistake.
 func parseText(data []byte) (hujson.Value, error) {
 	c := newCollector(data)
 	if !c.encoding() {
@@ -120,8 +119,7 @@ func lookup(v hujson.Value, path []string) (hujson.Value, bool) {
 	return v, true
 }
 
-// indexOf finds a member by its key; of equal ones the last, as JSON readers
-// do.
+// indexOf finds a member by its key, the last of duplicate ones, like JSON readers.
 func indexOf(obj *hujson.Object, key string) int {
 	for i, m := range slices.Backward(obj.Members) {
 		if m.Name.Value.(hujson.Literal).String() == key {
@@ -152,7 +150,7 @@ func pathName(path []string) string {
 	return quote(strings.Join(path, "."))
 }
 
-// A text is a file that is being changed.
+// A text is a file during a change.
 type text struct {
 	data   []byte
 	layout layout
@@ -175,7 +173,7 @@ func (t text) insert(bom []byte, at hujson.Value, key string, value any) ([]byte
 	}
 	last := obj.Members[len(obj.Members)-1].Value
 	tail, comma := last.EndOffset, edit{last.EndOffset, last.EndOffset, ","}
-	if last.AfterExtra != nil { // a trailing comma: keep to that habit
+	if last.AfterExtra != nil { // keep the trailing comma
 		tail += len(last.AfterExtra) + 1
 		comma.text = ""
 		entry += ","
@@ -184,8 +182,8 @@ func (t text) insert(bom []byte, at hujson.Value, key string, value any) ([]byte
 	return t.apply(bom, comma, edit{pos, pos, entry}), nil
 }
 
-// render writes a new value of the object at, with what stands before its key
-// and, if the object is empty, between the value and the closing brace.
+// render formats a new value in the object at, with the text before its key and, if the object is
+// empty, between the value and the closing brace.
 func (t text) render(at hujson.Value, obj *hujson.Object, value any) (rendered, sep, closing string, err error) {
 	outer := indentAt(t.data, at.StartOffset)
 	inner, oneLine := outer+t.layout.unit, !bytes.Contains(t.data[t.root.StartOffset:t.root.EndOffset], []byte("\n"))
@@ -217,7 +215,7 @@ func separator(oneLine bool, lineBreak string) string {
 	return lineBreak
 }
 
-// replace gives a member another value.
+// replace replaces the value of a member.
 func (t text) replace(bom []byte, m *hujson.ObjectMember, value any) ([]byte, error) {
 	old := t.data[m.Value.StartOffset:m.Value.EndOffset]
 	l := t.layout
@@ -225,7 +223,7 @@ func (t text) replace(bom []byte, m *hujson.ObjectMember, value any) ([]byte, er
 	rendered, err := l.line(value)
 	root := t.data[t.root.StartOffset:t.root.EndOffset]
 	_, isObject := value.(Object)
-	// Over several lines as before; what was empty or no object has no habit.
+	// Use several lines if the value did; an empty value, or another type, does not determine it.
 	if isObject && bytes.Contains(root, []byte("\n")) && (bytes.Contains(old, []byte("\n")) || len(old) <= 4) {
 		rendered, err = l.lines(value, indentAt(t.data, m.Name.StartOffset))
 	}
@@ -267,7 +265,7 @@ func deleteMember(data []byte, holder hujson.Value, i int) []byte {
 	}
 	edits = append(edits, edit{start, end, ""})
 	if len(obj.Members) == 1 {
-		// Nothing but white space between the braces is nothing at all.
+		// White space alone between the braces is removed.
 		left, right := data[holder.StartOffset+1:start], data[end:holder.EndOffset-1]
 		if len(bytes.TrimSpace(left)) == 0 && len(bytes.TrimSpace(right)) == 0 {
 			edits = []edit{{holder.StartOffset + 1, holder.EndOffset - 1, ""}}
@@ -276,8 +274,8 @@ func deleteMember(data []byte, holder hujson.Value, i int) []byte {
 	return applyEdits(data, edits...)
 }
 
-// restOfLine returns the offset of the next line if nothing but white space and
-// one comment stands behind off in its line, else -1.
+// restOfLine returns the offset of the next line if the rest of off's line is only white space and
+// a comment, otherwise -1.
 func restOfLine(data []byte, off int) int {
 	line := data[off:]
 	next := len(data)
@@ -294,13 +292,13 @@ func restOfLine(data []byte, off int) int {
 	return -1
 }
 
-// indentAt is the white space at the beginning of the line of off.
+// indentAt returns the white space at the beginning of the line of off.
 func indentAt(data []byte, off int) string {
 	line := data[bytes.LastIndexByte(data[:off], '\n')+1 : off]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// indentBefore is the white space right before off.
+// indentBefore returns the white space directly before off.
 func indentBefore(data []byte, off int) []byte {
 	return data[len(bytes.TrimRight(data[:off], " \t")):off]
 }
@@ -311,7 +309,7 @@ type edit struct {
 	text       string
 }
 
-// applyEdits carries out edits, which do not overlap.
+// applyEdits applies edits, which must not overlap.
 func applyEdits(data []byte, edits ...edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	var out []byte
@@ -331,8 +329,7 @@ func cutBOM(data []byte) (bom, rest []byte) {
 	return nil, data
 }
 
-// Value is v as a Go value: an Object, a []any, a string, a json.Number, a
-// bool or nil.
+// Value converts v to a Go value: an Object, a []any, a string, a json.Number, a bool or nil.
 func Value(v hujson.Value) any {
 	switch v := v.Value.(type) {
 	case *hujson.Object:

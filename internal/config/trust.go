@@ -16,22 +16,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
-// A Trust is the user's word that the servers of a project may start as they are.
+// A Trust records that the user allows the servers of a project to start as they are.
 type Trust struct {
-	// Path is where the project's file is, with no link in it.
+	// Path is the path of the project's file, without links.
 	Path string `json:"path"`
-	// Digest is that of the project, as Project.Digest gives it.
+	// Digest is the result of Project.Digest.
 	Digest string `json:"digest"`
-	// Servers are the names of those that it is about.
+	// Servers are the names of the allowed servers.
 	Servers []string  `json:"servers"`
 	At      time.Time `json:"at"`
 }
 
-// TrustPath is the file of a state directory that keeps which projects the user
-// trusts.
+// TrustPath returns the file of a state directory with the trusted projects.
 func TrustPath(state string) string { return filepath.Join(state, "projects.json") }
 
-// Trusts are the projects that the user trusts, sorted by path.
+// Trusts returns the trusted projects, sorted by path.
 func Trusts(state string) ([]Trust, error) {
 	data, err := os.ReadFile(TrustPath(state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,8 +46,7 @@ func Trusts(state string) ([]Trust, error) {
 	return list, nil
 }
 
-// SetTrust replaces what is kept of the project at t.Path; without a Digest it
-// keeps nothing of it any more.
+// SetTrust replaces the record for the project at t.Path, or removes it if t has no Digest.
 func SetTrust(ctx context.Context, state string, t Trust) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
@@ -74,7 +72,7 @@ func SetTrust(ctx context.Context, state string, t Trust) error {
 	return atomicfile.WriteSync(TrustPath(state), append(data, '\n'))
 }
 
-// RealPath is the path by which a project is trusted.
+// RealPath returns the path by which a project is trusted.
 func (p *Project) RealPath() string {
 	if real, err := filepath.EvalSymlinks(p.Path); err == nil {
 		return real

@@ -15,57 +15,57 @@ import (
 )
 
 const (
-	// maxLineBytes is a little more than the broker takes in one message: what is
-	// longer is cut here and refused there.
+	// maxLineBytes slightly exceeds the broker's limit for a message: longer lines are cut here
+	// and refused there.
 	maxLineBytes = 16<<20 + 1<<10
 	// maxAnswerBytes bounds one line of the daemon.
 	maxAnswerBytes = 256 << 20
 
-	// connectTime is how long a client waits for a daemon before it is served
-	// without one.
+	// connectTime bounds the time that a client waits for a daemon before it is served without
+	// one.
 	connectTime = 10 * time.Second
 	// A daemon that is lost maxLosses times within lossTime is not started again.
 	maxLosses = 3
 	lossTime  = 3 * time.Second
-	// endTime is how long the daemon may take to end a conversation.
+	// endTime bounds the time for the daemon to end a conversation.
 	endTime = 3 * time.Second
 )
 
-// A Bridge is one client's way to the daemon. It forwards lines without decoding
-// them, and outlives the daemon.
+// A Bridge connects one client to the daemon. It forwards lines without decoding them, and
+// survives the daemon.
 type Bridge struct {
 	In       io.Reader // the client's messages
-	Out      io.Writer // gets the daemon's
+	Out      io.Writer // receives the daemon's messages
 	StateDir string
-	Hello    Hello // what the daemon is to know of this client
-	// Vary sets what may differ each time the bridge connects; nil sets nothing.
+	Hello    Hello // describes this client
+	// Vary sets what may differ on each connection; it may be nil.
 	Vary func(*Hello)
-	// Start starts a daemon and returns at once. The channel gets the error by which
-	// the process ended, nil if it found that there is a daemon already.
+	// Start starts a daemon and returns immediately. The channel receives the error with which the
+	// process ended, or nil if a daemon exists already.
 	Start func() (<-chan error, error)
 	// InProcess serves a client without a daemon.
 	InProcess func(ctx context.Context, in io.Reader, out io.Writer) error
-	// Say reports what the client's user should know.
+	// Say informs the client's user.
 	Say func(format string, args ...any)
 
 	outMu sync.Mutex // held while writing to Out
 
-	mu         sync.Mutex
-	conn       io.WriteCloser    // nil without a connection
-	ready      chan struct{}     // closed when conn is set
-	wanted     chan struct{}     // has an element if the client wants to send without a connection
-	pending    map[string][]byte // the client's requests under way, by id; the line of one that is sent again
-	asked      map[string]bool   // requests of the daemon that the client has not answered
-	initialize []byte            // the client's initialize
-	begun      string            // its id
-	greeted    bool              // it was answered
-	moving     bool              // the daemon has given its place up
-	closed     bool              // the client's input has ended
+	mu          sync.Mutex
+	conn        io.WriteCloser    // nil without a connection
+	ready       chan struct{}     // closed when conn is set
+	wanted      chan struct{}     // has an element if the client has something to send and there is no connection
+	pending     map[string][]byte // the client's pending requests by id, with the line of those that are sent again
+	asked       map[string]bool   // requests of the daemon without an answer
+	initialize  []byte            // the client's initialize
+	begun       string            // its id
+	initialized bool              // it was answered
+	handedOver  bool              // the daemon has handed over
+	closed      bool              // the client's input has ended
 
 	losses []time.Time // used by down only
 }
 
-// Run serves the client until its input ends, whatever becomes of the daemon.
+// Run serves the client until its input ends, regardless of the daemon.
 func (b *Bridge) Run(ctx context.Context) error {
 	conn, br, err := b.connect(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.down(ctx, conn, br)
 	}()
 	up := make(chan struct{})
-	go func() { // nothing can end a read of stdin
+	go func() { // a read of stdin cannot be interrupted
 		defer close(up)
 		b.up(ctx)
 	}()
@@ -130,7 +130,7 @@ func (b *Bridge) up(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.want()
+	b.wakeDown()
 	if c, ok := b.conn.(interface{ CloseWrite() error }); ok {
 		_ = c.CloseWrite() // the daemon sees the end of the input and ends the conversation
 	} else if b.conn != nil {
@@ -146,18 +146,18 @@ func (b *Bridge) forward(ctx context.Context, line []byte) bool {
 		conn, ready := b.conn, b.ready
 		if conn != nil {
 			answers := h.response()
-			stale := answers && !b.asked[h.id] // asked by a daemon that is gone
+			stale := answers && !b.asked[h.id] // the daemon that asked has ended
 			delete(b.asked, h.id)
 			if h.request() {
-				b.note(h, line)
+				b.track(h, line)
 			}
 			b.mu.Unlock()
 			if !answers || !stale {
-				_, _ = conn.Write(line) // if it fails, down finds the same
+				_, _ = conn.Write(line) // if it fails, down notices too
 			}
 			return true
 		}
-		b.want()
+		b.wakeDown()
 		b.mu.Unlock()
 		select {
 		case <-ready:
@@ -167,17 +167,16 @@ func (b *Bridge) forward(ctx context.Context, line []byte) bool {
 	}
 }
 
-// want wakes down when it waits for something to do.
-func (b *Bridge) want() {
+// wakeDown wakes down if it waits for something to send.
+func (b *Bridge) wakeDown() {
 	select {
 	case b.wanted <- struct{}{}:
 	default:
 	}
 }
 
-// note remembers a request that is under way, and what a new daemon has to be
-// sent again. b.mu is held.
-func (b *Bridge) note(h head, line []byte) {
+// track records a pending request, and what must be sent again to a new daemon. b.mu must be held.
+func (b *Bridge) track(h head, line []byte) {
 	b.pending[h.id] = nil
 	switch h.method {
 	case `"initialize"`:
@@ -187,15 +186,15 @@ func (b *Bridge) note(h head, line []byte) {
 	}
 }
 
-// down forwards the daemon's lines, and finds another daemon when it is lost.
+// down forwards the daemon's lines, and reconnects when the connection is lost.
 func (b *Bridge) down(ctx context.Context, conn io.WriteCloser, br *bufio.Reader) {
 	for {
 		b.copyLines(br)
 		b.disconnect()
 		_ = conn.Close()
 		b.mu.Lock()
-		moved, done, lost := b.moving, b.closed, b.pending
-		b.moving, b.pending = false, make(map[string][]byte)
+		moved, done, lost := b.handedOver, b.closed, b.pending
+		b.handedOver, b.pending = false, make(map[string][]byte)
 		clear(b.asked)
 		b.mu.Unlock()
 		if done || ctx.Err() != nil {
@@ -214,8 +213,8 @@ func (b *Bridge) down(ctx context.Context, conn io.WriteCloser, br *bufio.Reader
 	}
 }
 
-// waitForWork waits until the client has something to send: a daemon that was stopped
-// stays away until it is needed. It reports false when nothing will come.
+// waitForWork waits until the client has something to send: a stopped daemon is not restarted
+// before that. It returns false if nothing will come.
 func (b *Bridge) waitForWork(ctx context.Context) bool {
 	select {
 	case <-b.wanted:
@@ -239,8 +238,8 @@ func (b *Bridge) dropLocked() {
 	}
 }
 
-// copyLines forwards lines of one connection until it ends, or until it is to be left
-// and nothing is under way on it.
+// copyLines forwards lines of one connection until it ends, or until it is to be closed and
+// nothing is pending.
 func (b *Bridge) copyLines(br *bufio.Reader) {
 	for {
 		line, size, err := lines.Read(br, maxAnswerBytes)
@@ -265,7 +264,7 @@ func (b *Bridge) copyLines(br *bufio.Reader) {
 	}
 }
 
-// answered takes note of a line of the daemon.
+// answered records a line of the daemon.
 func (b *Bridge) answered(h head) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -274,17 +273,17 @@ func (b *Bridge) answered(h head) {
 		b.asked[h.id] = true
 	case h.response():
 		delete(b.pending, h.id)
-		b.greeted = b.greeted || h.id == b.begun
+		b.initialized = b.initialized || h.id == b.begun
 	}
 }
 
-// leaveIfIdle reports whether the connection is to be left now, and makes it unusable if so.
+// leaveIfIdle reports whether the connection is to be closed now, and if so makes it unusable.
 // told means that the daemon has just asked for it.
 func (b *Bridge) leaveIfIdle(told bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.moving = b.moving || told
-	if !b.moving || b.closed {
+	b.handedOver = b.handedOver || told
+	if !b.handedOver || b.closed {
 		return false
 	}
 	for _, again := range b.pending {
@@ -303,16 +302,15 @@ func (b *Bridge) write(line []byte) error {
 	return err
 }
 
-// fail answers the requests that were under way when the daemon ended. None is
-// sent again, because it may have had its effect, but initialize and the
-// listeners that it returns.
+// fail answers the requests that were pending when the daemon ended. They are not sent again,
+// because they may have taken effect, except initialize and the listeners that fail returns.
 func (b *Bridge) fail(lost map[string][]byte) (listeners map[string][]byte) {
 	listeners = make(map[string][]byte)
 	for id, line := range lost {
 		switch {
 		case line != nil:
 			listeners[id] = line
-		case id == b.begun && !b.greeted:
+		case id == b.begun && !b.initialized:
 		default:
 			_ = b.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"the broker's daemon ended during this request: it may have had its effect, and was not repeated; the next request gets a new daemon"}}`+"\n", id))
 		}
@@ -320,7 +318,7 @@ func (b *Bridge) fail(lost map[string][]byte) (listeners map[string][]byte) {
 	return listeners
 }
 
-// reconnect connects to another daemon and brings it to where the last one was.
+// reconnect connects to another daemon and restores the state of the session.
 func (b *Bridge) reconnect(ctx context.Context, listeners map[string][]byte) (io.WriteCloser, *bufio.Reader) {
 	for ctx.Err() == nil {
 		conn, br := b.replacement(ctx)
@@ -336,9 +334,9 @@ func (b *Bridge) reconnect(ctx context.Context, listeners map[string][]byte) (io
 		case <-b.wanted:
 		default:
 		}
-		greeted := b.greeted
+		greeted := b.initialized
 		b.mu.Unlock()
-		if greeted { // its tools may be others
+		if greeted { // its tools may differ
 			_ = b.write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"))
 		}
 		return conn, br
@@ -368,11 +366,10 @@ func (b *Bridge) replacement(ctx context.Context) (io.WriteCloser, *bufio.Reader
 	return toBroker, bufio.NewReaderSize(fromBroker, 64<<10)
 }
 
-// replay initializes a new daemon as the client did with the first, and begins
-// to listen where it listened.
+// replay initializes a new daemon like the first one, and restores its listeners.
 func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][]byte) error {
 	b.mu.Lock()
-	hello, id, greeted := b.initialize, b.begun, b.greeted
+	hello, id, greeted := b.initialize, b.begun, b.initialized
 	if hello != nil && !greeted {
 		b.pending[id] = nil
 	}
@@ -384,7 +381,7 @@ func (b *Bridge) replay(conn io.Writer, br *bufio.Reader, listeners map[string][
 		}
 	}
 	if greeted {
-		for h := (head{}); !h.response() || h.id != id; { // the client has had this answer
+		for h := (head{}); !h.response() || h.id != id; { // the client already has this answer
 			line, size, err := lines.Read(br, maxAnswerBytes)
 			if err != nil || size > maxAnswerBytes {
 				return cmp.Or(err, io.ErrUnexpectedEOF)

@@ -21,7 +21,7 @@ func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 	silent := fmt.Errorf("the daemon did not answer within %v: see %s", connectTime, LogPath(b.StateDir))
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, silent)
 	defer cancel()
-	p := placeOf(b.StateDir)
+	p := locationOf(b.StateDir)
 	var start starter
 	defer start.done()
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
@@ -33,7 +33,7 @@ func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 			return nil, nil, errors.New(w.Refused)
 		case err == nil && !w.Moved:
 			return conn, br, nil
-		case errors.Is(err, os.ErrDeadlineExceeded): // as one that was stopped with SIGSTOP
+		case errors.Is(err, os.ErrDeadlineExceeded): // for example of a process stopped with SIGSTOP
 			return nil, nil, silent
 		case err != nil && !notRunning(err):
 			return nil, nil, err
@@ -53,7 +53,7 @@ func (b *Bridge) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
 	}
 }
 
-// A starter starts a daemon, unless another client is about to.
+// A starter starts a daemon, unless another client is starting one.
 type starter struct {
 	unlock func()
 	next   time.Time
@@ -73,9 +73,9 @@ func (s *starter) once(p location, start func() (<-chan error, error)) error {
 			return nil
 		}
 		s.unlock = unlock
-		return nil // the daemon of who had the lock before may have come: look once more
+		return nil // the previous holder of the lock may have started a daemon: try again
 	}
-	s.next = time.Now().Add(time.Second) // it may have lost the place to one that has ended since
+	s.next = time.Now().Add(time.Second) // it may have lost the race against a daemon that has ended since
 	var err error
 	s.ended, err = start()
 	return err
@@ -110,7 +110,7 @@ func (b *Bridge) greet(ctx context.Context, p location) (net.Conn, *bufio.Reader
 		return conn, br, w, nil
 	}
 	_ = conn.Close()
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) { // it ended as we came
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) { // it ended while we connected
 		err = fs.ErrNotExist
 	}
 	return nil, nil, w, err

@@ -1,5 +1,5 @@
-// Package daemon lets one process serve many stdio clients: a daemon for each state
-// directory, and the bridge that a client starts instead of its own broker.
+// Package daemon lets one process serve many stdio clients: there is a daemon for each state
+// directory, and a client starts a bridge to it instead of a broker of its own.
 //
 // A bridge connects to the daemon's socket, starts a daemon if necessary, and exchanges
 // one line of JSON with it: [Hello] and [Welcome]. The client's MCP stream follows,
@@ -25,30 +25,30 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 )
 
-// Version is that of the first lines. Daemons and bridges of different builds
-// understand each other if it is the same.
+// Version is the version of the first lines. Daemons and bridges of different builds with the same
+// version understand each other.
 const Version = 1
 
 const (
 	maxHelloBytes = 1 << 20
 	// maxServerBytes bounds the servers in a Status, in bytes.
 	maxServerBytes = maxHelloBytes - 1<<18
-	// helloTime is how long the other side may take for its first line.
+	// helloTime bounds the time for the other side's first line.
 	helloTime = 2 * time.Second
 )
 
-// What a Hello may ask for.
+// The operations of a Hello.
 const (
 	OpServe  = "serve"
 	OpStatus = "status"
 	OpStop   = "stop"
-	// OpConsole and OpConsoleShow ask for the address of the console; with the latter
-	// nothing can be changed there.
+	// OpConsole and OpConsoleShow request the address of the console; with the latter it is
+	// read-only.
 	OpConsole     = "console"
 	OpConsoleShow = "console-show"
 )
 
-// ErrRunning says that another process is the daemon of a state directory.
+// ErrRunning reports that another process is the daemon of a state directory.
 var ErrRunning = errors.New("a daemon is running for this state directory")
 
 // A Hello is the first line of a connection.
@@ -57,13 +57,13 @@ type Hello struct {
 	Op     string `json:"op"`
 	Build  Build  `json:"build"`
 	PID    int    `json:"pid"`
-	// Dir is the client's working directory, and Root the folder that it works in
-	// where the daemon has learnt that from it.
+	// Dir is the client's working directory, and Root its project folder if the daemon has learnt
+	// that.
 	Dir  string `json:"dir,omitempty"`
 	Root string `json:"root,omitempty"`
-	// Settings are what decides how a broker serves: the config's path and flags.
+	// Settings determine how a broker serves: the config's path and flags.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Env holds the variables that the config names, as the client has them.
+	// Env contains the client's values of the variables that the config names.
 	Env map[string]string `json:"env,omitempty"`
 }
 
@@ -75,10 +75,10 @@ type Welcome struct {
 	Status *Status `json:"status,omitempty"`
 	// Console is an address that opens the console.
 	Console string `json:"console,omitempty"`
-	// Refused says why the daemon does not serve this client.
+	// Refused is the reason the daemon does not serve this client.
 	Refused string `json:"refused,omitempty"`
-	// Moved says that the daemon has given its place up: start another one. In a
-	// conversation it asks the bridge to connect anew, with Root if that is not empty.
+	// Moved reports that the daemon has handed over: start another one. In a conversation it asks
+	// the bridge to reconnect, with Root if that is not empty.
 	Moved bool   `json:"moved,omitempty"`
 	Root  string `json:"root,omitempty"`
 }
@@ -98,7 +98,7 @@ type Client struct {
 	Since time.Time `json:"since"`
 }
 
-// A Build tells programs apart, and which of two is the newer.
+// A Build identifies a program, and orders builds by age.
 type Build struct {
 	Version string    `json:"version"`
 	Size    int64     `json:"size"`
@@ -114,14 +114,14 @@ func BuildOf(path, version string) (Build, error) {
 	return Build{Version: version, Size: info.Size(), Time: info.ModTime().UTC()}, nil
 }
 
-// replaces reports whether a bridge of this build wants a daemon of its own
-// build instead of one of the other: the newer program wins.
+// replaces reports whether a bridge of this build wants a daemon of its own build instead of one
+// of the other: the newer program wins.
 func (b Build) replaces(other Build) bool {
 	same := b.Version == other.Version && b.Size == other.Size && b.Time.Equal(other.Time)
 	return !same && b.Time.After(other.Time)
 }
 
-// A location says where the daemon of a state directory is found.
+// A location contains the paths of the daemon of a state directory.
 type location struct {
 	socket string
 	folder string // of the socket; only this user may write there
@@ -129,12 +129,12 @@ type location struct {
 	start  string // held by the bridge that starts a daemon
 }
 
-// maxSocketPath is what every system allows, less the suffix while binding.
+// maxSocketPath is the length that every system allows, minus the suffix while binding.
 const maxSocketPath = 92
 
-// placeOf returns the place that follows from a state directory. A path that is
-// too long for a socket is replaced by one below /tmp.
-func placeOf(stateDir string) location {
+// locationOf returns the location for a state directory. A path that is too long for a socket is
+// replaced by one below /tmp.
+func locationOf(stateDir string) location {
 	p := location{
 		socket: filepath.Join(stateDir, "daemon.sock"), folder: stateDir,
 		lock: filepath.Join(stateDir, "daemon.lock"), start: filepath.Join(stateDir, "daemon.start"),
@@ -146,13 +146,14 @@ func placeOf(stateDir string) location {
 	return p
 }
 
-// sum names a directory where its path is too long or has the wrong characters.
+// sum returns a short name for a directory whose path is too long or contains unsuitable
+// characters.
 func sum(dir string) string {
 	s := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(s[:8])
 }
 
-// LogPath is the file that the daemon of a state directory writes to.
+// LogPath returns the log file of the daemon of a state directory.
 func LogPath(stateDir string) string { return filepath.Join(stateDir, "daemon.log") }
 
 // writeLine writes v as one line.
@@ -189,9 +190,9 @@ func Ask(stateDir, op string, build Build) (Welcome, error) {
 	return AskWithin(stateDir, op, build, 5*helloTime)
 }
 
-// AskWithin is Ask with a time limit for the daemon's answer.
+// AskWithin is like Ask, with a time limit for the daemon's answer.
 func AskWithin(stateDir, op string, build Build, wait time.Duration) (Welcome, error) {
-	conn, err := dial(placeOf(stateDir))
+	conn, err := dial(locationOf(stateDir))
 	if err != nil {
 		if notRunning(err) {
 			err = fmt.Errorf("no daemon is running for %s: %w", stateDir, os.ErrNotExist)

@@ -300,7 +300,7 @@ func TestNewerProgramTakesOver(t *testing.T) {
 func TestHundredClientsStartOneDaemon(t *testing.T) {
 	h := newHome(t)
 	// What a dead daemon leaves.
-	p := placeOf(h.dir)
+	p := locationOf(h.dir)
 	l, err := net.Listen("unix", p.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +383,7 @@ func TestPlacesThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
-			spoil(t, placeOf(h.dir))
+			spoil(t, locationOf(h.dir))
 			c := h.client(build("one", 1))
 			c.request(1, "initialize")
 			c.want(`"here"`)
@@ -395,11 +395,11 @@ func TestPlacesThatAreRefused(t *testing.T) {
 }
 
 func TestLongStateDirectoryHasAShortSocket(t *testing.T) {
-	p := placeOf("/" + strings.Repeat("long/", 60))
+	p := locationOf("/" + strings.Repeat("long/", 60))
 	if len(p.socket) > maxSocketPath {
 		t.Errorf("socket %s has %d bytes", p.socket, len(p.socket))
 	}
-	if q := placeOf("/" + strings.Repeat("long/", 61)); p.socket == q.socket {
+	if q := locationOf("/" + strings.Repeat("long/", 61)); p.socket == q.socket {
 		t.Error("two directories have one socket")
 	}
 }

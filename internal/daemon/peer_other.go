@@ -4,7 +4,7 @@ package daemon
 
 import "golang.org/x/sys/unix"
 
-// peerUID is the user at the other end of a socket.
+// peerUID returns the user at the other end of a socket.
 func peerUID(fd int) (int, error) {
 	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {

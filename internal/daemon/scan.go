@@ -2,7 +2,7 @@ package daemon
 
 import "github.com/mcpbroker/mcpbroker/internal/jsonscan"
 
-// A head is what a bridge needs to know of a message: who it belongs to.
+// A head contains the members of a message that a bridge needs.
 type head struct {
 	id      string // as in the message, or ""
 	method  string // raw, with its quotes; "" in an answer

@@ -17,8 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
 )
 
-// A Daemon has the place of a state directory: its lock and its socket. Serve
-// must be called once; it gives the place up.
+// A Daemon holds the lock and the socket of a state directory. Serve must be called once; it
+// releases them.
 type Daemon struct {
 	build    Build
 	log      *slog.Logger
@@ -27,26 +27,26 @@ type Daemon struct {
 	listener net.Listener
 	started  time.Time
 
-	mu      sync.Mutex
-	clients map[*Conversation]Client
-	moved   bool // the place is given up
-	idle    *time.Timer
-	change  chan struct{} // closed and replaced when a conversation ends
+	mu       sync.Mutex
+	clients  map[*Conversation]Client
+	released bool // the lock and the socket are released
+	idle     *time.Timer
+	change   chan struct{} // closed and replaced when a conversation ends
 }
 
-// Host is what serves the conversations of a daemon.
+// A Host serves the conversations of a daemon.
 type Host interface {
-	// Accepts says why a client cannot be served by this daemon, or "".
+	// Accepts returns the reason this daemon cannot serve a client, or "".
 	Accepts(Hello) string
 	// Converse serves one conversation until its input ends or ctx is done.
 	Converse(ctx context.Context, c *Conversation)
 }
 
-// An Opener is a Host that has a console.
+// An Opener is a Host with a console.
 type Opener interface {
 	// OpenConsole returns an address that opens the console.
 	OpenConsole(changes bool) (string, error)
-	// Watched reports whether somebody looks at it: the daemon stays then.
+	// Watched reports whether somebody uses the console, which keeps the daemon running.
 	Watched() bool
 }
 
@@ -55,11 +55,11 @@ type Reporter interface {
 	Report() json.RawMessage
 }
 
-// Claim takes the place of a state directory, without waiting: clients may
-// connect from now on, and are answered when Serve is called. The error is
-// ErrRunning if another process has it.
+// Claim takes the lock and the socket of a state directory, without waiting: clients may connect
+// from now on, and are answered once Serve is called. It returns ErrRunning if another process
+// holds them.
 func Claim(stateDir string, build Build, log *slog.Logger) (*Daemon, error) {
-	p := placeOf(stateDir)
+	p := locationOf(stateDir)
 	unlock, ok, err := filelock.Try(p.lock)
 	if err != nil {
 		return nil, err
@@ -78,8 +78,7 @@ func Claim(stateDir string, build Build, log *slog.Logger) (*Daemon, error) {
 	}, nil
 }
 
-// Refuse answers everybody who has connected that this daemon cannot serve them,
-// and gives the place up.
+// Refuse refuses all connected clients, and releases the lock and the socket.
 func (d *Daemon) Refuse(why string) {
 	_ = d.listener.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now().Add(100 * time.Millisecond))
 	var wg sync.WaitGroup
@@ -97,19 +96,19 @@ func (d *Daemon) Refuse(why string) {
 		})
 	}
 	wg.Wait()
-	d.leave()
+	d.release()
 }
 
-// leave gives the place up. Conversations go on.
-func (d *Daemon) leave() {
+// release releases the lock and the socket. Conversations continue.
+func (d *Daemon) release() {
 	d.mu.Lock()
-	was := d.moved
-	d.moved = true
+	was := d.released
+	d.released = true
 	d.mu.Unlock()
 	if was {
 		return
 	}
-	// In this order, a socket always has a daemon behind it.
+	// In this order, every socket has a daemon.
 	unlist(d.location)
 	_ = d.listener.Close()
 	d.unlock()
@@ -121,8 +120,8 @@ func (d *Daemon) leave() {
 func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer d.leave()
-	stop := context.AfterFunc(ctx, d.leave)
+	defer d.release()
+	stop := context.AfterFunc(ctx, d.release)
 	defer stop()
 	d.mu.Lock()
 	d.idle = time.AfterFunc(idle, func() {
@@ -132,7 +131,7 @@ func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error
 			d.idle.Reset(idle)
 			return
 		}
-		d.leaveIfAlone()
+		d.releaseIfAlone()
 	})
 	d.mu.Unlock()
 	var wg sync.WaitGroup
@@ -155,14 +154,14 @@ func (d *Daemon) Serve(ctx context.Context, host Host, idle time.Duration) error
 	return nil
 }
 
-// leaveIfAlone gives the place up unless somebody came meanwhile.
-func (d *Daemon) leaveIfAlone() {
+// releaseIfAlone calls leave unless a client has connected meanwhile.
+func (d *Daemon) releaseIfAlone() {
 	d.mu.Lock()
 	alone := len(d.clients) == 0
 	d.mu.Unlock()
 	if alone {
-		d.log.Info("nobody is here, the daemon ends")
-		d.leave()
+		d.log.Info("no clients are connected, the daemon ends")
+		d.release()
 	}
 }
 
@@ -201,7 +200,7 @@ func (d *Daemon) serveConn(ctx context.Context, host Host, conn net.Conn, idle t
 		}
 	case h.Op == OpStop:
 		d.log.Info("asked to stop", "pid", h.PID)
-		d.leave() // a client may start another daemon at once
+		d.release() // a client may start another daemon immediately
 		_ = writeLine(conn, w)
 		stop()
 		return
@@ -222,14 +221,14 @@ func (d *Daemon) status() *Status {
 	return s
 }
 
-// welcome begins a conversation, refuses it, or makes room for another daemon: for a
-// newer program always, for other settings if there is no other client.
+// welcome begins a conversation, refuses it, or hands over to another daemon: always for a newer
+// program, and for other settings if there is no other client.
 func (d *Daemon) welcome(ctx context.Context, host Host, conn net.Conn, br *bufio.Reader, h Hello, w Welcome, idle time.Duration) {
 	c := &Conversation{ID: strconv.Itoa(h.PID) + "." + strconv.FormatInt(time.Now().UnixNano(), 36), Hello: h, in: br, conn: conn}
 	w.Refused = host.Accepts(h)
 	d.mu.Lock()
 	switch {
-	case d.moved, h.Build.replaces(d.build), w.Refused != "" && len(d.clients) == 0:
+	case d.released, h.Build.replaces(d.build), w.Refused != "" && len(d.clients) == 0:
 		w.Moved, w.Refused = true, ""
 	case w.Refused == "":
 		d.clients[c] = Client{PID: h.PID, Dir: h.Dir, Since: time.Now().UTC()}
@@ -255,10 +254,9 @@ func (d *Daemon) welcome(ctx context.Context, host Host, conn net.Conn, br *bufi
 	d.mu.Unlock()
 }
 
-// handOver gives the place up and tells every bridge, which leaves when it has
-// no call under way.
+// handOver calls leave and notifies every bridge, which disconnects when no call is pending.
 func (d *Daemon) handOver() {
-	d.leave()
+	d.release()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.clients {
@@ -266,17 +264,17 @@ func (d *Daemon) handOver() {
 	}
 }
 
-// A Conversation is the MCP stream of one client: lines in, lines out. Each call
-// of Write must be whole lines.
+// A Conversation is the MCP stream of one client, in lines. Each call of Write must contain whole
+// lines.
 type Conversation struct {
-	ID    string // differs from that of all other conversations of this user
+	ID    string // unique among the conversations of this user
 	Hello Hello
 	in    *bufio.Reader
 	mu    sync.Mutex
 	conn  net.Conn
 }
 
-// Read reads what the client wrote.
+// Read reads messages of the client.
 func (c *Conversation) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // Write sends whole lines. It is safe for concurrent use.
@@ -289,8 +287,7 @@ func (c *Conversation) Write(p []byte) (int, error) {
 // Close ends the connection, and with it Read.
 func (c *Conversation) Close() error { return c.conn.Close() }
 
-// Move asks the bridge to connect anew when no request is under way, as one that
-// works in a folder.
+// Move asks the bridge to reconnect with a project folder when no request is pending.
 func (c *Conversation) Move(root string) error {
 	return c.send(Welcome{Broker: Version, PID: os.Getpid(), Moved: true, Root: root})
 }

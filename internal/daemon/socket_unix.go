@@ -15,21 +15,21 @@ import (
 	"syscall"
 )
 
-// listen makes the socket of a place. Only the holder of its lock may call it. A
-// socket that a dead daemon left is replaced.
+// listen creates the socket of a location. Only the holder of its lock may call it. It replaces
+// the socket of a dead daemon.
 func listen(p location) (net.Listener, error) {
 	if err := ownFolder(p.folder); err != nil {
 		return nil, err
 	}
-	// A process of another user may connect only where it may write: the socket
-	// gets its name when its mode is right.
+	// A process of another user can connect only if it has write permission: the socket gets its
+	// name after its mode is set.
 	fresh := p.socket + "." + strconv.Itoa(os.Getpid())
 	_ = os.Remove(fresh)
 	l, err := net.Listen("unix", fresh)
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // it would remove what replaced it
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // otherwise it would remove its replacement
 	if err := errors.Join(os.Chmod(fresh, 0o600), os.Rename(fresh, p.socket)); err != nil {
 		_ = l.Close()
 		_ = os.Remove(fresh)
@@ -38,8 +38,7 @@ func listen(p location) (net.Listener, error) {
 	return l, nil
 }
 
-// ownFolder makes the folder of the socket, and refuses one that others may
-// write to.
+// ownFolder creates the folder of the socket, and refuses one that others may write to.
 func ownFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -55,10 +54,10 @@ func ownFolder(dir string) error {
 	return nil
 }
 
-// unlist removes the socket's name, so that there are no new connections.
+// unlist removes the socket's name, which prevents new connections.
 func unlist(p location) { _ = os.Remove(p.socket) }
 
-// dial connects to the socket of a place, if it is this user's.
+// dial connects to the socket of a location, if it belongs to this user.
 func dial(p location) (net.Conn, error) {
 	info, err := os.Lstat(p.socket)
 	if err != nil {
@@ -83,7 +82,7 @@ func notRunning(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// checkPeer is an error if the other end of a connection is another user's.
+// checkPeer returns an error if the other end of a connection belongs to another user.
 func checkPeer(conn net.Conn) error {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
@@ -102,8 +101,8 @@ func checkPeer(conn net.Conn) error {
 	return nil
 }
 
-// Start starts a program that lives on when this one ends, with no terminal and
-// its output in a file. The channel gets the error by which it ended.
+// Start starts a program that outlives this one, with no terminal and its output in a file. The
+// channel receives the error with which it ended.
 func Start(program string, args, env []string, dir, log string) (<-chan error, error) {
 	out, err := openLog(log)
 	if err != nil {
@@ -123,7 +122,7 @@ func Start(program string, args, env []string, dir, log string) (<-chan error, e
 
 const maxLogBytes = 10 << 20
 
-// openLog opens the daemon's log, and sets one aside that has become too large.
+// openLog opens the daemon's log, and renames one that has become too large.
 func openLog(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > maxLogBytes {
 		_ = os.Rename(path, path+".1")

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// pipe names the location on Windows: the user's SID and the directory.
+// pipe returns the name of the pipe: the user's SID and the directory.
 func (l location) pipe() (name, sid string, err error) {
 	u, err := user.Current()
 	if err != nil {
@@ -25,8 +25,8 @@ func (l location) pipe() (name, sid string, err error) {
 	return `\\.\pipe\broker-` + u.Uid + "-" + sum(filepath.Dir(l.lock)), u.Uid, nil
 }
 
-// listen makes the pipe of a location, for this user and the system only: the
-// default would let everybody read.
+// listen creates the pipe of a location, for this user and the system only: by default everybody
+// could read it.
 func listen(l location) (net.Listener, error) {
 	name, sid, err := l.pipe()
 	if err != nil {
@@ -49,13 +49,12 @@ func dial(l location) (net.Conn, error) {
 
 func notRunning(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// checkPeer has nothing to check: the pipe's access list says who connects.
+// checkPeer does nothing: the pipe's access list restricts clients.
 func checkPeer(net.Conn) error { return nil }
 
-// Start starts a program that lives on when this one ends, with no terminal and
-// its output in a file. Clients may put their servers into a job that ends with
-// them and that nothing may leave: that is an error. The channel gets the error
-// by which the program ended.
+// Start starts a program that outlives this one, with no terminal and its output in a file. It
+// fails if this process belongs to a job that ends its processes and that they cannot leave. The
+// channel receives the error with which the program ended.
 func Start(program string, args, env []string, dir, log string) (<-chan error, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

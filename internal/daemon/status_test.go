@@ -44,7 +44,7 @@ func TestAskWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.leave()
+	defer d.release()
 	for _, wait := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
 		began := time.Now()
 		if _, err := AskWithin(h.dir, OpStatus, Build{}, wait); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > helloTime {

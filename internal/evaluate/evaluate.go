@@ -1,6 +1,5 @@
-// Package evaluate measures a search against labelled queries: it is given the
-// queries and the search as a function and returns figures. It does no I/O but
-// reading queries.
+// Package evaluate measures a search against labelled queries: it takes the queries and the search
+// as a function, and returns figures. It does no I/O except reading queries.
 package evaluate
 
 import (
@@ -21,18 +20,17 @@ import (
 // A Query is one line of a file of labelled queries.
 type Query struct {
 	ID   string `json:"id"`
-	Set  string `json:"set"` // figures are given for each set; may be empty
+	Set  string `json:"set"` // may be empty; there are figures for each set
 	Text string `json:"query"`
 	// Relevant are the tools that answer the query, as "server/tool"; finding
 	// any one of them is a hit.
 	Relevant []string `json:"relevant"`
 }
 
-// maxLine is the longest line of a file of queries, in bytes.
+// maxLine is the length of the longest line of a file of queries, in bytes.
 const maxLine = 1 << 20
 
-// Read reads one JSON object a line. Empty lines are passed over; an error
-// names the line.
+// Read reads one JSON object per line. It skips empty lines; an error names the line.
 func Read(r io.Reader) ([]Query, error) {
 	var list []Query
 	sc := bufio.NewScanner(r)
@@ -61,44 +59,42 @@ func Read(r io.Reader) ([]Query, error) {
 	return list, sc.Err()
 }
 
-// An Answer is what a search found.
+// An Answer is the result of a search.
 type Answer struct {
 	// Found are tools as "server/tool", best first.
 	Found []string
 	// Same are the equal tools in the place of each of Found; finding one of them is a
 	// hit. It may be nil.
 	Same [][]string
-	// Tokens is what the answer costs the model that reads it.
+	// Tokens is the number of tokens of the answer.
 	Tokens int
-	// Took is how long the search took.
+	// Took is the duration of the search.
 	Took time.Duration
 }
 
-// A Search answers one query with up to Depth tools. The answer's tokens are
-// those of what the search shows by default.
+// A Search answers one query with up to Depth tools. The tokens are those of the default output of
+// the search.
 type Search func(ctx context.Context, text string) (Answer, error)
 
-// Depth is how many tools a Search should return: the deepest rank that
-// figures look at.
+// Depth is the number of tools that a Search should return: the deepest rank in the figures.
 const Depth = 15
 
 // Figures are the measurements of one set of queries. Shares are from 0 to 1.
 type Figures struct {
 	Set     string `json:"set"`
 	Queries int    `json:"queries"`
-	// Hit is the share of queries with a right tool among the first 1, 5, 10
-	// and 15.
+	// Hit is the share of queries with a relevant tool among the first 1, 5, 10 and 15.
 	Hit1  float64 `json:"hit@1"`
 	Hit5  float64 `json:"hit@5"`
 	Hit10 float64 `json:"hit@10"`
 	Hit15 float64 `json:"hit@15"`
-	// MRR is the mean of 1/rank of the first right tool, down to rank 10; NDCG
-	// that of 1/log2(1+rank).
+	// MRR is the mean of 1/rank of the first relevant tool, up to rank 10; NDCG is the mean of
+	// 1/log2(1+rank).
 	MRR  float64 `json:"mrr@10"`
 	NDCG float64 `json:"ndcg@10"`
-	// Tokens is the median of an answer.
+	// Tokens is the median tokens of an answer.
 	Tokens int `json:"tokens,omitempty"`
-	// P50 and P99 are how long a search took, in milliseconds.
+	// P50 and P99 are quantiles of the duration of a search, in milliseconds.
 	P50 float64 `json:"p50_ms,omitempty"`
 	P99 float64 `json:"p99_ms,omitempty"`
 }
@@ -157,7 +153,7 @@ type outcome struct {
 	took   time.Duration
 }
 
-// rank is the place of the first right tool, from 1, or 0.
+// rank returns the rank of the first relevant tool, from 1, or 0.
 func rank(a Answer, relevant []string) int {
 	right := func(tool string) bool { return slices.Contains(relevant, tool) }
 	for i, f := range a.Found[:min(len(a.Found), Depth)] {
@@ -204,7 +200,7 @@ func (f *Figures) shares() []*float64 {
 	return []*float64{&f.Hit1, &f.Hit5, &f.Hit10, &f.Hit15, &f.MRR, &f.NDCG}
 }
 
-// macro is the mean of the sets.
+// macro returns the mean of the sets.
 func macro(sets []Figures, queries int) Figures {
 	m := Figures{Set: "MACRO", Queries: queries}
 	for i := range sets {
@@ -215,7 +211,7 @@ func macro(sets []Figures, queries int) Figures {
 	return m
 }
 
-// quantile is the smallest value that at least the share q of sorted reaches.
+// quantile returns the smallest value that at least the share q of sorted does not exceed.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }

@@ -1,4 +1,4 @@
-// Package eventually waits, in tests, for what gives no signal when it happens.
+// Package eventually waits, in tests, for events without a signal.
 package eventually
 
 import (
@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// patience is how long a condition may take. Tests that pass wait much
-	// shorter, also on a busy machine.
+	// patience bounds the time until a condition is true. Tests that pass wait much less, even on
+	// a busy machine.
 	patience = time.Minute
 
 	firstPause = time.Millisecond
 	maxPause   = 20 * time.Millisecond
 )
 
-// True returns when cond does, and fails t if that takes too long. what says what
-// should be true, such as "the server is listed".
+// True returns when cond does, and fails t if that takes too long. what describes the condition,
+// such as "the server is listed".
 func True(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	if !holds(cond, patience) {

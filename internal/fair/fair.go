@@ -1,5 +1,5 @@
-// Package fair shares a bounded number of places between owners, so that one who
-// wants many does not keep out one who wants few.
+// Package fair shares a bounded number of slots between owners, so that an owner who wants many
+// does not block one who wants few.
 package fair
 
 import (
@@ -8,48 +8,48 @@ import (
 	"sync"
 )
 
-// Places are slots that owners enter and leave. They are safe for concurrent use.
+// Slots are slots that owners acquire and release. They are safe for concurrent use.
 //
 // A free slot goes to the owner with the fewest slots, and among equals to the next in
 // turn; within an owner it is first come, first served. So an owner waits for at most
 // about one slot to be left by each of the others.
-type Places struct {
+type Slots struct {
 	n, more, queue int
 
 	mu      sync.Mutex
 	taken   int
 	lent    int
-	held    map[string]int             // by owner, above zero
-	waiting map[string][]chan struct{} // by owner; each is closed when its turn has come
-	waits   int                        // how many wait in all
-	turns   []string                   // the owners of waiting, the next one first
+	held    map[string]int             // by owner, positive
+	waiting map[string][]chan struct{} // by owner; a channel is closed when its turn has come
+	waits   int                        // the total number in waiting
+	turns   []string                   // the owners in waiting, the next one first
 }
 
-// ErrFull is the error of an owner who has as many waiting as may be.
+// ErrFull reports that an owner has too many waiting already.
 var ErrFull = errors.New("too many wait already")
 
-// crowd is how many queues may be full before every owner may have but one
-// waiting: it bounds what many owners together hold.
+// crowd is the number of full queues from which each owner may have only one waiting: it bounds
+// the memory for many owners.
 const crowd = 10
 
-// New returns n places, and more for those who hold none when all n are taken.
-// queue is how many of one owner may wait; zero means any number.
-func New(n, more, queue int) *Places {
-	return &Places{n: n, more: more, queue: queue, held: make(map[string]int), waiting: make(map[string][]chan struct{})}
+// New returns n slots, and more for owners without a slot when all n are taken. queue is the
+// number that one owner may have waiting; zero means any.
+func New(n, more, queue int) *Slots {
+	return &Slots{n: n, more: more, queue: queue, held: make(map[string]int), waiting: make(map[string][]chan struct{})}
 }
 
-// More is how many places beyond n are worth keeping for those who hold none: a
-// quarter, and none beyond a single one.
+// More returns a sensible number of slots beyond n for owners without a slot: a quarter of n, and
+// none for a single slot.
 func More(n int) int { return (n + 2) / 4 }
 
-// Enter takes a place, which Leave gives back. Its error is ErrFull, or why ctx
-// was done before there was a place.
-func (p *Places) Enter(ctx context.Context, owner string) error {
+// Acquire acquires a slot, which Release frees. It returns ErrFull, or the cause of ctx if that is
+// done before a slot is free.
+func (p *Slots) Acquire(ctx context.Context, owner string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	p.mu.Lock()
-	if p.openTo(owner) { // then none of its own wait
+	if p.mayAcquire(owner) { // then the owner has none waiting
 		p.take(owner)
 		p.mu.Unlock()
 		return nil
@@ -71,25 +71,25 @@ func (p *Places) Enter(ctx context.Context, owner string) error {
 		return nil
 	case <-ctx.Done():
 	}
-	if !p.withdraw(owner, turn) { // its turn has come just now
-		p.Leave(owner)
+	if !p.withdraw(owner, turn) { // its turn has just come
+		p.Release(owner)
 	}
 	return context.Cause(ctx)
 }
 
-// openTo says whether an owner may take a place now; p.mu is held, as in all
-// that follow.
-func (p *Places) openTo(owner string) bool {
+// mayAcquire reports whether an owner may acquire a slot now; p.mu must be held, as for the methods
+// below.
+func (p *Slots) mayAcquire(owner string) bool {
 	return p.taken < p.n || p.taken < p.n+p.more && p.held[owner] == 0
 }
 
-func (p *Places) take(owner string) {
+func (p *Slots) take(owner string) {
 	p.taken++
 	p.held[owner]++
 }
 
-// withdraw takes one who waits out of the queue, if it is still there.
-func (p *Places) withdraw(owner string, turn chan struct{}) bool {
+// withdraw removes a waiting entry from the queue, and reports whether it was still there.
+func (p *Slots) withdraw(owner string, turn chan struct{}) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, t := range p.waiting[owner] {
@@ -104,8 +104,8 @@ func (p *Places) withdraw(owner string, turn chan struct{}) bool {
 	return false
 }
 
-// dequeue removes the i-th of those of an owner who wait.
-func (p *Places) dequeue(owner string, i int) {
+// dequeue removes the i-th waiting entry of an owner.
+func (p *Slots) dequeue(owner string, i int) {
 	p.waits--
 	list := p.waiting[owner]
 	if list = append(list[:i:i], list[i+1:]...); len(list) > 0 {
@@ -115,8 +115,8 @@ func (p *Places) dequeue(owner string, i int) {
 	}
 }
 
-// skip takes an owner out of the turns.
-func (p *Places) skip(owner string) {
+// skip removes an owner from the turns.
+func (p *Slots) skip(owner string) {
 	for i, o := range p.turns {
 		if o == owner {
 			p.turns = append(p.turns[:i:i], p.turns[i+1:]...)
@@ -125,8 +125,8 @@ func (p *Places) skip(owner string) {
 	}
 }
 
-// Leave frees a slot of the owner for the next one.
-func (p *Places) Leave(owner string) {
+// Release frees a slot of the owner for the next one.
+func (p *Slots) Release(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
@@ -140,7 +140,7 @@ func (p *Places) Leave(owner string) {
 				next = o
 			}
 		}
-		if !p.openTo(next) { // then to no one
+		if !p.mayAcquire(next) { // then nobody may
 			return
 		}
 		close(p.waiting[next][0])
@@ -153,9 +153,8 @@ func (p *Places) Leave(owner string) {
 	}
 }
 
-// Lend gives a place back until Return, and says whether it did: not more than n
-// are lent at one time.
-func (p *Places) Lend(owner string) bool {
+// Lend frees a slot until Reclaim, and reports whether it did: at most n are lent at a time.
+func (p *Slots) Lend(owner string) bool {
 	p.mu.Lock()
 	ok := p.lent < p.n
 	if ok {
@@ -163,22 +162,22 @@ func (p *Places) Lend(owner string) bool {
 	}
 	p.mu.Unlock()
 	if ok {
-		p.Leave(owner)
+		p.Release(owner)
 	}
 	return ok
 }
 
-// Return takes a place at once that the owner has lent, even if that makes one
-// too many.
-func (p *Places) Return(owner string) {
+// Reclaim immediately takes back a slot that the owner has lent, even if that exceeds the bound by
+// one.
+func (p *Slots) Reclaim(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lent--
 	p.take(owner)
 }
 
-// Count says how many places are taken, and how many wait for one.
-func (p *Places) Count() (taken, waiting int) {
+// Count returns the number of taken slots, and of waiting entries.
+func (p *Slots) Count() (taken, waiting int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken, p.waits

@@ -14,12 +14,12 @@ import (
 )
 
 // work enters, holds a place for a second, and says when it had it.
-func work(t *testing.T, p *fair.Places, owner string, start time.Time) (entered time.Duration) {
-	if err := p.Enter(t.Context(), owner); err != nil {
+func work(t *testing.T, p *fair.Slots, owner string, start time.Time) (entered time.Duration) {
+	if err := p.Acquire(t.Context(), owner); err != nil {
 		t.Errorf("%s: %v", owner, err)
 		return 0
 	}
-	defer p.Leave(owner)
+	defer p.Release(owner)
 	entered = time.Since(start)
 	time.Sleep(time.Second)
 	return entered
@@ -98,13 +98,13 @@ func TestOnlyAFullQueueRefuses(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		enter := func(owner string) {
-			all.Go(func() { _ = p.Enter(ctx, owner) }) // it is cancelled
+			all.Go(func() { _ = p.Acquire(ctx, owner) }) // it is cancelled
 			synctest.Wait()
 		}
 		for range 4 {
 			enter("a")
 		}
-		if err := p.Enter(t.Context(), "a"); !errors.Is(err, fair.ErrFull) {
+		if err := p.Acquire(t.Context(), "a"); !errors.Is(err, fair.ErrFull) {
 			t.Errorf("the fifth of one owner: %v, want ErrFull", err)
 		}
 		for i := range 100 { // each has room for one, however many there are
@@ -113,12 +113,12 @@ func TestOnlyAFullQueueRefuses(t *testing.T) {
 		if _, waiting := p.Count(); waiting != 103 {
 			t.Errorf("%d wait, want 103", waiting)
 		}
-		if err := p.Enter(t.Context(), "owner 7"); !errors.Is(err, fair.ErrFull) {
+		if err := p.Acquire(t.Context(), "owner 7"); !errors.Is(err, fair.ErrFull) {
 			t.Errorf("the second of an owner in a crowd: %v, want ErrFull", err)
 		}
 		cancel()
 		all.Wait()
-		p.Leave("a")
+		p.Release("a")
 		if taken, waiting := p.Count(); taken != 0 || waiting != 0 {
 			t.Errorf("%d places stay taken, %d wait", taken, waiting)
 		}
@@ -133,12 +133,12 @@ func TestTurns(t *testing.T) {
 		for _, name := range []string{"a1", "a2", "a3", "b1", "b2", "c1"} {
 			all.Go(func() {
 				owner := name[:1]
-				if err := p.Enter(t.Context(), owner); err != nil {
+				if err := p.Acquire(t.Context(), owner); err != nil {
 					t.Error(err)
 				}
 				order = append(order, name)
 				time.Sleep(time.Second)
-				p.Leave(owner)
+				p.Release(owner)
 			})
 			synctest.Wait()
 		}

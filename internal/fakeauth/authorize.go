@@ -34,11 +34,11 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone, or it is there
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-// refuse answers an error as RFC 6749 has it. Its description holds what a
-// careless client would print.
+// refuse sends an error of RFC 6749. Its description contains text that a careless client would
+// print.
 func refuse(w http.ResponseWriter, status int, code string) {
 	answer(w, status, map[string]string{"error": code, "error_description": "you sent " + Secret})
 }
@@ -78,7 +78,7 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// client finds a client and whether the redirect address is one of its own.
+// client returns a client and whether the redirect address belongs to it.
 func (s *Server) client(id, redirect string) bool {
 	if s.b.ClientID != "" && id == s.b.ClientID {
 		return true
@@ -120,7 +120,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect+"?"+back.Encode(), http.StatusFound)
 }
 
-// authenticate finds out which client sends a form.
+// authenticate identifies the client that sends a form.
 func (s *Server) authenticate(r *http.Request) (id string, ok bool) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
@@ -184,7 +184,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// issue answers new tokens.
+// issue sends new tokens.
 func (s *Server) issue(w http.ResponseWriter, g grant) {
 	lifetime := s.b.Lifetime
 	if lifetime == 0 {
@@ -207,7 +207,7 @@ func (s *Server) issue(w http.ResponseWriter, g grant) {
 	answer(w, http.StatusOK, a)
 }
 
-// end takes back all tokens of one sign-in.
+// end revokes all tokens of one sign-in.
 func (s *Server) end(family string) {
 	for t, g := range s.access {
 		if g.family == family {

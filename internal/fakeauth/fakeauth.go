@@ -1,9 +1,8 @@
-// Package fakeauth is a remote MCP server that asks for OAuth, with its
-// authorization server: real HTTP servers on the loopback interface for tests.
-// The sign-in page approves by itself, so a browser is an HTTP client that
-// follows redirects. What the specifications demand of clients is checked: PKCE,
-// the resource parameter, registered redirect addresses, a refresh token used
-// only once. A second use takes all tokens of that sign-in back, as real servers
+// Package fakeauth provides a remote MCP server that requires OAuth, with its authorization
+// server: real HTTP servers on the loopback interface for tests. The sign-in page approves
+// automatically, so a browser is an HTTP client that follows redirects. The servers check what the
+// specifications require of clients: PKCE, the resource parameter, registered redirect addresses,
+// single use of a refresh token. A second use revokes all tokens of that sign-in, as real servers
 // do.
 package fakeauth
 
@@ -17,12 +16,11 @@ import (
 	"time"
 )
 
-// Secret is part of every token, code and client secret that a Server issues,
-// so that a test can look for it where it must not be.
+// Secret is part of every token, code and client secret of a Server, so that tests can search for
+// it where it must not be.
 const Secret = "S3CR3T"
 
-// Behaviour is what a test can choose. It may be changed while the server runs,
-// through Server.Set.
+// Behaviour configures a Server. Server.Set changes it at any time.
 type Behaviour struct {
 	// Lifetime of access tokens; zero means an hour.
 	Lifetime time.Duration
@@ -32,28 +30,27 @@ type Behaviour struct {
 	NoRefresh bool
 	// NoRegistration refuses clients that register themselves.
 	NoRegistration bool
-	// ClientID and ClientSecret are those of a client registered by hand, for any
-	// redirect address.
+	// ClientID and ClientSecret identify a client that was registered manually, with any redirect
+	// address.
 	ClientID, ClientSecret string
-	// MetadataClient, if not empty, is the address of a client ID metadata
-	// document that is taken as a client, without being read.
+	// MetadataClient, if not empty, is the address of a client ID metadata document that is
+	// accepted as a client, without being read.
 	MetadataClient string
-	// Issuers says which authorization server the MCP server names, each time that
-	// it is asked; nil means Server.Issuer.
+	// Issuers returns the authorization server that the MCP server names on each request; nil
+	// means Server.Issuer.
 	Issuers func() string
-	// Withhold is a scope that no token is given.
+	// Withhold is a scope that no token gets.
 	Withhold string
 	// Unauthorized refuses calls that lack a scope with 401 instead of 403.
 	Unauthorized bool
 	// Deny answers the sign-in page with access_denied.
 	Deny bool
-	// State, if not empty, is what the sign-in page answers instead of the
-	// client's own.
+	// State, if not empty, replaces the client's state in the answer of the sign-in page.
 	State string
-	// Issuer, if not empty, is what the sign-in page claims to be.
+	// Issuer, if not empty, is the issuer in the answer of the sign-in page.
 	Issuer string
-	// Subject returns the account that owns a token to be exchanged for one of this
-	// server; nil exchanges none.
+	// Subject returns the account of a token to be exchanged for one of this server; nil exchanges
+	// none.
 	Subject func(token string) (account string, ok bool)
 	// Down makes the token endpoint answer 503.
 	Down bool
@@ -61,25 +58,24 @@ type Behaviour struct {
 	Now func() time.Time
 }
 
-// Counts is what happened at a Server.
+// Counts counts the events at a Server.
 type Counts struct {
 	Registered int // clients that registered
 	SignIns    int // answers of the sign-in page
-	Exchanged  int // codes turned into tokens
-	Refreshed  int // refresh tokens turned into tokens
-	Reused     int // refresh tokens that were sent a second time
+	Exchanged  int // exchanged codes
+	Refreshed  int // refresh tokens that were used
+	Reused     int // refresh tokens that were used a second time
 	Revoked    int // requests for revocation
 	Traded     int // tokens of others that were exchanged
 	Refused    int // answers of 401 or 403 from the MCP server
 }
 
-// A Server is an MCP server and its authorization server. It is safe for
-// concurrent use.
+// A Server is an MCP server with its authorization server. It is safe for concurrent use.
 type Server struct {
-	// URL is the MCP endpoint. Its tools are whoami and admin; admin needs the
-	// scope "admin", which clients do not ask for by themselves.
+	// URL is the MCP endpoint. Its tools are whoami and admin; admin needs the scope "admin",
+	// which clients do not request by themselves.
 	URL string
-	// Issuer is the authorization server.
+	// Issuer is the address of the authorization server.
 	Issuer string
 
 	mcp, as *httptest.Server
@@ -96,13 +92,13 @@ type Server struct {
 
 type client struct {
 	secret    string
-	redirects []string // nil: any
+	redirects []string // nil means any
 }
 
-// A grant is what a token stands for.
+// A grant is the data of a token.
 type grant struct {
-	family  string // of the tokens that come from one sign-in
-	account string // that the browser's cookie "account" named
+	family  string // identifies the tokens of one sign-in
+	account string // from the browser's cookie "account"
 	client  string
 	scopes  string
 	expiry  time.Time
@@ -125,7 +121,7 @@ func Start() *Server {
 		access: make(map[string]grant), refresh: make(map[string]*refreshToken),
 	}
 	s.as = httptest.NewServer(s.authorizationServer())
-	s.mcp = httptest.NewUnstartedServer(nil) // its handler has to know its address
+	s.mcp = httptest.NewUnstartedServer(nil) // its handler needs its address
 	s.Issuer, s.URL = s.as.URL, "http://"+s.mcp.Listener.Addr().String()+"/mcp"
 	s.mcp.Config.Handler = s.protectedServer()
 	s.mcp.Start()
@@ -147,22 +143,21 @@ func (s *Server) Set(change func(*Behaviour)) {
 	change(&s.b)
 }
 
-// Counts says what has happened so far.
+// Counts returns the counts so far.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts
 }
 
-// Issued are the access and refresh tokens that were issued so far.
+// Issued returns the access and refresh tokens that were issued so far.
 func (s *Server) Issued() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.issued)
 }
 
-// Forget makes every access token invalid before its time, and, if all is set,
-// every refresh token too.
+// Forget invalidates every access token and, if all is set, every refresh token.
 func (s *Server) Forget(all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +167,7 @@ func (s *Server) Forget(all bool) {
 	}
 }
 
-// now is the time; s.mu is held.
+// now returns the time; s.mu must be held.
 func (s *Server) now() time.Time {
 	if s.b.Now != nil {
 		return s.b.Now()

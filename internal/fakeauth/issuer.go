@@ -20,8 +20,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// An Issuer signs access tokens that anybody can check, by OpenID Connect Discovery
-// and RFC 9068.
+// An Issuer issues access tokens by OpenID Connect Discovery and RFC 9068, which anybody can
+// check.
 type Issuer struct {
 	URL string
 
@@ -34,8 +34,8 @@ type Issuer struct {
 	t      testing.TB
 }
 
-// An issued code is for a browser whose cookie "person" has named somebody, and whose
-// cookie "groups" is a claim of the person's ID token.
+// An issued code belongs to a browser whose cookie "person" names somebody, and whose cookie
+// "groups" is a claim of the person's ID token.
 type issued struct{ subject, groups, client, nonce, resource, redirect, challenge, scope string }
 
 // NewIssuer starts an issuer, which ends with the test.
@@ -83,7 +83,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {i.URL}}.Encode(), http.StatusFound)
 }
 
-// redeem turns a code into an access token.
+// redeem exchanges a code for an access token.
 func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
 	_, secret, _ := r.BasicAuth()
 	if secret == "" {
@@ -111,28 +111,28 @@ func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, tokens)
 }
 
-// Sign replaces claims of the ID tokens from then on.
+// Sign replaces claims of later ID tokens.
 func (i *Issuer) Sign(id map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.id = id
 }
 
-// Secret is what clients have to show from then on.
+// Secret sets the secret that clients must present.
 func (i *Issuer) Secret(secret string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.secret = secret
 }
 
-// Asked is how often a path was asked for.
+// Asked returns the number of requests for a path.
 func (i *Issuer) Asked(path string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.asked[path]
 }
 
-// Rotate adds a key, with which tokens are signed from then on.
+// Rotate adds a key, which signs later tokens.
 func (i *Issuer) Rotate(t testing.TB) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -154,8 +154,8 @@ func newKey(t testing.TB) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private, KeyID: rand.Text(), Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// Token signs claims, which replace those of a token for audience that names
-// subject and is good for an hour.
+// Token returns a token with claims, which replace those of a token for audience and subject that
+// is valid for an hour.
 func (i *Issuer) Token(t testing.TB, audience, subject string, claims map[string]any) string {
 	i.mu.Lock()
 	key := i.keys[len(i.keys)-1]
@@ -171,7 +171,7 @@ func (i *Issuer) Typed(t testing.TB, typ, audience, subject string, claims map[s
 	return signTyped(t, typ, jose.SigningKey{Algorithm: jose.ES256, Key: key}, i.claims(audience, subject, claims))
 }
 
-// Forged is a token as Token makes it, by a key that the issuer does not have.
+// Forged returns a token like Token, signed with a key that the issuer does not have.
 func (i *Issuer) Forged(t testing.TB, audience, subject string) string {
 	return sign(t, jose.SigningKey{Algorithm: jose.ES256, Key: newKey(t)}, i.claims(audience, subject, nil))
 }

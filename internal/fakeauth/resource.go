@@ -18,7 +18,7 @@ import (
 
 const metadataPath = "/.well-known/oauth-protected-resource/mcp"
 
-// protectedServer is the MCP server behind the check of its tokens.
+// protectedServer returns the MCP server with the check of its tokens.
 func (s *Server) protectedServer() http.Handler {
 	tools := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, nil)
 	type none struct{}
@@ -50,7 +50,7 @@ func (s *Server) protectedServer() http.Handler {
 	return mux
 }
 
-// verify looks a token up. Its own clock decides, not that of the SDK.
+// verify looks a token up. It uses the server's clock instead of the SDK's.
 func (s *Server) verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) stepUp(metadata string, next http.Handler) http.Handler {
 			Method string
 			Params struct{ Name string }
 		}
-		_ = json.Unmarshal(body, &m) // invalid JSON is not for us to refuse
+		_ = json.Unmarshal(body, &m) // invalid JSON is not this handler's concern
 		if m.Method == "tools/call" && m.Params.Name == "admin" && !slices.Contains(auth.TokenInfoFromContext(r.Context()).Scopes, "admin") {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="admin", resource_metadata=%q`, metadata))
 			s.mu.Lock()
@@ -114,7 +114,7 @@ func (w *countingWriter) WriteHeader(status int) {
 // Unwrap lets http.ResponseController find Flush.
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush passes on what was written.
+// Flush flushes the wrapped writer.
 func (w *countingWriter) Flush() {
 	if f, ok := w.ResponseWriter.(http.Flusher); ok {
 		f.Flush()

@@ -1,6 +1,5 @@
-// Package fakes3 is a server of S3 objects in memory, for tests: it has the
-// requests that the broker makes, and checks each as S3 does, but for the
-// signature's value.
+// Package fakes3 is a server of S3 objects in memory, for tests: it implements the requests of the
+// broker, and checks each like S3, except for the signature's value.
 package fakes3
 
 import (
@@ -15,13 +14,13 @@ import (
 	"sync"
 )
 
-// maxObject bounds what is put in one request.
+// maxObject bounds the object of one request.
 const maxObject = 64 << 20
 
 // signed matches a signature of version 4, and captures the signed headers.
 var signed = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/ ]+/\d{8}/[a-z0-9-]+/s3/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=[0-9a-f]{64}$`)
 
-// A Server has buckets. It is safe for concurrent use.
+// A Server contains buckets. It is safe for concurrent use.
 type Server struct {
 	mu      sync.Mutex
 	buckets map[string]map[string][]byte
@@ -89,8 +88,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refused returns the code of the error that S3 answers to a request that is
-// not signed, or whose body is not the signed one.
+// refused returns the error code of S3 for a request that is not signed, or whose body is not the
+// signed one.
 func refused(r *http.Request, body []byte) string {
 	match := signed.FindStringSubmatch(r.Header.Get("Authorization"))
 	if match == nil {

@@ -13,13 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// NewAsks returns the server of mode Asks, to be connected over any transport;
-// legacy makes it refuse protocol 2026-07-28. Each of its tools asks the caller
-// for something and returns, as text, JSON of the answer: form, page, sampling,
-// sampling_tools, roots, and twice (two forms at once). narrated reports
-// progress and logs a warning before it asks for a form. pages_first fails
-// until a page was opened; page_done completes it. stubborn asks for a form and
-// returns "went on" when that fails. forever asks again and again.
+// NewAsks returns the server of mode Asks, for any transport; legacy makes it refuse protocol
+// 2026-07-28. Each of its tools asks the caller for something and returns, as text, JSON of the
+// answer: form, page, sampling, sampling_tools, roots, and twice (two forms at once). narrated
+// reports progress and logs a warning before it asks for a form. pages_first fails until a page
+// was opened; page_done completes it. stubborn asks for a form and returns "went on" if that
+// fails. forever asks repeatedly.
 func NewAsks(legacy bool) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asks", Version: "1"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}})
@@ -90,11 +89,11 @@ func form(message string) *mcp.ElicitParams {
 		`{"type":"object","properties":{"name":{"type":"string","title":"Name"}},"required":["name"]}`)}
 }
 
-// state is what the server wants back with the answers.
+// state is the state that clients must send back with the answers.
 const state = "the server's own"
 
-// asks is a tool that asks questions and returns the answers. The SDK puts them
-// as requests to clients of the older protocols.
+// asks returns a tool that asks questions and returns the answers. The SDK sends them as requests
+// to clients of the older protocols.
 func asks(questions func(*mcp.CallToolRequest) mcp.InputRequestMap) mcp.ToolHandler {
 	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.InputResponses == nil {

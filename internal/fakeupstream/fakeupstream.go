@@ -1,7 +1,6 @@
-// Package fakeupstream holds MCP servers for tests: one that behaves, made with
-// the SDK, and one for each way in which real servers misbehave, which write
-// their frames by hand. They run as processes of their own in a re-executed test
-// binary:
+// Package fakeupstream provides MCP servers for tests: one that behaves, made with the SDK, and
+// others that misbehave like real servers, which write their frames by hand. They run as processes
+// of their own in a re-executed test binary:
 //
 //	func TestMain(m *testing.M) {
 //		fakeupstream.RunIfAsked()
@@ -18,22 +17,22 @@ import (
 	"time"
 )
 
-// flag is the first argument of a process that is to be a server.
+// flag is the first argument of a server process.
 const flag = "fakeupstream"
 
-// A Mode is one kind of server.
+// A Mode selects a server.
 type Mode string
 
-// The modes. All but the first four, and those that say otherwise, serve the tool "echo", whose result is one
-// text block with its arguments as they came.
+// The modes. All but the first four, and those that say otherwise, serve the tool "echo", whose
+// result is one text block with its unchanged arguments.
 const (
 	Good          Mode = "good"           // made with the SDK: echo, add, fail, progress, wait, big
-	Exits         Mode = "exits"          // ends at once with status 3 and a line on stderr
+	Exits         Mode = "exits"          // exits immediately with status 3 and a line on stderr
 	SilentInit    Mode = "silent-init"    // does not know the probe, then never answers initialize
 	BadVersion    Mode = "bad-version"    // answers initialize with version 2099-01-01
 	Legacy        Mode = "legacy"         // answers the probe with "method not found", as most do
 	SilentProbe   Mode = "silent-probe"   // ignores requests that it does not know
-	StuckProbe    Mode = "stuck-probe"    // answers nothing any more once it was probed
+	StuckProbe    Mode = "stuck-probe"    // answers nothing after the probe
 	ExitsProbe    Mode = "exits-probe"    // ends when it is probed
 	SilentList    Mode = "silent-list"    // never answers tools/list
 	NoTools       Mode = "no-tools"       // does not know tools/list
@@ -61,23 +60,22 @@ const (
 	Stateful      Mode = "stateful"       // keeps state between calls, see NewStateful
 	Leaks         Mode = "leaks"          // repeats FAKE_SECRET everywhere; "refuse" is a protocol error, "fail" a failed tool, "die" ends it
 	SkillKit      Mode = "skill-kit"      // a built skill, see WriteSkillKit: start, advance, topic
-	sleeper       Mode = "sleeper"        // what Grandchild and Daemon leave behind
+	sleeper       Mode = "sleeper"        // the remaining process of Grandchild and Daemon
 )
 
-// Command is the program to start for any mode: the running test binary.
+// Command returns the program to start for any mode: the running test binary.
 func Command() string {
 	path, err := os.Executable()
 	if err != nil {
-		panic(err) // a test binary always knows where it is
+		panic(err) // a test binary knows its path
 	}
 	return path
 }
 
-// Args are the arguments that make Command a server of the given mode.
+// Args returns the arguments that make Command a server of the given mode.
 func Args(mode Mode) []string { return []string{flag, string(mode)} }
 
-// RunIfAsked turns the process into a server and never returns if it was
-// started with Args.
+// RunIfAsked runs a server, and never returns, if the process was started with Args.
 func RunIfAsked() {
 	if len(os.Args) < 3 || os.Args[1] != flag {
 		return
@@ -102,11 +100,11 @@ func RunIfAsked() {
 		fmt.Fprintln(os.Stderr, "fakeupstream:", err)
 		os.Exit(1)
 	}
-	syscall.Exit(0) // in os.Exit the race detector sleeps for a second, and brokers would wait for that
+	syscall.Exit(0) // os.Exit sleeps for a second with the race detector, and brokers would wait for that
 }
 
-// block never returns. An empty select would count as a deadlock in a process
-// that has nothing else to do.
+// block never returns. An empty select would count as a deadlock in a process with nothing else to
+// do.
 func block() {
 	for {
 		time.Sleep(time.Hour)

@@ -12,10 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// NewGood returns the server of mode Good, to be connected over any transport.
-// Its tools are echo (returns its arguments as one text block), add (structured
-// output), fail (isError), progress (three messages, then waits until it is
-// cancelled), wait (for ms or until cancelled) and big (text of n bytes).
+// NewGood returns the server of mode Good, for any transport. Its tools are echo (returns its
+// arguments as one text block), add (structured output), fail (isError), progress (three messages,
+// then waits until it is cancelled), wait (for ms or until cancelled) and big (text of n bytes).
 func NewGood() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "good", Title: "A good server", Version: "1.2.3"},
 		&mcp.ServerOptions{Instructions: "Call echo first.", Capabilities: &mcp.ServerCapabilities{}})
@@ -77,8 +76,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 			return nil, err
 		}
 	}
-	// The SDK's server, when a session ends, waits for its calls and does not
-	// cancel them: one whose cancellation was lost must end by itself.
+	// When a session ends, the SDK's server waits for its calls and does not cancel them: a call
+	// whose cancellation was lost must end by itself.
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -9,10 +9,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
-// leave starts a child that ignores signals and is not waited for.
+// leave starts a child that ignores signals, and does not wait for it.
 func leave(ownSession bool) error {
 	cmd := exec.Command(Command(), flag, string(sleeper))
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // keeps the pipes open as well
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // keeps the pipes open
 	if ownSession {
 		spawn.Session(cmd)
 	}

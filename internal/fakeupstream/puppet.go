@@ -130,7 +130,7 @@ func (p *Puppet) answer(m message) []string {
 	return out
 }
 
-// Serve speaks over stdio until in ends.
+// Serve serves stdio until in ends.
 func (p *Puppet) Serve(in io.Reader, out io.Writer) {
 	lines := bufio.NewReader(in)
 	for {
@@ -149,7 +149,7 @@ func (p *Puppet) Serve(in io.Reader, out io.Writer) {
 	}
 }
 
-// ServeHTTP speaks Streamable HTTP.
+// ServeHTTP serves Streamable HTTP.
 func (p *Puppet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := readMessage(r)
 	if p.HTTP != nil {

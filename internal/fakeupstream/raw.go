@@ -57,7 +57,7 @@ func runRaw(mode Mode) error {
 	}
 }
 
-// start does what the mode does before it reads anything.
+// start performs the actions of the mode before anything is read.
 func (s *raw) start() error {
 	switch s.mode {
 	case Exits:
@@ -79,7 +79,7 @@ func (s *raw) start() error {
 	return nil
 }
 
-// line writes one line as it is.
+// line writes one raw line.
 func (s *raw) line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *raw) list(m message) {
 	s.result(m.ID, `{"tools":[`+strings.Join(tools, ",")+`]`+cursor+`}`)
 }
 
-// page is one page of tools/list, and the cursor of the next.
+// page returns one page of tools/list, and the cursor of the next.
 func (s *raw) page(cursor string) (tools []string, next string) {
 	tools = []string{echoTool}
 	n, _ := strconv.Atoi(cursor) // the first page has none
@@ -283,7 +283,7 @@ func (s *raw) text(id json.RawMessage, text string) {
 	s.result(id, `{"content":[{"type":"text","text":`+quote(text)+`}]}`)
 }
 
-// quote is text as a JSON string.
+// quote returns text as a JSON string.
 func quote(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// WriteSkillKit writes a skill of the shape that contentful/skill-kit builds
-// into dir/greeter: a SKILL.md that names its MCP tools, and scripts/run, which
-// with the argument mcp is a server on stdio. It returns the path of the latter.
+// WriteSkillKit writes a skill in the form that contentful/skill-kit generates to dir/greeter: a
+// SKILL.md that names its MCP tools, and scripts/run, which with the argument mcp is a server on
+// stdio. It returns the path of the latter.
 //
-// The shapes are those of skill-kit v1.10.1, src/protocol/mcp-*.ts.
+// The forms are those of skill-kit v1.10.1, src/protocol/mcp-*.ts.
 func WriteSkillKit(dir string) (run string, err error) {
 	home := filepath.Join(dir, "greeter")
 	if err := os.MkdirAll(filepath.Join(home, "scripts"), 0o755); err != nil {
@@ -47,7 +47,7 @@ allowed-tools: 'Bash(scripts/run *) Read mcp__greeter__start mcp__greeter__advan
 This skill is a structured workflow. Use its MCP tools if you have them, and scripts/run otherwise.
 `
 
-// runSkillKit is scripts/run.
+// runSkillKit implements scripts/run.
 func runSkillKit(args []string) error {
 	if len(args) == 0 || args[0] != "mcp" {
 		return errors.New("this skill only speaks MCP: run it with the argument mcp")
@@ -59,10 +59,10 @@ func runSkillKit(args []string) error {
 	return err
 }
 
-// A skillKit holds the sessions of the server.
+// A skillKit contains the sessions of the server.
 type skillKit struct {
 	mu       sync.Mutex
-	sessions map[string]string // the step of each; "" when it is over
+	sessions map[string]string // the step of each session; "" when it is over
 }
 
 type skillKitResult map[string]any
@@ -128,8 +128,8 @@ func (k *skillKit) start(in skillKitInput) (skillKitResult, bool) {
 	return r, false
 }
 
-// advance answers mistakes with results that are none of the protocol's errors.
-// A visitor called help is led into a subskill, which the answers do not mention.
+// advance reports mistakes as results, not as errors of the protocol. A visitor called help enters
+// a subskill, which the answers do not mention.
 func (k *skillKit) advance(in skillKitInput) (skillKitResult, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

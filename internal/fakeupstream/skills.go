@@ -13,9 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Skills is what an MCP server has of skills (SEP-2640), and how it lies about
-// them. It may be used by several servers and goroutines; the zero value has
-// none.
+// Skills are the skills of an MCP server (SEP-2640), and its misbehaviour. It is safe for
+// concurrent use, also by several servers; the zero value has no skills.
 type Skills struct {
 	mu     sync.Mutex
 	skills []*servedSkill
@@ -58,7 +57,7 @@ func (s *Skills) Add(root, description string, files map[string]string) {
 	s.skills = append(s.skills, k)
 }
 
-// Hide leaves a skill out of the list; it is still there for who knows its URI.
+// Hide removes a skill from the list; it is still available by its URI.
 func (s *Skills) Hide(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,22 +66,22 @@ func (s *Skills) Hide(uri string) {
 	}
 }
 
-// Lie makes reads of a URI give another text than is listed.
+// Lie makes reads of a URI return another text than the listed one.
 func (s *Skills) Lie(uri, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files[uri] = text
 }
 
-// Edit changes entries before they are sent.
+// Edit sets a function that changes entries before they are sent.
 func (s *Skills) Edit(f func(entry map[string]any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.edit = f
 }
 
-// Paged lists so many skills at a time; a negative number leads from the first
-// page to the first page.
+// Paged sets the number of skills per page; with a negative number, the next page of the first
+// page is the first page.
 func (s *Skills) Paged(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *Skills) Wait(c <-chan struct{}) {
 	s.wait = c
 }
 
-// Asked returns what was asked for, as "method URI", and forgets it.
+// Asked returns and clears the requests, as "method URI".
 func (s *Skills) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +120,8 @@ type skillResult struct {
 	CacheScope string           `json:"cacheScope"`
 }
 
-// Server is a server with one tool and these skills; silent makes it not declare
-// that it has them.
+// Server returns a server with one tool and these skills; silent makes it not declare the
+// capability.
 func (s *Skills) Server(silent bool) *mcp.Server {
 	can := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{ListChanged: true}}
 	if !silent {
@@ -135,13 +134,13 @@ func (s *Skills) Server(silent bool) *mcp.Server {
 	srv.AddResourceTemplate(&mcp.ResourceTemplate{Name: "files", URITemplate: "skill://{+path}"}, s.read)
 	for method, h := range map[string]func(context.Context, *mcp.ServerSession, *skillParams) (*skillResult, error){"skills/list": s.list, "skills/get": s.get} {
 		if err := mcp.AddReceivingCustomMethod(srv, method, h); err != nil {
-			panic(err) // the names are not those of the protocol itself
+			panic(err) // the names differ from the protocol's own methods
 		}
 	}
 	return srv
 }
 
-// Changed tells the clients of a server that its skills have changed.
+// Changed notifies the clients of a server that its skills have changed.
 func (s *Skills) Changed(srv *mcp.Server) {
 	srv.AddResourceTemplate(&mcp.ResourceTemplate{Name: "files", URITemplate: "skill://{+path}"}, s.read)
 }
@@ -170,7 +169,7 @@ func (s *Skills) list(ctx context.Context, _ *mcp.ServerSession, p *skillParams)
 	r := &skillResult{ResultType: "complete", Skills: []map[string]any{}, CacheScope: "public"}
 	from := 0
 	if p != nil && p.Cursor != "" {
-		_, _ = fmt.Sscan(p.Cursor, &from) // zero if it is none
+		_, _ = fmt.Sscan(p.Cursor, &from) // zero if it is invalid
 	}
 	for i, k := range s.skills {
 		switch {

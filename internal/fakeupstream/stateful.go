@@ -13,10 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// NewStateful returns the server of mode Stateful. Its tools are count_session
-// (how often it was called in this server), where (its process and folder), more
-// (adds the tool extra), whoami (the last word of FAKE_PERSON, and its process), and remember, which adds a line to the file FAKE_NOTES as
-// careless servers do: it reads all of it, and writes all of it a moment later.
+// NewStateful returns the server of mode Stateful. Its tools are count_session (the number of its
+// calls in this server), where (its process and folder), more (adds the tool extra), whoami (the
+// last word of FAKE_PERSON, and its process), and remember, which adds a line to the file
+// FAKE_NOTES as careless servers do: it reads all of it, and writes all of it later.
 func NewStateful() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "stateful", Version: "1"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
@@ -29,7 +29,7 @@ func NewStateful() *mcp.Server {
 	}
 	count := 0
 	add("count_session", func(json.RawMessage) (string, error) {
-		count++ // its client sends one call after the other
+		count++ // its client sends calls one after the other
 		return strconv.Itoa(count), nil
 	})
 	add("where", func(json.RawMessage) (string, error) {

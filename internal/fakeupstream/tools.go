@@ -1,7 +1,7 @@
 package fakeupstream
 
-// NumbersResult is the result of "echo" in mode Numbers: everything that a
-// client loses which decodes it into Go values.
+// NumbersResult is the result of "echo" in mode Numbers: it contains everything that a client
+// loses if it decodes it into Go values.
 const NumbersResult = `{"content":[{"type":"hologram","z":1,"a":2}],"structuredContent":{"z":9007199254740993,"a":1.10,"m":12345678901234567890,"b":[]},"vendor":{"y":1,"x":2}}`
 
 var badAnnotations = []string{

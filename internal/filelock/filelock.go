@@ -1,5 +1,5 @@
-// Package filelock keeps processes, and goroutines of one, from changing the
-// same file at the same time. Only those are kept who ask for the lock.
+// Package filelock keeps processes, and goroutines of one process, from changing a file at the
+// same time. All of them must use the lock.
 package filelock
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// poll is how often a lock is tried that another one holds.
+// poll is the interval at which Lock tries a lock that is held.
 const poll = 15 * time.Millisecond
 
 // Lock takes the lock on the file at path, which it creates if necessary, and waits for
@@ -33,14 +33,14 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// Try is Lock without waiting: ok says whether the lock was free.
+// Try is like Lock, without waiting; ok reports whether the lock was free.
 func Try(path string) (unlock func(), ok bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock: %w", err)
 	}
 	ok, err = tryLock(f)
-	if ok { // unless it was removed meanwhile: who comes later has another one
+	if ok { // unless it was removed meanwhile, so that others use another file
 		it, itErr := f.Stat()
 		there, thereErr := os.Stat(path)
 		ok = itErr == nil && thereErr == nil && os.SameFile(it, there)
@@ -52,5 +52,5 @@ func Try(path string) (unlock func(), ok bool, err error) {
 		}
 		return nil, false, err
 	}
-	return func() { f.Close() }, true, nil // which ends the lock
+	return func() { f.Close() }, true, nil // closing ends the lock
 }

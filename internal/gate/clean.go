@@ -1,11 +1,10 @@
-// Package gate is what every text passes that is not the broker's own on its
-// way out, to a client or to a terminal. It takes out what a reader does not
-// see but a model or a terminal does: control and escape characters, characters
-// that change the direction of writing, invisible ones, tag characters and
-// variation selectors that carry data. Letters of all scripts, emoji, and in
-// texts of more than one line newlines and tabs stay as they are.
+// Package gate cleans texts of others before they go to a client or a terminal. It removes what
+// readers do not see but models or terminals process: control and escape characters, characters
+// that change the direction of writing, invisible characters, tag characters, and variation
+// selectors that carry data. Letters of all scripts, emoji and, in texts of several lines,
+// newlines and tabs do not change.
 //
-// What only this package can make, a Text, is what may be sent.
+// Only this package creates a Text, the type of texts that may be sent.
 package gate
 
 import (
@@ -16,23 +15,21 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns s as a model may read it: one line or many, each of which may
-// end as on Windows. What is not UTF-8
-// becomes U+FFFD, what a reader does not see is gone, and so are sequences that
-// colour a terminal. A text without any is returned as it is.
+// Clean returns s for a model, as one or more lines, each of which may end as on Windows. It
+// replaces invalid UTF-8 by U+FFFD, and removes invisible characters and sequences that colour a
+// terminal. It returns a clean text unchanged.
 func Clean(s string) string { return clean(s, dropped) }
 
-// Terminal returns s as one line that is safe to print on a terminal: line
-// breaks and tabs are blanks, and everything else that could steer the terminal
-// or hide from the reader shows as a dot.
+// Terminal returns s as one line that is safe to print on a terminal: line breaks and tabs become
+// blanks, and everything else that could control the terminal or hide from the reader becomes a
+// dot.
 func Terminal(s string) string { return clean(s, line) }
 
-// TerminalText is Terminal for a text that may have lines: newlines and tabs
-// stay.
+// TerminalText is like Terminal, for a text of several lines: newlines and tabs do not change.
 func TerminalText(s string) string { return clean(s, lines) }
 
-// Spelt returns s with each character that no reader sees as a text that one
-// does, such as \u200b or \u{e0041}.
+// Spelt returns s with each invisible character replaced by a visible text, such as \u200b or
+// \u{e0041}.
 func Spelt(s string) string { return clean(s, spelt) }
 
 // Line returns s for a model on one line: runs of white space become single blanks,
@@ -44,23 +41,23 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Hides reports whether s has something that Clean would change.
+// Hides reports whether Clean would change s.
 func Hides(s string) bool { return Clean(s) != s }
 
-// A style says what becomes of a character that is not shown.
+// A style defines the replacement of invisible characters.
 type style int
 
 const (
-	dropped style = iota // gone
-	spelt                // an escape that can be read
+	dropped style = iota // removed
+	spelt                // a readable escape
 	escaped              // an escape of JSON
 	lines                // a dot
-	line                 // a dot, and a line break is a blank
+	line                 // a dot, and a blank for a line break
 )
 
 const dot = "·"
 
-// plain are the characters that every style leaves as they are.
+// plain are the characters that no style changes.
 var plain = func() (p [256]bool) {
 	for c := 0x20; c < 0x7f; c++ {
 		p[c] = true
@@ -71,7 +68,7 @@ var plain = func() (p [256]bool) {
 func clean(s string, how style) string {
 	var b strings.Builder
 	done := 0       // s[:done] is in b
-	prev := rune(0) // the last one that stays
+	prev := rune(0) // the last character that stays
 	for i := 0; i < len(s); {
 		if plain[s[i]] {
 			for i++; i < len(s) && plain[s[i]]; {
@@ -105,7 +102,7 @@ func clean(s string, how style) string {
 			b.WriteString(fmt.Sprintf(`\u{%x}`, r))
 		case how == spelt || how == escaped:
 			b.WriteString(fmt.Sprintf(`\u%04x`, r))
-		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"): // the newline says it
+		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"): // the newline is kept
 		case how == line && isSpace(r):
 			b.WriteByte(' ')
 		default:
@@ -123,9 +120,8 @@ func clean(s string, how style) string {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == 0x2028 || r == 0x2029 }
 
-// sequence returns the length of a terminal's escape sequence at the beginning of s:
-// one that colours or moves, or a terminated one that sets a title. It returns 0 if
-// there is none.
+// sequence returns the length of a terminal's escape sequence at the beginning of s: one that
+// colours or moves, or a terminated one that sets a title. It returns 0 if there is none.
 func sequence(s string) int {
 	if len(s) < 2 || s[0] != 0x1b {
 		return 0
@@ -156,8 +152,7 @@ func sequence(s string) int {
 	return 0
 }
 
-// shown reports whether a reader sees the character r, which is not ASCII, after
-// prev and before rest.
+// shown reports whether the non-ASCII character r is visible after prev and before rest.
 func shown(prev, r rune, size int, rest string) bool {
 	switch {
 	case r == utf8.RuneError:
@@ -168,12 +163,12 @@ func shown(prev, r rune, size int, rest string) bool {
 		return r != 0xad // the soft hyphen
 	case r >= 0x3165 && r < 0xd800, r >= 0x3000 && r < 0x3164: // Chinese, Japanese, Korean
 		return true
-	case r == 0xfe0f: // makes the symbol before it an emoji
+	case r == 0xfe0f: // it turns the symbol before it into an emoji
 		return isSymbol(prev)
 	case r == 0x200c, r == 0x200d:
 		next, _ := utf8.DecodeRuneInString(rest)
 		return joins(prev, r, next)
-	case r == 0x2800: // Braille without a dot
+	case r == 0x2800: // Braille without dots
 		return false
 	}
 	return !unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
@@ -181,13 +176,13 @@ func shown(prev, r rune, size int, rest string) bool {
 		unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// isSymbol reports whether r may be made an emoji by what follows it.
+// isSymbol reports whether the following character may turn r into an emoji.
 func isSymbol(r rune) bool {
 	return r >= 0x80 && unicode.IsSymbol(r) || strings.ContainsRune("0123456789#*‼⁉〰ℹ", r)
 }
 
-// joins reports whether the joiner r changes what a reader sees between prev and
-// next: it makes one emoji of several, or says how letters of some scripts meet.
+// joins reports whether the joiner r has a visible effect between prev and next: it combines
+// emoji, or determines how letters of some scripts connect.
 func joins(prev, r, next rune) bool {
 	if r == 0x200d && (prev == 0xfe0f || prev >= 0x80 && unicode.IsSymbol(prev)) {
 		return next >= 0x80 && unicode.IsSymbol(next)
@@ -201,8 +196,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar,
 }
 
-// Cut returns the first n characters of s, the last of them an ellipsis if
-// something is missing. It cuts no character in two.
+// Cut returns s in at most n characters, the last of which is an ellipsis if s is longer. It does
+// not split characters.
 func Cut(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s

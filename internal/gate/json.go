@@ -6,8 +6,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// JSON returns a value with every string in it clean, its keys too, also where
-// what is hidden is written as an escape. What is not JSON becomes a string.
+// JSON returns a value with every string and key cleaned, including characters that are written as
+// escapes. Invalid JSON becomes a string.
 func JSON(value json.RawMessage) json.RawMessage {
 	if !mayHide(value) {
 		return value
@@ -15,8 +15,8 @@ func JSON(value json.RawMessage) json.RawMessage {
 	return rewrite(value, func(_, text string) string { return Clean(text) })
 }
 
-// Descriptions cleans the texts inside a JSON Schema that are for readers, and
-// leaves the names and values that it compares with as they are.
+// Descriptions cleans the texts in a JSON Schema that are for readers, and does not change the
+// names and values that it compares with.
 func Descriptions(schema json.RawMessage) json.RawMessage {
 	return rewrite(schema, func(key, text string) string {
 		switch key {
@@ -27,14 +27,14 @@ func Descriptions(schema json.RawMessage) json.RawMessage {
 	})
 }
 
-// Spell returns a value in which characters that no reader sees are spelt out
-// in the names and values of a JSON Schema, so that each stays another.
+// Spell returns a JSON Schema in which the invisible characters of names and values are spelt out,
+// so that different names stay different.
 func Spell(schema json.RawMessage) json.RawMessage {
 	return rewrite(schema, func(_, text string) string { return Spelt(text) })
 }
 
-// Escape returns a string literal of JSON or TypeScript that is the same string,
-// with what no reader sees as escapes.
+// Escape returns a string literal of JSON or TypeScript for the same string, with invisible
+// characters as escapes.
 func Escape(literal []byte) []byte {
 	if !mayHide(literal) || !Hides(string(literal)) {
 		return literal
@@ -42,8 +42,8 @@ func Escape(literal []byte) []byte {
 	return []byte(clean(string(literal), escaped))
 }
 
-// Respell returns value, which must be valid JSON, with those of its strings in
-// place of which Spell has put others: names has each by what it was made.
+// Respell reverts Spell in value, which must be valid JSON: names maps the strings that Spell made
+// to the original ones.
 func Respell(value json.RawMessage, names map[string]string) json.RawMessage {
 	if len(names) == 0 {
 		return value
@@ -56,8 +56,8 @@ func Respell(value json.RawMessage, names map[string]string) json.RawMessage {
 	})
 }
 
-// Spellings are the strings of value, which must be valid JSON, that Spell
-// changes, each by what it becomes; nil if there are none.
+// Spellings maps the strings in value, which must be valid JSON, that Spell would change, from
+// their new form to the original. It is nil if there are none.
 func Spellings(value json.RawMessage) map[string]string {
 	var names map[string]string
 	rewrite(value, func(_, text string) string {
@@ -72,9 +72,9 @@ func Spellings(value json.RawMessage) map[string]string {
 	return names
 }
 
-// rewrite returns value with f of each string in it: of those that are values with the
-// key that they stand under, else with "". It asks only for strings that may hide
-// something. A value that is not JSON is a string itself.
+// rewrite replaces each string in value by the result of f, whose key is the key of a string that
+// is a member's value, else "". It skips strings that cannot hide anything. An invalid value is
+// one string.
 func rewrite(value json.RawMessage, f func(key, text string) string) json.RawMessage {
 	if !mayHide(value) {
 		return value
@@ -95,8 +95,7 @@ func rewrite(value json.RawMessage, f func(key, text string) string) json.RawMes
 	return out
 }
 
-// mayHide is a cheap test: without escapes and bytes that are not ASCII there is
-// nothing to take out of JSON.
+// mayHide is a fast test: JSON without escapes and non-ASCII bytes contains nothing to remove.
 func mayHide(b []byte) bool {
 	for i, c := range b {
 		if c >= 0x7f {

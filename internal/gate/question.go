@@ -8,13 +8,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// Speaker is who speaks, as a line of ours has it: its kind, such as
-// Server, and its name in quotes.
+// Speaker returns the name of a speaker for a line of the broker: its kind, such as Server, and
+// its name in quotes.
 func Speaker(kind, name string) string { return kind + " " + strconv.Quote(Cut(Line(name), 60)) }
 
-// Question is what a person reads who is asked something. The first line is
-// ours: it says who asks, as Speaker has it, and for what. What they say is
-// below it, with a mark before each line, so that none looks like ours.
+// Question returns a question for a person. The first line is the broker's: it names who asks, as
+// Speaker does, and for what. The text follows, with a mark before each line, so that no line
+// looks like the broker's.
 func Question(first, text string) string {
 	if text = strings.TrimSpace(strings.ReplaceAll(Clean(text), "\r", "")); text != "" {
 		first += "\n> " + strings.ReplaceAll(text, "\n", "\n> ")
@@ -22,8 +22,8 @@ func Question(first, text string) string {
 	return first
 }
 
-// Form returns the schema of a form as a person may see it: each text in it is clean and
-// one line, but for what is filled in already.
+// Form returns the schema of a form for a person: each text in it is clean and one line, except
+// for prefilled values.
 func Form(schema json.RawMessage) json.RawMessage {
 	out, ok := jsonscan.Rewrite(schema, func(l jsonscan.Literal) []byte {
 		of := string(l.Of)

@@ -6,18 +6,16 @@ import (
 	"reflect"
 )
 
-// ErrTooDeep means that a message nests values deeper than anything that is
-// sent.
+// ErrTooDeep reports that a message is nested too deep.
 var ErrTooDeep = errors.New("a message nests its values too deep")
 
 const maxDepth = 200
 
-// Message returns v with all strings in it clean that it would be sent with,
-// wherever they stand, and how many bytes they have together. It changes nothing
-// that v refers to: where something is not clean, the answer is a copy of that
-// part. It walks structs, maps, slices and pointers; bytes are binary data. What
-// is clean passes change, unless that is nil, but for names that a client sends
-// back, in fields such as RequestState: JSON in raw messages has to stay JSON.
+// Message returns v with all strings cleaned that would be sent with it, and the total length of
+// the strings. It does not modify anything that v refers to, but copies changed parts. It walks
+// structs, maps, slices and pointers; bytes are binary data. If change is not nil, clean strings
+// pass through it, except for names that a client sends back, in fields such as RequestState. JSON
+// in raw messages stays JSON.
 func Message(v any, change func(string) string) (clean any, bytes int, err error) {
 	w := &walker{change: change}
 	out, changed := w.walk(reflect.ValueOf(v), 0)
@@ -42,7 +40,7 @@ type walker struct {
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
-// walk returns what v becomes, and whether that is something else.
+// walk returns the changed value, and whether it differs from v.
 func (w *walker) walk(v reflect.Value, depth int) (reflect.Value, bool) {
 	if depth > maxDepth {
 		w.tooDeep = true
@@ -56,7 +54,7 @@ func (w *walker) walk(v reflect.Value, depth int) (reflect.Value, bool) {
 			s = w.change(s)
 		}
 		w.bytes += len(s)
-		if s == old { // the same string: nothing is compared
+		if s == old { // the same memory, so this is fast
 			return v, false
 		}
 		return reflect.ValueOf(s).Convert(v.Type()), true
@@ -88,8 +86,7 @@ func (w *walker) inside(v reflect.Value, depth int) (reflect.Value, bool) {
 	return p, true
 }
 
-// fields copies all of a struct and then what becomes of its exported fields:
-// others are not sent.
+// fields copies a struct and changes the exported fields of the copy: others are not sent.
 func (w *walker) fields(v reflect.Value, depth int) (reflect.Value, bool) {
 	var out reflect.Value
 	for i := range v.NumField() {

@@ -8,51 +8,48 @@ import (
 	"unicode/utf8"
 )
 
-// A Text is what may be shown to a model: only this package makes one, and what
-// it has made is clean.
+// A Text is a text that may be shown to a model: it is clean, since only this package creates one.
 type Text struct{ s string }
 
-// NewText is Clean as a Text.
+// NewText returns Clean(s) as a Text.
 func NewText(s string) Text { return Text{Clean(s)} }
 
-// Encode is v as JSON on one line, with every string in it clean.
+// Encode returns v as JSON on one line, with every string cleaned.
 func Encode(v any) Text { return Text{string(JSON(Compact(v)))} }
 
-// EncodeRaw is JSON as it came, with every string in it clean.
+// EncodeRaw returns value, which is JSON, with every string cleaned.
 func EncodeRaw(value json.RawMessage) Text { return Text{string(JSON(value))} }
 
 // String returns the text.
 func (t Text) String() string { return t.s }
 
-// Cut is the function Cut.
+// Cut is like the function Cut.
 func (t Text) Cut(n int) Text { return Text{Cut(t.s, n)} }
 
-// Compact is v as JSON on one line, without the escapes that only HTML needs:
-// they would cost a model characters.
+// Compact returns v as JSON on one line, without the escapes for HTML, which would cost a model
+// tokens.
 func Compact(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		// Only values of our own types come here; raw messages in them were
-		// checked when they were received.
+		// v has a type of this module; raw messages in it were checked when they were received.
 		return json.RawMessage(strconv.Quote(err.Error()))
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// Quote returns what somebody else says, for a sentence of ours before it: the
-// first n characters, and where it has more lines than one, the others are
-// indented, so that none of them looks like a line of ours.
+// Quote returns the first n characters of a foreign text, for use after the broker's words. Lines
+// after the first are indented, so that none looks like the broker's.
 func Quote(s string, n int) string {
 	return strings.ReplaceAll(Cut(strings.TrimSpace(Clean(s)), n), "\n", "\n  ")
 }
 
-// maxName is how many characters of somebody else's name a sentence of ours has.
+// maxName bounds a foreign name in a sentence, in characters.
 const maxName = 60
 
-// Name returns a name that somebody else gave, for a sentence of ours: one that
-// could be mistaken for words of ours is in quotes, and a long one is cut.
+// Name returns a foreign name for a sentence: quoted if it could be mistaken for the broker's
+// words, and cut if it is long.
 func Name(s string) string {
 	if isName(s) {
 		return s
@@ -71,7 +68,7 @@ func isName(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxName && !Hides(s)
 }
 
-// Names are those of a list, each as Name has it.
+// Names returns the names of a list, each as from Name.
 func Names(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {

@@ -6,20 +6,19 @@ import (
 	"slices"
 )
 
-// ErrCostly is the error for a value that would take too long to check: with
-// schemas that branch again and again, or lead ever deeper, and are made for that.
+// ErrCostly reports that the check of a value would take too long, with schemas that branch
+// repeatedly or nest ever deeper.
 var ErrCostly = errors.New("too costly to check: the schema branches too often for a value of this size")
 
-// maxCost is what checking one value may cost. The library does about a million
-// in a second.
+// maxCost bounds the cost of checking one value. The library takes about a second for a million.
 const maxCost = 2_000_000
 
-// pieceBytes is how much of a value may be printed into an error for the cost of
-// looking at one schema.
+// pieceBytes is the number of bytes of a value, printed into an error, that cost as much as one
+// schema.
 const pieceBytes = 64
 
-// maxDepth is how deep the library may go, through schemas for the same value and
-// through parts of it: each step takes some kilobytes of the stack.
+// maxDepth bounds the depth of the library's recursion, through schemas for the same value and
+// through parts of it: each step takes some kilobytes of stack.
 const maxDepth = 10_000
 
 // The library writes an error for each schema of anyOf and oneOf that does not match,
@@ -27,19 +26,19 @@ const maxDepth = 10_000
 // that costs more than the check itself.
 const freeDepth = 64
 
-// A use is a schema that is applied to a value, how often it is, and through how
-// many others at most.
+// A use is a schema that is applied to a value, with the number of applications and the highest
+// number of enclosing schemas.
 type use struct {
 	*node
 	times, depth int
 }
 
-// An estimate is what checking a value costs at most: how often which schema is
-// applied, weighed by what it compares and by how large a text an error may be.
+// An estimate bounds the cost of checking a value: the applications of schemas, weighted by the
+// size of the compared values and of error texts.
 type estimate struct{ cost int }
 
-// costly reports whether checking v would take too long. It looks at each part of
-// v once, with all schemas that are for it.
+// costly reports whether checking v would take too long. It visits each part of v once, with all
+// schemas for it.
 func (g *graph) costly(v any) bool {
 	var e estimate
 	e.walk(v, []use{{g.root, 1, 1}})
@@ -47,13 +46,12 @@ func (g *graph) costly(v any) bool {
 }
 
 func (e *estimate) add(times, each int) {
-	if e.cost <= maxCost { // further it is not counted, so that it cannot overflow
+	if e.cost <= maxCost { // stop counting here, to avoid an overflow
 		e.cost += min(times, maxCost) * min(each, maxCost)
 	}
 }
 
-// walk adds what it costs to apply schemas to v, and returns about how many bytes
-// v has as JSON.
+// walk adds the cost of applying schemas to v, and returns the approximate length of v as JSON.
 func (e *estimate) walk(v any, uses []use) (size int) {
 	uses = expand(uses)
 	switch v := v.(type) {
@@ -106,7 +104,7 @@ func expand(uses []use) []use {
 	for _, u := range uses {
 		insert(u)
 	}
-	for i := 0; i < len(all); i++ { // what is inserted has a greater rank
+	for i := 0; i < len(all); i++ { // inserted schemas have a greater rank
 		for _, to := range all[i].same {
 			insert(use{to, all[i].times, all[i].depth + 1})
 		}
@@ -114,7 +112,7 @@ func expand(uses []use) []use {
 	return all
 }
 
-// within are the schemas for a part of a value.
+// within returns the schemas for a part of a value.
 func within(uses []use, of func(*node) nodes) (list []use) {
 	for _, u := range uses {
 		for _, to := range of(u.node) {
@@ -124,7 +122,7 @@ func within(uses []use, of func(*node) nodes) (list []use) {
 	return list
 }
 
-// ofProperty are the schemas for a property. Patterns are taken to match.
+// ofProperty returns the schemas for a property. It assumes that patterns match.
 func (n *node) ofProperty(name string) nodes {
 	own, known := n.properties[name]
 	if !known && len(n.patterns) == 0 {

@@ -11,32 +11,31 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The library follows every reference: a schema that refers back to itself for the
-// same value overflows the stack, which crashes a Go program, and one that
-// branches at each of thirty references keeps a processor busy for an hour. A
-// graph detects the first when it is made, and the second for each value before
-// the library sees it.
+// The library follows every reference: a schema that refers back to itself for the same value
+// overflows the stack, which crashes a Go program, and one that branches at each of thirty
+// references takes an hour. A graph detects the former when it is created, and the latter for each
+// value before the library sees it.
 
-// maxNodes is how many schemas within a schema there may be.
+// maxNodes bounds the schemas within a schema.
 const maxNodes = 100_000
 
 // A node is a schema within a schema.
 type node struct {
 	schema *jsonschema.Schema
 	path   string // JSON pointer
-	same   nodes  // what is for the same value
-	rank   int    // less than that of those
+	same   nodes  // schemas for the same value
+	rank   int    // less than the ranks of same
 	state  visit
 
-	// What is for parts of a value: properties by name and by pattern, others, the
-	// names themselves, the first items, the items behind those, and all items.
+	// Schemas for parts of a value: properties by name and by pattern, other properties, property
+	// names, the first items, the items after those, and all items.
 	properties, patterns                      map[string]*node
 	others, names, firstItems, rest, allItems nodes
 }
 
 type nodes []*node
 
-// String names the schema for an error.
+// String returns the schema's path for an error.
 func (n *node) String() string {
 	return strconv.Quote("#" + n.path)
 }
@@ -49,16 +48,15 @@ const (
 	left
 )
 
-// A graph is a schema with what its parts lead to. It is not changed once it is
-// made.
+// A graph contains the schemas within a schema and their relations. It is immutable.
 type graph struct {
 	root  *node
 	nodes map[string]*node // by JSON pointer, and anchors by "#name"
-	apart nodes            // those within with an $id of their own
+	apart nodes            // schemas with an $id of their own
 }
 
-// newGraph looks through a schema that the library could resolve. It refuses what
-// would be followed without end, and what cannot be followed here.
+// newGraph builds the graph of a schema that the library could resolve. It rejects infinite
+// recursion, and references that are not supported.
 func newGraph(s *jsonschema.Schema) (*graph, error) {
 	g := &graph{nodes: map[string]*node{}}
 	var err error
@@ -82,7 +80,7 @@ func newGraph(s *jsonschema.Schema) (*graph, error) {
 	return g, nil
 }
 
-// add takes in a schema and those within it.
+// add adds a schema and the schemas within it.
 func (g *graph) add(s *jsonschema.Schema, path string) (*node, error) {
 	n := &node{schema: s, path: path}
 	if len(g.nodes) >= maxNodes {
@@ -149,10 +147,10 @@ func inOrder(table map[string]*node) (list nodes) {
 // types are the names of types (JSON Schema Validation 2020-12, 6.1.1).
 var types = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// escape makes a name a segment of a JSON pointer (RFC 6901, 3).
+// escape escapes a name as a segment of a JSON pointer (RFC 6901, 3).
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// identify notes the anchors of a node, and whether it has an address of its own.
+// identify records the anchors of a node, and whether it has an $id of its own.
 func (g *graph) identify(n *node) error {
 	s := n.schema
 	anchor, isAnchor := strings.CutPrefix(s.ID, "#") // as in draft-07
@@ -172,12 +170,12 @@ func (g *graph) identify(n *node) error {
 	return nil
 }
 
-// link follows the reference of a node.
+// link resolves the reference of a node.
 func (g *graph) link(n *node) error {
 	if n.schema.Ref == "" {
 		return nil
 	}
-	// Where a schema has an address of its own, a reference means something else.
+	// Within a schema with an $id of its own, a reference has another base.
 	if slices.ContainsFunc(g.apart, func(a *node) bool { return n == a || strings.HasPrefix(n.path, a.path+"/") }) {
 		return fmt.Errorf("%s: a $ref below an $id of its own is not supported: leave that out, and refer to \"#/…\"", n)
 	}
@@ -205,7 +203,7 @@ func (g *graph) link(n *node) error {
 	return nil
 }
 
-// reachable are the nodes that a value or a part of it may come to.
+// reachable returns the nodes that apply to a value or its parts.
 func (g *graph) reachable() nodes {
 	found, seen := nodes{g.root}, map[*node]bool{g.root: true}
 	for i := 0; i < len(found); i++ {
@@ -220,8 +218,8 @@ func (g *graph) reachable() nodes {
 	return found
 }
 
-// sorted appends a node behind all that it leads to for the same value. What leads
-// back to itself has no such order.
+// sorted appends a node after the nodes that it leads to for the same value. It fails for a node
+// that leads back to itself.
 func (n *node) sorted(order nodes) (_ nodes, err error) {
 	switch n.state {
 	case left:

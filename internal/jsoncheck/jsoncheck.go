@@ -1,5 +1,5 @@
-// Package jsoncheck checks JSON against JSON Schemas and says what is wrong in
-// words for the one who wrote it, who may be a model.
+// Package jsoncheck checks JSON against JSON Schemas and describes mistakes for their author, who
+// may be a model.
 package jsoncheck
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// A Schema is a compiled JSON Schema. The nil Schema accepts everything. It may be used by several goroutines.
+// A Schema is a compiled JSON Schema. The nil Schema accepts everything. It is safe for concurrent
+// use.
 type Schema struct {
 	resolved *jsonschema.Resolved
 	graph    *graph
@@ -27,10 +28,10 @@ type Schema struct {
 	rules []*rule
 }
 
-// Compile prepares a schema of draft 2020-12, the default, or of draft-07, as
-// which drafts 4 and 6 are read; an empty one is the nil Schema. A schema may come from anywhere: infinite recursion is an error,
-// and so are references to other documents, which are not fetched, $dynamicRef,
-// and an $id within a schema.
+// Compile compiles a schema of draft 2020-12, the default, or of draft-07, which includes drafts 4
+// and 6; an empty one is the nil Schema. A schema may come from anywhere: infinite recursion is an
+// error, and so are references to other documents, which are not fetched, $dynamicRef, and an $id
+// within a schema.
 func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -65,12 +66,12 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	return s, nil
 }
 
-// maxParse is what reading a schema may cost: the library reads each level
-// again for every level around it, about 20 million bytes in a second.
+// maxParse bounds the cost of decoding a schema: the library decodes each level again for every
+// level around it, at about 20 million bytes per second.
 const maxParse = 20_000_000
 
-// dialect returns the value of $schema that the library needs for a schema: it
-// does not know drafts 4 and 6, nor every spelling of draft-07.
+// dialect returns the value of $schema for the library, which does not know drafts 4 and 6, nor
+// every spelling of draft-07.
 func dialect(schema string) string {
 	_, name, _ := strings.Cut(strings.TrimSuffix(schema, "#"), "://")
 	switch name {
@@ -80,7 +81,7 @@ func dialect(schema string) string {
 	return "" // 2020-12
 }
 
-// Check says what is wrong with a value, naming the field.
+// Check returns an error that describes a mistake in a value and names the field.
 func (s *Schema) Check(raw json.RawMessage) error {
 	v, err := Decode(raw)
 	if err != nil {
@@ -89,8 +90,8 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	return s.CheckValue(v)
 }
 
-// CheckValue is Check for JSON decoded by json.Unmarshal or Decode. The error is
-// ErrCostly if the check would take too long.
+// CheckValue is like Check, for JSON decoded by json.Unmarshal or Decode. It returns ErrCostly if
+// the check would take too long.
 func (s *Schema) CheckValue(v any) error {
 	if s == nil {
 		return nil
@@ -113,7 +114,7 @@ func (s *Schema) CheckValue(v any) error {
 
 var pathNoise = lazyregexp.New(`validating (root|\S+): `)
 
-// The most frequent mistakes, as the library words them.
+// The most frequent mistakes, in the library's words.
 var (
 	broken    = lazyregexp.New(`^not: validated against anchor ` + ruleMark + `(.*)$`)
 	wrongType = lazyregexp.New(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"(.+)"$`)
@@ -126,8 +127,8 @@ var article = map[string]string{
 	"integer": "an integer", "number": "a number", "boolean": "a boolean",
 }
 
-// plain rewrites an error of the library, which names the keyword that failed and
-// prints the value as Go does.
+// plain rewrites an error of the library, which names the failed keyword and prints the value in
+// Go syntax.
 func plain(why string) string {
 	if m := broken.FindStringSubmatch(why); m != nil {
 		return m[1]
@@ -158,11 +159,11 @@ func plain(why string) string {
 	return why
 }
 
-// maxReason is how long a reason may be, in characters.
+// maxReason bounds a reason, in characters.
 const maxReason = 300
 
-// Readable shortens an error of the library, which repeats every step of the
-// path and prints the value, to its end and the name of the field.
+// Readable shortens an error of the library, which repeats the path at every step and prints the
+// value, to its end and the name of the field.
 func Readable(err error) string {
 	last := err
 	for next := errors.Unwrap(last); next != nil; next = errors.Unwrap(last) {

@@ -47,8 +47,8 @@ func Decode(raw json.RawMessage) (any, error) {
 	return (&exactNumbers{}).restore(v), nil
 }
 
-// hasLongInteger reports whether a text has as many consecutive digits as an integer
-// beyond 2^53.
+// hasLongInteger reports whether a text contains as many consecutive digits as an integer beyond
+// 2^53.
 func hasLongInteger(raw []byte) bool {
 	n := 0
 	for _, c := range raw {
@@ -137,8 +137,7 @@ type rule struct {
 	breaks   func(number string) bool
 }
 
-// ruleMark begins the name of an excluded schema, which messages of the library
-// contain.
+// ruleMark is the prefix of the name of an excluded schema, which messages of the library contain.
 const ruleMark = "number "
 
 // exactRules makes the keywords of the schemas of g exact. raw is their JSON. It

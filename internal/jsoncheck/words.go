@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Words is an error of encoding/json in words for the one who wrote the JSON:
-// which key has what, and what it has to have. Other errors stay as they are.
+// Words rewrites an error of encoding/json for the author of the JSON: it names the key, the value
+// and the expected type. It returns other errors unchanged.
 func Words(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		at := "it"
-		// The parts of a field are kept apart by types of the schema library.
+		// The schema library separates the parts of a field by type names.
 		if field := strings.Trim(strings.ReplaceAll(e.Field, "schemaWithoutMethods", ""), "."); field != "" {
 			at = strconv.Quote(strings.ReplaceAll(field, "..", "."))
 		}
@@ -27,7 +27,7 @@ func Words(err error) error {
 	return err
 }
 
-// found is what a value is, which encoding/json says as in "number 1.5".
+// found describes a value as encoding/json does, such as "number 1.5".
 func found(value string) string {
 	kind, number, _ := strings.Cut(value, " ")
 	if number != "" {

@@ -1,21 +1,19 @@
-// Package jsonscan steps over JSON without decoding it. It accepts exactly what
-// encoding/json accepts, so that packages that look at the same bytes never disagree
-// about them: a policy, a scanner of definitions, a redactor, and whoever decodes the
-// value in the end.
+// Package jsonscan scans JSON without decoding it. It accepts exactly what encoding/json accepts,
+// so that all packages that look at the same bytes agree about them: a policy, a scanner of
+// definitions, a redactor, and the decoder.
 //
-// Like encoding/json, it accepts keys that occur more than once, numbers of any size,
-// bytes that are not UTF-8 and halves of surrogate pairs. The latter two are read as
-// U+FFFD. Of a key that occurs more than once, a decoder keeps the last value: users of
-// this package either do the same or look at all of them.
+// Like encoding/json, it accepts duplicate keys, numbers of any size, invalid UTF-8 and unpaired
+// surrogates. The latter two are decoded as U+FFFD. A decoder keeps the last value of a duplicate
+// key: users of this package do the same or consider all values.
 package jsonscan
 
-// Text is what can be scanned.
+// Text is the type of scanned texts.
 type Text interface{ ~string | ~[]byte }
 
-// MaxDepth is the number of nested arrays and objects that are accepted.
+// MaxDepth is the highest accepted nesting of arrays and objects.
 const MaxDepth = 10_000
 
-// Valid reports whether text is one JSON value, with white space around it.
+// Valid reports whether text is one JSON value, which may be surrounded by white space.
 func Valid[T Text](text T) bool {
 	end, ok := Value(text, Space(text, 0))
 	return ok && Space(text, end) == len(text)
@@ -29,14 +27,14 @@ func Space[T Text](text T, i int) int {
 	return i
 }
 
-// Value returns the index after the value that begins at i. If the text is not JSON, ok
-// is false, and end is where the mistake is: len(text) if the text ends too early.
+// Value returns the index after the value that begins at i. If the text is not JSON, ok is false
+// and end is the index of the mistake: len(text) if the text ends too early.
 func Value[T Text](text T, i int) (end int, ok bool) {
 	end, _, ok = value(text, i, 0)
 	return end, ok
 }
 
-// Count is like Value, and returns the number of elements of an array or members of an
+// Count is like Value, and also returns the number of elements of an array or members of an
 // object.
 func Count[T Text](text T, i int) (end, items int, ok bool) { return value(text, i, 0) }
 
@@ -159,7 +157,7 @@ func number[T Text](text T, i int) (end int, ok bool) {
 	return i, true
 }
 
-// digits goes behind one or more digits.
+// digits scans one or more digits.
 func digits[T Text](text T, i int) (end int, ok bool) {
 	start := i
 	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
@@ -168,8 +166,8 @@ func digits[T Text](text T, i int) (end int, ok bool) {
 	return i, i > start
 }
 
-// Depth returns how deep arrays and objects are nested: 0 for a number, 1 for []. It
-// counts brackets, also in a text that is not JSON.
+// Depth returns the nesting of arrays and objects: 0 for a number, 1 for []. It counts brackets,
+// even in invalid JSON.
 func Depth[T Text](text T) (deepest int) {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -190,9 +188,9 @@ func Depth[T Text](text T) (deepest int) {
 	return deepest
 }
 
-// Rough returns the index after the value that begins at i in a text that is not valid
-// JSON, by its brackets and quotes alone; len(text) if they are never closed. It finds
-// out which message was broken, and what to quote of it. Nothing may be decided by it.
+// Rough returns the index after the value that begins at i in invalid JSON, by its brackets and
+// quotes alone; len(text) if they are never closed. It serves error messages only. Nothing may be
+// decided by it.
 func Rough[T Text](text T, i int) int {
 	for depth := 0; i < len(text); {
 		switch text[i] {
@@ -205,7 +203,7 @@ func Rough[T Text](text T, i int) int {
 			depth++
 		case '}', ']':
 			if depth--; depth < 0 {
-				return i // the end of what the value is in
+				return i // the end of the enclosing value
 			}
 			if depth == 0 {
 				return i + 1
@@ -220,7 +218,7 @@ func Rough[T Text](text T, i int) int {
 	return len(text)
 }
 
-// RoughString is Rough for the string that begins at i, which may have any bytes in it.
+// RoughString is like Rough, for the string that begins at i, which may contain any bytes.
 func RoughString[T Text](text T, i int) int {
 	for i++; i < len(text); {
 		switch end, _, ok := String(text, i-1); {

@@ -1,17 +1,16 @@
 package jsonscan
 
-// A Literal is a string in a text, as Rewrite finds it.
+// A Literal is a string in a text that Rewrite visits.
 type Literal struct {
-	Text []byte // as it is written, with the quotes
+	Text []byte // raw, with the quotes
 	Key  bool   // it is the name of a member
-	// Of is the content of the name of the member that the string is the value of; nil
-	// for names and for elements of arrays.
+	// Of is the content of the name of the member whose value the string is; nil for names and for
+	// elements of arrays.
 	Of []byte
 }
 
-// Rewrite returns text with replace of each string in it, the names of members among
-// them: literals, or nil to leave one as it is. It reports whether text is JSON; if not,
-// it returns nil.
+// Rewrite returns text with each string, including names of members, replaced by the literal that
+// replace returns, or unchanged if that is nil. If text is not JSON, it returns nil and false.
 func Rewrite(text []byte, replace func(Literal) []byte) (out []byte, ok bool) {
 	r := rewriter{s: New(text), replace: replace}
 	r.value(nil)

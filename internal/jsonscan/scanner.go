@@ -15,8 +15,8 @@ package jsonscan
 //	}
 //	if !s.End() { … } // not JSON, or not an object
 //
-// Once it has met a mistake, it finds no further values. End tells that apart from the
-// end of the text.
+// After a mistake it finds no further values. End distinguishes a mistake from the end of the
+// text.
 type Scanner[T Text] struct {
 	text   T
 	pos    int
@@ -28,13 +28,13 @@ type Scanner[T Text] struct {
 // New returns a scanner of text.
 func New[T Text](text T) Scanner[T] { return Scanner[T]{text: text} }
 
-// Pos returns the index of what is read next; after a mistake, that of the mistake.
+// Pos returns the index of the next value or, after a mistake, of the mistake.
 func (s *Scanner[T]) Pos() int { return s.pos }
 
-// Broken reports whether the text is not JSON, as far as it was read.
+// Broken reports whether the text read so far is invalid.
 func (s *Scanner[T]) Broken() bool { return s.broken }
 
-// Cut reports whether the text is the beginning of JSON, and ends too early.
+// Cut reports whether the text is a prefix of JSON, and ends too early.
 func (s *Scanner[T]) Cut() bool { return s.broken && s.pos >= len(s.text) }
 
 // End reports whether the text is JSON and was read to its end.
@@ -45,8 +45,7 @@ func (s *Scanner[T]) End() bool {
 	return !s.broken && s.depth == 0
 }
 
-// Kind returns the first byte of the value that is next, '0' if it is a number; or 0 if
-// none can begin here.
+// Kind returns the first byte of the next value, '0' for a number, or 0 if no value begins there.
 func (s *Scanner[T]) Kind() byte {
 	if s.broken {
 		return 0
@@ -63,9 +62,8 @@ func (s *Scanner[T]) Kind() byte {
 	return 0
 }
 
-// Enter goes into the array or object that is next, if its bracket is open, and reports
-// whether it did. Another value stays where it is; reading on as if it were entered is a
-// mistake.
+// Enter enters the next array or object, if open is its opening bracket, and reports whether it
+// did. It does not move otherwise; reading on as if it had entered is a mistake.
 func (s *Scanner[T]) Enter(open byte) bool {
 	if s.Kind() != open {
 		s.broken = true
@@ -80,8 +78,8 @@ func (s *Scanner[T]) Enter(open byte) bool {
 	return true
 }
 
-// More reports whether the array or object that was entered has another element or
-// member, and goes to it. Without one, it goes behind the closing bracket, which is end.
+// More reports whether the entered array or object has another element or member, and moves to it.
+// Otherwise it moves after the closing bracket end.
 func (s *Scanner[T]) More(end byte) bool {
 	if s.broken {
 		return false
@@ -108,8 +106,8 @@ func (s *Scanner[T]) More(end byte) bool {
 	return true
 }
 
-// Key reads the name of a member that More went to, and returns its literal, with the
-// quotes; an empty one after a mistake.
+// Key reads the name of the member that More moved to, and returns its literal, with the quotes,
+// or an empty one after a mistake.
 func (s *Scanner[T]) Key() (literal T) {
 	if s.broken || s.pos >= len(s.text) || s.text[s.pos] != '"' {
 		s.broken = true
@@ -129,15 +127,14 @@ func (s *Scanner[T]) Key() (literal T) {
 	return literal
 }
 
-// Skip goes behind the value that is next, and returns it as it is written; an empty one
-// after a mistake.
+// Skip moves after the next value, and returns it raw, or an empty one after a mistake.
 func (s *Scanner[T]) Skip() (raw T) {
 	raw, _ = s.SkipCount()
 	return raw
 }
 
-// SkipCount is like Skip, and returns the number of elements of an array or members of
-// an object.
+// SkipCount is like Skip, and also returns the number of elements of an array or members of an
+// object.
 func (s *Scanner[T]) SkipCount() (raw T, items int) {
 	if s.broken {
 		return raw, 0
@@ -152,9 +149,8 @@ func (s *Scanner[T]) SkipCount() (raw T, items int) {
 	return s.text[start:end], items
 }
 
-// Members calls f with the name and the value of each member of an object, as they are
-// written, until f returns false. It reports whether the object, as far as it was read,
-// is valid; another value has no members and is not.
+// Members calls f with the raw name and value of each member of an object, until f returns false.
+// It reports whether text is a valid object, as far as it was read.
 func Members[T Text](text T, f func(key, value T) bool) bool {
 	s := New(text)
 	for s.Enter('{'); s.More('}'); {
@@ -170,7 +166,7 @@ func Members[T Text](text T, f func(key, value T) bool) bool {
 	return s.End()
 }
 
-// Elements is Members for the elements of an array.
+// Elements is like Members, for the elements of an array.
 func Elements[T Text](text T, f func(element T) bool) bool {
 	s := New(text)
 	for s.Enter('['); s.More(']'); {

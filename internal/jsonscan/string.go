@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// String returns the index after the string whose opening quote is at i, and whether
-// there are escapes in it. See Value about ok and end.
+// String returns the index after the string whose opening quote is at i, and whether it contains
+// escapes. See Value for end and ok.
 func String[T Text](text T, i int) (end int, escaped, ok bool) {
 	for i++; ; {
-		// Eight bytes at once, while none is a quote, a backslash or a control character.
+		// Scan eight bytes at once, while none is a quote, a backslash or a control character.
 		for i+8 <= len(text) {
 			m := ending(word8(text, i))
 			if m == 0 {
@@ -38,23 +38,23 @@ func String[T Text](text T, i int) (end int, escaped, ok bool) {
 	}
 }
 
-// word8 reads eight bytes, the first as the lowest.
+// word8 reads eight bytes in little-endian order.
 func word8[T Text](b T, i int) uint64 {
 	_ = b[i+7]
 	return uint64(b[i]) | uint64(b[i+1])<<8 | uint64(b[i+2])<<16 | uint64(b[i+3])<<24 |
 		uint64(b[i+4])<<32 | uint64(b[i+5])<<40 | uint64(b[i+6])<<48 | uint64(b[i+7])<<56
 }
 
-// ending has the highest bit of the first byte of w that is a quote, a backslash or a
-// control character; 0 if none is. Higher bits mean nothing.
+// ending returns a word with the highest bit set in the first byte of w that is a quote, a
+// backslash or a control character, or 0. Higher bits are undefined.
 func ending(w uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	quote, back := w^ones*'"', w^ones*'\\'
 	return ((quote-ones)&^quote | (back-ones)&^back | (w-ones*' ')&^w) & tops
 }
 
-// escape returns the index after the escape at i. If it is none, ok is false and end is
-// i, or len(text) if the text ends within it.
+// escape returns the index after the escape at i. If it is invalid, ok is false and end is i, or
+// len(text) if the text ends within it.
 func escape[T Text](text T, i int) (end int, ok bool) {
 	if i+1 >= len(text) {
 		return len(text), false
@@ -86,8 +86,8 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// Char decodes the character at i inside a string, and returns the index after it.
-// Invalid bytes and halves of surrogate pairs are U+FFFD.
+// Char decodes the character at i inside a string, and returns the index after it. Invalid bytes
+// and unpaired surrogates are U+FFFD.
 func Char[T Text](text T, i int) (r rune, end int) {
 	c := text[i]
 	if c < utf8.RuneSelf && c != '\\' {
@@ -130,7 +130,7 @@ func Char[T Text](text T, i int) (r rune, end int) {
 	return rune(c), i + 2
 }
 
-// unit is the code unit of the escape \uXXXX at i.
+// unit returns the code unit of the escape \uXXXX at i.
 func unit[T Text](text T, i int) (r rune) {
 	for j := i + 2; j < i+6; j++ {
 		r = r<<4 | hexValue(text[j])
@@ -138,7 +138,7 @@ func unit[T Text](text T, i int) (r rune) {
 	return r
 }
 
-// Unquote returns the content of a string literal as encoding/json decodes it. It shares
+// Unquote returns the content of a string literal as encoding/json decodes it. The result shares
 // memory with the literal if there is nothing to decode. The literal must be valid.
 func Unquote[T Text](literal T) T {
 	inner := literal[1 : len(literal)-1]
@@ -163,7 +163,7 @@ func AppendUnquoted[T Text](dst []byte, literal T) []byte {
 	return dst
 }
 
-// plain reports whether the content of a string is as it is written.
+// plain reports whether the content of a string needs no decoding.
 func plain[T Text](inner T) bool {
 	for i := 0; i < len(inner); {
 		switch c := inner[i]; {
@@ -182,7 +182,7 @@ func plain[T Text](inner T) bool {
 	return true
 }
 
-// Is reports whether a valid string literal means text.
+// Is reports whether a valid string literal decodes to text.
 func Is[T Text](literal T, text string) bool {
 	inner := literal[1 : len(literal)-1]
 	if plain(inner) {

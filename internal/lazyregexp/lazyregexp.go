@@ -1,6 +1,6 @@
-// Package lazyregexp has regular expressions that are compiled when they are used
-// for the first time. A package variable costs nothing then in processes that do
-// not use it, of which the bridges to the daemon are most.
+// Package lazyregexp provides regular expressions that are compiled on first use. Package
+// variables then cost nothing in processes that do not use them, most importantly the bridges to
+// the daemon.
 package lazyregexp
 
 import (
@@ -13,8 +13,8 @@ type Regexp struct {
 	compiled func() *regexp.Regexp
 }
 
-// New returns the regular expression of a text, which is not looked at before it
-// is used and must be a correct one: a test that uses it shows that.
+// New returns a regular expression. It does not compile text, which must be valid: a test must use
+// it.
 func New(text string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }

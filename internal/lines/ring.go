@@ -22,12 +22,11 @@ type Ring struct {
 	hide      func(string) string // nil hides nothing
 }
 
-// hideSlack is how much of a long line is read beyond what is kept, so that a
-// value that the cut goes through is recognised.
+// hideSlack is the number of bytes of a long line that are read beyond the kept ones, so that a
+// value across the cut is recognized.
 const hideSlack = 1 << 10
 
-// SetHide makes r pass the lines that come from now on through hide, which puts
-// something else in place of secrets.
+// SetHide makes r pass later lines through hide, which replaces secrets.
 func (r *Ring) SetHide(hide func(string) string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,8 +38,8 @@ func NewRing() *Ring {
 	return &Ring{maxLines: 100, maxBytes: 16 << 10, maxLine: 2 << 10}
 }
 
-// Add appends one line. Terminal escapes and invisible characters are taken
-// out and values hidden, since these lines end up in error messages.
+// Add appends one line. It removes terminal escapes and invisible characters, and hides values,
+// since the lines become part of error messages.
 func (r *Ring) Add(line []byte) {
 	cut := len(line) > r.maxLine
 	if cut {
@@ -63,13 +62,13 @@ func (r *Ring) Add(line []byte) {
 	for len(r.lines) > r.maxLines || (r.bytes > r.maxBytes && len(r.lines) > 1) {
 		r.truncated = true
 		r.bytes -= len(r.lines[0])
-		r.lines[0] = "" // let go of the text, the array may live on
+		r.lines[0] = "" // release the text; the array may stay alive
 		r.lines = r.lines[1:]
 	}
 }
 
-// escapes are terminal escape sequences: colours and the like, titles, and others
-// of two bytes.
+// escapes matches terminal escape sequences: colours and similar ones, titles, and others of two
+// bytes.
 var escapes = lazyregexp.New(`\x1b(\[[^\x40-\x7e]*[\x40-\x7e]?|\][^\x07\x1b]*(\x07|\x1b\\)?|.?)`)
 
 // Lines returns a copy of the lines, oldest first.

@@ -1,5 +1,5 @@
-// Package nearest finds the known names that are closest to one that is not
-// known, for "did you mean" answers.
+// Package nearest finds the known names that are closest to an unknown name, for "did you mean"
+// hints.
 package nearest
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxLen is how many bytes of a name are compared.
+// maxLen bounds the compared part of a name, in bytes.
 const maxLen = 128
 
 // destroys are words of names of tools that destroy something, and keeps are words with
 // an opposite meaning.
 var (
-	destroys = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "wipe", "clear", "truncate", "uninstall", "revoke", "kill"}
-	keeps    = []string{"create", "add", "get", "list", "read", "insert", "make", "new", "show", "find", "search", "update", "set", "archive", "restore", "install", "grant", "start"}
+	destroys  = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "wipe", "clear", "truncate", "uninstall", "revoke", "kill"}
+	preserves = []string{"create", "add", "get", "list", "read", "insert", "make", "new", "show", "find", "search", "update", "set", "archive", "restore", "install", "grant", "start"}
 )
 
 // opposed reports whether one name begins with a word that destroys and the other with
@@ -38,7 +38,7 @@ func destroying(name string) int {
 			return 0
 		case slices.Contains(destroys, word):
 			return 1
-		case slices.Contains(keeps, word):
+		case slices.Contains(preserves, word):
 			return -1
 		}
 	}
@@ -68,7 +68,7 @@ func words(name string) (list []string) {
 }
 
 // Names returns at most n of known that are close to name, nearest first and
-// alphabetical among equals: equal but for case and separators, within an edit distance
+// alphabetical among equals: equal except for case and separators, within an edit distance
 // of a third of the name's length, or containing it. It leaves out opposed names, such
 // as one that creates for one that deletes. It compares at most maxLen bytes of folded
 // names.
@@ -91,7 +91,7 @@ func Names(name string, known []string, n int) []string {
 		limit := max(1, (max(len(key), len(f))+1)/3)
 		part := len(key) >= 3 && strings.Contains(f, key) || len(f) >= 3 && strings.Contains(key, f)
 		if n := utf8.RuneCountInString(f); !part && max(n-chars, chars-n) > limit {
-			continue // so much is added or removed at least
+			continue // at least that much is added or removed
 		}
 		d := levenshtein.ComputeDistance(key, f)
 		switch {
@@ -118,12 +118,11 @@ func Names(name string, known []string, n int) []string {
 	return names
 }
 
-// maxNamed is how many names Hint lists.
+// maxNamed bounds the names that Hint lists.
 const maxNamed = 20
 
-// Hint ends an error about a name that is not known: with the nearest of the known
-// names, else with the word has and a list of them, or with none if there are
-// none.
+// Hint returns the end of an error about an unknown name: the nearest known names, or otherwise
+// the word has and a list of all, or none if there are none.
 func Hint(name string, known []string, has, none string) string {
 	near := Names(name, known, 3)
 	switch {
@@ -137,7 +136,7 @@ func Hint(name string, known []string, has, none string) string {
 	return ": " + none
 }
 
-// prefix is as much of a name as is compared, of whole characters.
+// prefix returns the compared part of a name, in whole characters.
 func prefix(name string) string {
 	if len(name) > maxLen {
 		name = strings.ToValidUTF8(name[:maxLen], "")
@@ -145,8 +144,8 @@ func prefix(name string) string {
 	return name
 }
 
-// Fold makes names equal that differ only in case and separators: "-", "_",
-// ".", "/", ":" and the blank.
+// Fold maps names to equal texts if they differ only in case and separators: "-", "_", ".", "/",
+// ":" and the blank.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

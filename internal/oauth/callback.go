@@ -21,25 +21,25 @@ import (
 
 const callbackPath = "/callback"
 
-// A callback waits for the browser to come back from the sign-in page.
+// A callback waits for the browser to return from the sign-in page.
 type callback struct {
-	server   string // whom the sign-in is for, as the page says
+	server   string // the name of the server on the page
 	host     string // in the address; empty means the listener's
 	listener net.Listener
 	answers  chan answer
 
 	mu    sync.Mutex
-	state string // what an answer has to carry; empty while none is expected
+	state string // the required state of an answer; empty while none is expected
 }
 
-// expect sets the state that the answer has to carry.
+// expect sets the required state of the answer.
 func (c *callback) expect(state string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = state
 }
 
-// An answer is how a sign-in ended.
+// An answer is the result of a sign-in.
 type answer struct {
 	result *auth.AuthorizationResult
 	err    error
@@ -61,8 +61,8 @@ func (c *callback) redirectURL() string {
 	return "http://" + at + callbackPath
 }
 
-// serve answers the browser until the returned function is called, which lets a
-// page that is being sent arrive.
+// serve answers the browser until the returned function is called, which waits until a page has
+// been sent.
 func (c *callback) serve() (stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+callbackPath, c.page)
@@ -84,14 +84,13 @@ func (c *callback) serve() (stop func()) {
 
 var errWrongState = errors.New("this answer is not to the sign-in that is waiting: its state is another one")
 
-// page takes one answer. One with another state is somebody else's and changes
-// nothing.
+// page handles one answer. An answer with another state changes nothing.
 func (c *callback) page(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer") // the address has the code in it
+	h.Set("Referrer-Policy", "no-referrer") // the address contains the code
 	a := c.read(r.URL.Query())
 	title, text := "You are signed in", "The broker may use "+c.server+" for you now. You can close this page."
 	switch {
@@ -104,12 +103,12 @@ func (c *callback) page(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<!doctype html><html lang=en><title>%s</title><body style=\"font:16px sans-serif;margin:4em\"><h1>%[1]s</h1><p>%s</p>\n",
 		html.EscapeString(title), html.EscapeString(text))
 	if !errors.Is(a.err, errWrongState) {
-		c.give(a)
+		c.deliver(a)
 	}
 }
 
-// give hands the first answer over; later ones are repetitions.
-func (c *callback) give(a answer) {
+// deliver passes the first answer on; later ones are repetitions.
+func (c *callback) deliver(a answer) {
 	select {
 	case c.answers <- a:
 	default:
@@ -142,9 +141,8 @@ func answerOf(q url.Values) answer {
 	return answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
 }
 
-// paste reads redirect URLs that a person pastes until one is right. It ends
-// with its input, or when the program does: reading a terminal cannot be
-// broken off.
+// paste reads redirect URLs that a person pastes until one is right. It ends with its input, or
+// with the program, since reading from a terminal cannot be interrupted.
 func (c *callback) paste(in io.Reader, warn func(string)) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 64<<10)
@@ -163,10 +161,10 @@ func (c *callback) paste(in io.Reader, warn func(string)) {
 			warn(a.err.Error())
 			continue
 		}
-		c.give(a)
+		c.deliver(a)
 		return
 	}
 }
 
-// cleanText makes a text of the authorization server fit to be shown.
+// cleanText returns a text of the authorization server for display.
 func cleanText(s string) string { return gate.Cut(gate.Line(s), 200) }

@@ -18,13 +18,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// initialize is the question that a server which wants a sign-in answers with
-// 401 and a word about where.
+// initialize is a request that a server which requires a sign-in answers with 401 and its
+// metadata.
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcpbroker","version":"0"}}}`
 
-// A discovery is what is found out about the sign-in to a server. There is one
-// for each sign-in: all endpoints that get something secret are those of one
-// answer of one issuer.
+// A discovery collects the data for signing in to a server. There is one for each sign-in: all
+// endpoints that receive secrets are from one answer of one issuer.
 type discovery struct {
 	m *Manager
 	s Server
@@ -32,8 +31,8 @@ type discovery struct {
 
 	refusal  *http.Response // of a request without a token; its body is closed
 	known    challenge      // of an earlier refused request
-	resource string         // that the token is for
-	scopes   []string       // that the server asks for
+	resource string         // the resource of the token
+	scopes   []string       // the scopes that the server requires
 	as       *oauthex.AuthServerMeta
 }
 
@@ -44,7 +43,7 @@ func (d *discovery) discover(ctx context.Context, u *url.URL) error {
 	}
 	issuer, prmErr := d.protectedResource(ctx, u)
 	if issuer == "" {
-		issuer = outbound.Origin(u) // as servers of protocol 2025-03-26 have it
+		issuer = outbound.Origin(u) // the rule of protocol 2025-03-26
 	}
 	if err := d.authServer(ctx, issuer); err != nil {
 		return fmt.Errorf("read the metadata of the authorization server: %w", err)
@@ -64,8 +63,8 @@ func (d *discovery) discover(ctx context.Context, u *url.URL) error {
 	return d.checkPage(ctx)
 }
 
-// challenge asks the server for something without a token. Some servers answer
-// POST at an address that is for GET only in another way, so both are tried.
+// challenge sends the server requests without a token. Some servers answer POST differently at an
+// address that is for GET only, so it tries both.
 func (d *discovery) challenge(ctx context.Context) error {
 	client := d.c.Client // the headers are for this address only
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -151,8 +150,8 @@ func (d *discovery) authServer(ctx context.Context, issuer string) error {
 			return fmt.Errorf("it is the metadata of %q, not of %q", cleanText(other), cleanText(issuer))
 		}
 	}
-	// OpenID Connect Discovery does not have the field. A user who configures the
-	// issuer knows that it checks the challenge.
+	// OpenID Connect Discovery does not define the field. A user who configures the issuer knows
+	// that it checks the challenge.
 	trusted := len(as.CodeChallengeMethodsSupported) == 0 && d.trusts(as.Issuer)
 	if !trusted && !slices.Contains(as.CodeChallengeMethodsSupported, "S256") {
 		return errors.New(`the authorization server does not support PKCE ("issuer" in "oauth" of the server allows one whose metadata says nothing about it)`)
@@ -194,8 +193,8 @@ func metadataAddresses(issuer *url.URL) []string {
 // sameIssuer reports whether a and b are the same issuer in different spellings.
 func sameIssuer(a, b string) bool { return sameAddress(a, b) }
 
-// get reads a JSON document. One that is not there, or is something else, is
-// not found. Errors hold no path, which may be secret.
+// get reads a JSON document. Another document counts as not found. Errors contain no path, which
+// may be secret.
 func (d *discovery) get(ctx context.Context, address string, into any) (found bool, err error) {
 	if err := checkSecure("metadata", address); err != nil {
 		return false, err
@@ -223,14 +222,14 @@ func (d *discovery) get(ctx context.Context, address string, into any) (found bo
 	if json.Unmarshal(data, into) == nil {
 		return true, nil
 	}
-	if kind != "application/json" { // file servers and pages may have any type
+	if kind != "application/json" { // file servers and pages may use any type
 		return false, nil
 	}
 	return false, fmt.Errorf("%s answered invalid JSON", req.URL.Host)
 }
 
-// checkEndpoints refuses addresses that nothing secret may go to, or that lead
-// nearer to this machine than the server is.
+// checkEndpoints refuses addresses that must not receive secrets, or that are nearer to this
+// machine than the server.
 func (d *discovery) checkEndpoints() error {
 	if _, err := outbound.Page(d.as.AuthorizationEndpoint); err != nil {
 		return fmt.Errorf("the sign-in page is refused: %w", err)

@@ -17,15 +17,15 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// An Exchange is where tokens of people are exchanged, RFC 8693.
+// An Exchange is an endpoint that exchanges the tokens of people, RFC 8693.
 type Exchange struct {
 	Endpoint string // the token endpoint
-	Audience string // what the new tokens are for; empty leaves it to the endpoint
-	Client   Client // its Scopes are asked for
+	Audience string // the audience of the new tokens; may be empty
+	Client   Client // its Scopes are requested
 }
 
-// An Exchanger exchanges the tokens of people. What it gets is kept in memory until
-// shortly before it expires, and nowhere else. It is safe for concurrent use.
+// An Exchanger exchanges the tokens of people. It caches the results in memory until shortly
+// before they expire. It is safe for concurrent use.
 type Exchanger struct {
 	m *Manager
 
@@ -35,7 +35,7 @@ type Exchanger struct {
 
 type exchangeKey [sha256.Size]byte
 
-// An exchanged token is available when ready is closed, or the reason there is none.
+// An exchanged is a token, or the reason there is none; it is complete when ready is closed.
 type exchanged struct {
 	ready  chan struct{}
 	token  string
@@ -44,10 +44,10 @@ type exchanged struct {
 }
 
 const (
-	// maxExchanged bounds how many tokens are kept.
+	// maxExchanged bounds the cached tokens.
 	maxExchanged = 10_000
-	// unknownLife is the time for which a token without an expiry is kept, and
-	// refusedLife that of a refusal.
+	// unknownLife is the time for which a token without an expiry is cached, and refusedLife that
+	// of a refusal.
 	unknownLife = time.Minute
 	refusedLife = 10 * time.Second
 )
@@ -57,10 +57,9 @@ func NewExchanger(o *Options) *Exchanger {
 	return &Exchanger{m: New(nil, "", o), tokens: make(map[exchangeKey]*exchanged)}
 }
 
-// Handler gives requests to s, with its URL as the resource, tokens that are issued
-// for token, which is good until expires; for an empty one, tokens of the broker's own
-// (client credentials). Where there are none, both methods of the
-// handler fail with an *ExchangeError.
+// Handler adds tokens to requests to s, with its URL as the resource: tokens issued in exchange
+// for token, which is valid until expires, or for an empty token those of the broker itself
+// (client credentials). If there are none, both methods of the handler return an *ExchangeError.
 func (x *Exchanger) Handler(s Server, e Exchange, token string, expires time.Time) auth.OAuthHandler {
 	text, _ := json.Marshal([]any{s.Name, s.URL, e, token}) // strings always marshal
 	if token == "" {
@@ -69,14 +68,13 @@ func (x *Exchanger) Handler(s Server, e Exchange, token string, expires time.Tim
 	return &exchangeHandler{x: x, s: s, e: e, subject: token, expires: expires, key: sha256.Sum256(text)}
 }
 
-// An ExchangeError means that no token was issued, or that the server does not take
-// it.
+// An ExchangeError means that no token was issued, or that the server refuses it.
 type ExchangeError struct {
 	Reason string
-	Own    bool // it is for the broker's own token
+	Own    bool // it concerns the broker's own token
 }
 
-// Error says why. It holds no token.
+// Error returns the reason. It contains no token.
 func (e *ExchangeError) Error() string {
 	if e.Own {
 		return "no token for the broker itself, which lists the tools: " + e.Reason
@@ -84,12 +82,12 @@ func (e *ExchangeError) Error() string {
 	return "no token for this person: " + e.Reason
 }
 
-// SignInHint is what may help.
+// SignInHint returns advice for the user.
 func (e *ExchangeError) SignInHint() string {
 	if e.Own {
-		return "whoever runs the broker has to let its client have tokens of its own (client credentials) for this server"
+		return "the operator of the broker has to allow its client tokens of its own (client credentials) for this server"
 	}
-	return "ask the user to sign in to the broker again; if that does not help, whoever runs it has to allow the exchange of tokens for this server"
+	return "ask the user to sign in to the broker again; if that does not help, its operator has to allow the exchange of tokens for this server"
 }
 
 // Partial reports false: no other request has a better token.
@@ -104,7 +102,7 @@ type exchangeHandler struct {
 	key     exchangeKey
 
 	mu     sync.Mutex
-	forced string // the token that was issued because the one before it was refused
+	forced string // the token that replaced a refused one
 }
 
 // TokenSource implements auth.OAuthHandler.
@@ -119,7 +117,7 @@ func (h *exchangeHandler) TokenSource(ctx context.Context) (oauth2.TokenSource, 
 func (h *exchangeHandler) token(ctx context.Context) (string, error) {
 	k, mine := h.x.find(h.key)
 	if mine {
-		ctx, cancel := outlast(ctx) // others may wait for it
+		ctx, cancel := outlast(ctx) // other calls may wait for it
 		k.token, k.expiry, k.err = h.ask(ctx)
 		cancel()
 		close(k.ready)
@@ -136,11 +134,10 @@ func (h *exchangeHandler) failed(why string) error {
 	return &ExchangeError{Reason: why, Own: h.subject == ""}
 }
 
-// Authorize implements auth.OAuthHandler: a token that is refused is exchanged anew,
-// once.
+// Authorize implements auth.OAuthHandler: it replaces a refused token, once.
 func (h *exchangeHandler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // to reuse the connection
 	if resp.StatusCode == http.StatusForbidden {
 		return h.failed("the server does not let it do this")
 	}
@@ -210,7 +207,7 @@ func (h *exchangeHandler) ask(ctx context.Context) (token string, expiry time.Ti
 
 const accessToken8693 = "urn:ietf:params:oauth:token-type:access_token"
 
-// find returns what is kept under key; mine means that the caller has to provide it.
+// find returns the entry for key; mine means that the caller must fill it.
 func (x *Exchanger) find(key exchangeKey) (k *exchanged, mine bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -230,7 +227,7 @@ func (x *Exchanger) find(key exchangeKey) (k *exchanged, mine bool) {
 	return k, true
 }
 
-// good reports whether the answer is still to come, or can be used.
+// good reports whether the entry is pending, or usable.
 func (k *exchanged) good(now time.Time) bool {
 	select {
 	case <-k.ready:
@@ -240,7 +237,7 @@ func (k *exchanged) good(now time.Time) bool {
 	}
 }
 
-// forget forgets a token, unless another is there by now.
+// forget removes a token, unless it has been replaced already.
 func (x *Exchanger) forget(key exchangeKey, used string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -253,6 +250,6 @@ func (x *Exchanger) forget(key exchangeKey, used string) {
 		if k.token == used {
 			delete(x.tokens, key)
 		}
-	default: // on its way
+	default: // pending
 	}
 }

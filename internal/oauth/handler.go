@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// A refresh that has been sent is not broken off at once when its request
-	// is: its answer may hold the only refresh token that is still good.
+	// A refresh that has been sent is not cancelled immediately with its request: its answer may
+	// contain the only valid refresh token.
 	refreshGrace = time.Second
 	refreshLimit = 30 * time.Second
 )
 
-// A handler gives the stored token of one server to its requests.
+// A handler adds the stored token of one server to its requests.
 type handler struct {
 	m   *Manager
 	s   Server
@@ -33,7 +33,7 @@ type handler struct {
 	stamp   string  // of rec
 	read    bool    // rec and stamp are set
 	known   bool    // rec exists
-	forced  string  // the access token that was fetched because the one before it was refused
+	forced  string  // the access token that replaced a refused one
 	refused *refusal
 }
 
@@ -106,9 +106,8 @@ func accessToken(rec *record) string {
 	return rec.AccessToken
 }
 
-// renew returns a record with a fresh access token other than used, which the caller
-// found stale. The first caller to hold the lock requests a new one; the others find it
-// stored.
+// renew returns a record with a fresh access token other than used, which the caller found stale.
+// The first caller to hold the lock requests a new one; the others find it stored.
 func (h *handler) renew(ctx context.Context, used string) (*record, error) {
 	unlock, err := h.m.store.lock(ctx, h.key)
 	if err != nil {
@@ -146,7 +145,7 @@ func (h *handler) renew(ctx context.Context, used string) (*record, error) {
 		return nil, fmt.Errorf("renew the token for %s: %w", h.s.Name, err)
 	}
 	if err := h.m.store.save(h.key, &next); err != nil {
-		// The new token is good, but the next process will not have it.
+		// The new token is valid, but the next process will not have it.
 		h.m.log.Error("cannot store the new token", "server", h.s.Name, "err", err)
 		h.mu.Lock()
 		h.rec, h.stamp, h.read = &next, h.m.store.stamp(h.key), true
@@ -156,7 +155,7 @@ func (h *handler) renew(ctx context.Context, used string) (*record, error) {
 	return &next, nil
 }
 
-// outlast returns a context that goes on for a moment when ctx is done.
+// outlast returns a context that ends shortly after ctx.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshLimit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(refreshGrace, cancel) })
@@ -167,14 +166,14 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 // now available.
 func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // to reuse the connection
 	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 	rec, err := h.load(ctx)
 	if err != nil {
 		return err
 	}
 	if now := accessToken(rec); now != used && rec.fresh(h.m.now()) {
-		return nil // somebody has signed in, or renewed it
+		return nil // somebody has signed in or renewed it
 	}
 	if resp.StatusCode == http.StatusForbidden {
 		return h.stepUp(ctx, challengedScopes(resp))
@@ -185,12 +184,12 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 		h.storeChallenge(ctx, about, resp)
 		return h.refuse(about, "", "")
 	case used != "" && used == h.forcedToken():
-		if lacks(rec, challengedScopes(resp)) {
+		if lacksScopes(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
 		return h.refuse(about, used, "it refuses a token that the authorization server has just issued")
 	case rec != nil && rec.Ended == "" && rec.RefreshToken == "":
-		if lacks(rec, challengedScopes(resp)) {
+		if lacksScopes(rec, challengedScopes(resp)) {
 			return h.stepUp(ctx, challengedScopes(resp))
 		}
 		return h.refuse(about, used, "it refuses the token")
@@ -211,13 +210,13 @@ func (h *handler) forcedToken() string {
 	return h.forced
 }
 
-// lacks reports whether scopes has one that was not granted.
-func lacks(rec *record, scopes []string) bool {
+// lacksScopes reports whether scopes contains one that was not granted.
+func lacksScopes(rec *record, scopes []string) bool {
 	return rec != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(rec.Scopes, s) })
 }
 
-// stepUp notes the scopes that the token lacks, for the next sign-in. Those that
-// a sign-in has asked for in vain are not asked for once more.
+// stepUp records the scopes that the token lacks, for the next sign-in. It does not repeat those
+// that a sign-in has requested in vain.
 func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 	need := &SignInError{Server: h.s.Name, Scopes: scopes}
 	if len(scopes) == 0 {
@@ -249,18 +248,17 @@ func (h *handler) stepUp(ctx context.Context, scopes []string) error {
 	return need
 }
 
-// challengedScopes are the scopes that an answer of 401 or 403 asks for.
+// challengedScopes returns the scopes that a response with 401 or 403 requires.
 func challengedScopes(resp *http.Response) []string { return challengeOf(resp.Header).Scopes }
 
-// cleanScopes leaves out what cannot be a scope: the names are shown to people
-// and models.
+// cleanScopes removes invalid scopes: people and models see the names.
 func cleanScopes(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool {
 		return len(s) > 200 || strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) >= 0
 	})
 }
 
-// union is a and what b has beyond it, in this order.
+// union returns a followed by the elements of b that a lacks.
 func union(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, s := range b {

@@ -14,37 +14,34 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Service is the name under which the broker's entries stand in the keyring.
+// Service is the name of the broker's entries in the keyring.
 const Service = "broker"
 
-// entryPrefix begins the names of the entries that hold tokens. Secrets of the
-// user may not begin so.
+// entryPrefix is the prefix of the names of entries with tokens. The user's secrets must not have
+// it.
 const entryPrefix = "oauth:"
 
 var (
-	// ErrNoKeyring means that this machine, or this login session, has no
-	// keyring that works.
+	// ErrNoKeyring means that this machine, or this login session, has no working keyring.
 	ErrNoKeyring = errors.New("there is no keyring here")
 	// ErrNotFound means that the keyring has no such entry.
 	ErrNotFound = errors.New("not in the keyring")
-	// ErrTooBig means that the keyring does not take an entry of that size.
+	// ErrTooBig means that an entry is too large for the keyring.
 	ErrTooBig = errors.New("too big for the keyring")
 )
 
-// A Keyring keeps secrets by name. It must be safe for concurrent use. Its
-// errors are, or wrap, ErrNoKeyring, ErrNotFound or ErrTooBig where that is
-// what happened, and never hold a value.
+// A Keyring stores secrets by name. It must be safe for concurrent use. Its errors are, or wrap,
+// ErrNoKeyring, ErrNotFound or ErrTooBig where these apply, and never contain a value.
 type Keyring interface {
 	Get(name string) (string, error)
 	Set(name, value string) error
 	Delete(name string) error
 }
 
-// keyringPatience is how long one operation may take. A locked keyring asks its
-// user for a password.
+// keyringPatience bounds one operation. A locked keyring asks its user for a password.
 const keyringPatience = time.Minute
 
-// NoKeyring is one that is not there.
+// NoKeyring is a keyring that is not available.
 type NoKeyring struct{}
 
 // Get fails with ErrNoKeyring.
@@ -63,11 +60,11 @@ func SystemKeyring() Keyring { return &systemKeyring{} }
 
 type systemKeyring struct {
 	mu     sync.Mutex // one prompt at a time
-	broken error      // why it is not asked again
+	broken error      // the error of a keyring that is not asked again
 }
 
-// do runs op unless the keyring is known not to work. One that hangs is not
-// asked again, so at most one goroutine stays behind.
+// do runs op unless the keyring is known not to work. A hanging keyring is not asked again, so at
+// most one goroutine remains.
 func (k *systemKeyring) do(op func() error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -130,7 +127,7 @@ func noKeyring() error {
 	return fmt.Errorf("%w: no session bus runs for this user", ErrNoKeyring)
 }
 
-// CheckSecretName says what is wrong with name as that of a user's secret.
+// CheckSecretName returns an error if name is not valid for a user's secret.
 func CheckSecretName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -143,8 +140,7 @@ func CheckSecretName(name string) error {
 	return nil
 }
 
-// Secret returns the user's secret called name, for ${keyring:name}. Its errors
-// say what to do.
+// Secret returns the user's secret called name, for ${keyring:name}. Its errors contain advice.
 func Secret(k Keyring, name string) (string, error) {
 	if err := CheckSecretName(name); err != nil {
 		return "", err
@@ -159,7 +155,7 @@ func Secret(k Keyring, name string) (string, error) {
 	return value, err
 }
 
-// Quote makes a name fit for a command line that a person types.
+// Quote quotes a name for a command line that a person types.
 func Quote(name string) string {
 	for _, r := range name {
 		switch {

@@ -16,28 +16,28 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// LoginOptions say how a person is asked. Show is required.
+// LoginOptions define how a person is asked. Show is required.
 type LoginOptions struct {
-	// Open starts a browser; nil means that none is to be started.
+	// Open starts a browser; if nil, none is started.
 	Open func(url string) error
 	// Issuer is called with the name of the authorization server from its metadata,
 	// before the page is opened or shown; nil ignores it.
 	Issuer func(issuer string)
-	// Show shows the address of the sign-in page, and why no browser was
-	// started if that was tried. It is called when no browser is.
+	// Show shows the address of the sign-in page, and why starting a browser failed. It is called
+	// if no browser was started.
 	Show func(url string, why error)
-	// Paste is where a person without a browser on this machine pastes the
-	// address that theirs was sent to; nil means nowhere. It is read only when
-	// no browser was started, and may still be being read when Login returns.
+	// Paste is the input for a person without a browser on this machine, who pastes the address
+	// that the browser was redirected to; it may be nil. It is read only if no browser was
+	// started, and may still be read when Login returns.
 	Paste io.Reader
-	// Warn is called with what was wrong with pasted text; nil ignores it.
+	// Warn is called with mistakes in pasted text; it may be nil.
 	Warn func(text string)
-	// Scopes are asked for beyond those of the configuration or the server.
+	// Scopes are requested in addition to those of the configuration or the server.
 	Scopes []string
 }
 
-// Login signs in to s with the help of a person, replacing what is stored for
-// it. It ends with ctx. Its errors hold no code, token or secret.
+// Login signs in to s with the help of a person, and replaces the stored tokens. It ends with ctx.
+// Its errors contain no code, token or secret.
 func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, error) {
 	l, err := m.login(ctx, s)
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *Manager) Login(ctx context.Context, s Server, o LoginOptions) (Status, 
 	return m.storeSignIn(ctx, s, rec)
 }
 
-// login finds out how to sign in to s.
+// login prepares the sign-in to s.
 func (m *Manager) login(ctx context.Context, s Server) (*login, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
@@ -114,24 +114,24 @@ func (d *discovery) checkIssuer(old *record) error {
 	return nil
 }
 
-// A login is one sign-in under way.
+// A login is a sign-in in progress.
 type login struct {
 	*discovery
 	o        LoginOptions
 	back     *callback // nil if redirect leads elsewhere
 	redirect string
-	old      *record // of the sign-in before; may be nil
+	old      *record // of the earlier sign-in; may be nil
 }
 
-// A begun sign-in waits for the answer of the sign-in page. It is secret.
-type begun struct {
+// A pendingSignIn sign-in waits for the answer of the sign-in page. It is secret.
+type pendingSignIn struct {
 	Record     record `json:"record"` // without tokens
 	Verifier   string `json:"verifier"`
 	Redirect   string `json:"redirect"`
-	SaysIssuer bool   `json:"says_issuer"` // its answer names the issuer
+	SaysIssuer bool   `json:"says_issuer"` // the answer names the issuer
 }
 
-// run goes through the sign-in page and returns what is to be kept.
+// run performs the sign-in and returns the record to store.
 func (l *login) run(ctx context.Context) (*record, error) {
 	state := rand.Text()
 	page, b, err := l.begin(ctx, state)
@@ -139,7 +139,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 		return nil, err
 	}
 	l.back.expect(state)
-	a, err := l.person(ctx, page)
+	a, err := l.askPerson(ctx, page)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (l *login) run(ctx context.Context) (*record, error) {
 }
 
 // begin returns the address of the sign-in page, which answers with state.
-func (l *login) begin(ctx context.Context, state string) (string, *begun, error) {
+func (l *login) begin(ctx context.Context, state string) (string, *pendingSignIn, error) {
 	r, err := l.client(ctx)
 	if err != nil {
 		return "", nil, err
@@ -156,7 +156,7 @@ func (l *login) begin(ctx context.Context, state string) (string, *begun, error)
 	if err != nil {
 		return "", nil, errors.New("invalid address of the sign-in page")
 	}
-	b := &begun{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
+	b := &pendingSignIn{Record: *r, Verifier: oauth2.GenerateVerifier(), Redirect: l.redirect, SaysIssuer: l.as.AuthorizationResponseIssParameterSupported}
 	q := page.Query()
 	for k, v := range map[string]string{
 		"response_type": "code", "client_id": r.ClientID, "redirect_uri": l.redirect, "state": state,
@@ -174,10 +174,10 @@ func (l *login) begin(ctx context.Context, state string) (string, *begun, error)
 	return page.String(), b, nil
 }
 
-// finish turns the answer of the sign-in page into tokens.
-func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *auth.AuthorizationResult, client Client) (*record, error) {
+// finish exchanges the answer of the sign-in page for tokens.
+func (b *pendingSignIn) finish(ctx context.Context, m *Manager, c *outbound.Client, a *auth.AuthorizationResult, client Client) (*record, error) {
 	r := &b.Record
-	switch { // RFC 9207: an answer of another authorization server is not taken
+	switch { // RFC 9207: refuse an answer of another authorization server
 	case a.Iss == "" && b.SaysIssuer:
 		return nil, errors.New("the answer of the sign-in page does not say which authorization server it is from")
 	case a.Iss != "" && !sameIssuer(a.Iss, r.Issuer):
@@ -192,8 +192,8 @@ func (b *begun) finish(ctx context.Context, m *Manager, c *outbound.Client, a *a
 	return r, err
 }
 
-// client returns a record with everything but tokens: what the broker is to the
-// authorization server, which it may have to be registered at.
+// client returns a record without tokens: the broker's registration at the authorization server,
+// which it may have to request.
 func (l *login) client(ctx context.Context) (*record, error) {
 	c := l.s.Client
 	r := &record{
@@ -223,8 +223,8 @@ func (l *login) client(ctx context.Context) (*record, error) {
 	return r, nil
 }
 
-// wanted chooses the scopes to ask for. What was granted before is kept when the
-// server has asked for more.
+// wanted returns the scopes to request. Scopes that were granted earlier are kept if the server
+// requires more.
 func (l *login) wanted() []string {
 	scopes := l.scopes
 	if len(l.s.Client.Scopes) > 0 {
@@ -237,14 +237,14 @@ func (l *login) wanted() []string {
 		scopes = union(scopes, l.old.Asked)
 	}
 	scopes = union(scopes, l.o.Scopes)
-	if slices.Contains(l.as.ScopesSupported, "offline_access") { // what some servers call a refresh token
+	if slices.Contains(l.as.ScopesSupported, "offline_access") { // the name of a refresh token at some servers
 		scopes = union(scopes, []string{"offline_access"})
 	}
 	return scopes
 }
 
-// person sends the person to the sign-in page and waits for the answer.
-func (l *login) person(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
+// askPerson sends the person to the sign-in page and waits for the answer.
+func (l *login) askPerson(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
 	if l.o.Issuer != nil {
 		l.o.Issuer(cleanText(l.as.Issuer))
 	}

@@ -14,29 +14,27 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Server is a remote server as the broker reaches it, every reference in its
-// values resolved.
+// A Server is a remote server, with every reference in its values resolved.
 type Server struct {
 	// Name is its key in the configuration.
 	Name string
 	// URL is its endpoint.
 	URL string
-	// Headers are sent with the request that asks it how to sign in.
+	// Headers are sent with the request that asks for its sign-in.
 	Headers map[string]string
-	// Client is what the broker is to the authorization server.
+	// Client is the broker's registration at the authorization server.
 	Client Client
 }
 
-// A Client says how the broker introduces itself to an authorization server.
-// With the zero value it registers itself, if the server allows that.
+// A Client identifies the broker to an authorization server. With the zero value the broker
+// registers itself, if the server allows that.
 type Client struct {
-	// ID and Secret are those of a client that was registered by hand; a public
-	// client has no Secret.
+	// ID and Secret identify a client that was registered manually; a public client has no Secret.
 	ID, Secret string
-	// Scopes are asked for instead of those that the server names.
+	// Scopes are requested instead of those that the server names.
 	Scopes []string
-	// CallbackPort is the port of http://127.0.0.1:PORT/callback, for clients
-	// that were registered with it. Zero takes a free one.
+	// CallbackPort is the port of http://127.0.0.1:PORT/callback, for clients that were registered
+	// with it. Zero means a free port.
 	CallbackPort int
 	// CallbackHost is localhost instead of 127.0.0.1 in that address. If empty,
 	// localhost is tried if the authorization server refuses to register 127.0.0.1.
@@ -44,8 +42,8 @@ type Client struct {
 	// Resource replaces the resource in the server's metadata when tokens are
 	// requested; NoResource omits it.
 	Resource string
-	// MetadataURL is the address of a client ID metadata document, which is
-	// used where the authorization server supports them.
+	// MetadataURL is the address of a client ID metadata document, which is used if the
+	// authorization server supports them.
 	MetadataURL string
 	// Issuer is the only authorization server to use. Its sign-in page may be on any
 	// host. If empty, the server names it; ID and Secret are then only used with the
@@ -59,21 +57,21 @@ const NoResource = "none"
 
 // Options are the settings of a Manager. The zero value works.
 type Options struct {
-	// Keyring keeps the tokens; nil means SystemKeyring. With NoKeyring, documents do.
+	// Keyring stores the tokens; nil means SystemKeyring. With NoKeyring, documents store them.
 	Keyring Keyring
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Registered keeps the clients that were registered for Begin, for all managers
-	// that have the same; nil registers one for each sign-in.
+	// Registered stores the clients that were registered for Begin, for all managers with the same
+	// documents; nil registers one for each sign-in.
 	Registered state.Documents
-	// SignInFirst is set if a server without a sign-in is never asked without a token.
+	// SignInFirst means that a server without a sign-in is never asked without a token.
 	SignInFirst bool
-	// Logger gets what happens to tokens, never a token; nil discards it.
+	// Logger records changes of tokens, never a token; nil discards.
 	Logger *slog.Logger
 }
 
-// A Manager signs in, out, and keeps the tokens. It is safe for concurrent use,
-// also by several processes with the same documents.
+// A Manager signs in and out, and stores the tokens. It is safe for concurrent use, also by
+// several processes with the same documents.
 type Manager struct {
 	store      store
 	registered state.Documents
@@ -82,10 +80,10 @@ type Manager struct {
 	log        *slog.Logger
 }
 
-// New returns a manager that keeps its documents in docs, and tokens in the keyring
-// where there is one. Those of one place belong together: the keyring has entries
-// of many. It touches neither the disk nor the network. Nil options are the zero value.
-func New(docs state.Documents, place string, o *Options) *Manager {
+// New returns a manager that stores its documents in docs, and tokens in the keyring if there is
+// one. scope distinguishes the entries of several stores in the keyring. New uses neither the disk
+// nor the network. Nil options are the zero value.
+func New(docs state.Documents, scope string, o *Options) *Manager {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -100,41 +98,40 @@ func New(docs state.Documents, place string, o *Options) *Manager {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Manager{
-		store:      store{docs: docs, scope: place, keyring: opts.Keyring},
+		store:      store{docs: docs, scope: scope, keyring: opts.Keyring},
 		registered: opts.Registered, first: opts.SignInFirst,
 		now: opts.Now, log: opts.Logger,
 	}
 }
 
 const (
-	// maxAnswer bounds what an authorization server may answer.
+	// maxAnswer bounds an answer of an authorization server, in bytes.
 	maxAnswer = 1 << 20
-	// maxExchange bounds how long that takes.
+	// maxExchange bounds the time for it.
 	maxExchange = 30 * time.Second
 )
 
-// newClient returns a client for what home leads to. It follows no redirect of a
-// request that carries a secret.
+// newClient returns a client for home and the addresses that it leads to. It does not follow
+// redirects of requests with secrets.
 func newClient(home *url.URL) *outbound.Client {
 	return outbound.New(outbound.Options{Home: home, MaxBytes: maxAnswer, Timeout: maxExchange})
 }
 
-// A Status is what is known of the sign-in to one server.
+// A Status describes the sign-in to one server.
 type Status struct {
 	Server string `json:"server"`
-	// SignedIn means that there is a token, or that one can be had without a
-	// person. The server may still refuse it.
+	// SignedIn means that there is a token, or that one is available without a person. The server
+	// may still refuse it.
 	SignedIn bool   `json:"signed_in"`
 	Issuer   string `json:"issuer,omitempty"`
-	// Expires is when the access token does; zero if it does not say.
+	// Expires is the expiry of the access token; zero if unknown.
 	Expires time.Time `json:"expires,omitzero"`
 	// Refreshable means that the token is renewed without a person.
 	Refreshable bool     `json:"refreshable"`
 	Scopes      []string `json:"scopes,omitempty"`
-	// Wanted are scopes that the server asked for and that the next sign-in
-	// asks for in turn.
+	// Wanted are scopes that the server requires and that the next sign-in requests.
 	Wanted []string `json:"wanted,omitempty"`
-	// Reason is why a sign-in ended.
+	// Reason is the reason a sign-in ended.
 	Reason string `json:"reason,omitempty"`
 	// Stored is "keyring", the path of a file, or "database".
 	Stored string `json:"stored,omitempty"`
@@ -166,9 +163,8 @@ func (m *Manager) status(s Server, r *record) Status {
 // ErrNotSignedIn means that nothing is stored about a server.
 var ErrNotSignedIn = errors.New("not signed in")
 
-// Logout forgets the tokens for s, after it has asked the authorization server
-// to revoke them if that can be asked. Revoked says whether it did. Without
-// tokens it is ErrNotSignedIn.
+// Logout deletes the tokens for s, after asking the authorization server to revoke them if
+// possible; revoked reports whether it did. Without tokens it returns ErrNotSignedIn.
 func (m *Manager) Logout(ctx context.Context, s Server) (revoked bool, err error) {
 	key := m.store.key(s.Name, s.URL)
 	if m.store.stamp(key) == "" {
@@ -207,7 +203,7 @@ type SignInError struct {
 	Server string
 	// Reason is the reason, if more is known than that there is no token.
 	Reason string
-	// Scopes are what the token lacks, if it is good for other requests.
+	// Scopes are the scopes that the token lacks, if it is valid for other requests.
 	Scopes []string
 	// InVain means that the last sign-in asked for Scopes already.
 	InVain bool
@@ -216,7 +212,7 @@ type SignInError struct {
 	Request string
 }
 
-// Error says that a sign-in is needed and why. It holds no token.
+// Error returns the reason for a sign-in. It contains no token.
 func (e *SignInError) Error() string {
 	switch {
 	case e.InVain:
@@ -234,7 +230,7 @@ func (e *SignInError) Error() string {
 	return text
 }
 
-// SignInHint is the command that a person types.
+// SignInHint returns the command for a person.
 func (e *SignInError) SignInHint() string {
 	if e.InVain {
 		return "sign in as another user: broker auth login " + Quote(e.Server)
@@ -245,7 +241,7 @@ func (e *SignInError) SignInHint() string {
 // Partial reports whether other requests work with the token, or without one.
 func (e *SignInError) Partial() bool { return len(e.Scopes) > 0 || e.Request != "" }
 
-// checkSecure refuses addresses that a secret must not be sent to.
+// checkSecure refuses addresses to which no secret must be sent.
 func checkSecure(what, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

@@ -123,7 +123,7 @@ func (h *handler) storeChallenge(ctx context.Context, about subject, resp *http.
 	if c.equal(before) {
 		return
 	}
-	if err := h.m.store.keepChallenge(ctx, h.key, c); err != nil {
+	if err := h.m.store.storeChallenge(ctx, h.key, c); err != nil {
 		h.m.log.Warn("cannot store a server's request for a sign-in", "server", h.s.Name, "err", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A record is what is kept about the sign-in to one server. It is secret.
+// A record is the stored data of the sign-in to one server. It is secret.
 type record struct {
 	Server        string    `json:"server"`
 	Issuer        string    `json:"issuer"`
@@ -32,21 +32,21 @@ type record struct {
 	Asked         []string  `json:"asked,omitempty"`  // those of Wanted that a sign-in has asked for since
 	AccessToken   string    `json:"access_token,omitempty"`
 	RefreshToken  string    `json:"refresh_token,omitempty"`
-	Expiry        time.Time `json:"expiry,omitzero"` // zero: it does not say
-	Ended         string    `json:"ended,omitempty"` // why the tokens are gone
+	Expiry        time.Time `json:"expiry,omitzero"` // zero if unknown
+	Ended         string    `json:"ended,omitempty"` // the reason the tokens were deleted
 }
 
-// expiryMargin is how long before its end a token is not used any more, so
-// that it does not end on its way.
+// expiryMargin is the time before its expiry from which a token is not used, so that it does not
+// expire in transit.
 const expiryMargin = 10 * time.Second
 
-// fresh reports whether the access token can be used now.
+// fresh reports whether the access token is valid now.
 func (r *record) fresh(now time.Time) bool {
 	return r != nil && r.AccessToken != "" && (r.Expiry.IsZero() || now.Add(expiryMargin).Before(r.Expiry))
 }
 
-// checkClient refuses a configured client that is another than at the sign-in:
-// its secret belongs to somebody else than r does.
+// checkClient refuses a configured client that has changed since the sign-in: its secret belongs
+// to another registration.
 func (r *record) checkClient(c Client) error {
 	if r.Configured && (c.ID != r.ClientID || c.Issuer != "" && !sameIssuer(c.Issuer, r.Issuer)) {
 		return errors.New("the client in the configuration has changed since the sign-in")
@@ -54,7 +54,7 @@ func (r *record) checkClient(c Client) error {
 	return nil
 }
 
-// revocation is where the tokens may be taken back; empty if nowhere.
+// revocation returns the revocation endpoint, or "".
 func (r *record) revocation() string {
 	a, aErr := url.Parse(r.RevocationURL)
 	b, bErr := url.Parse(r.TokenURL)
@@ -64,21 +64,21 @@ func (r *record) revocation() string {
 	return r.RevocationURL
 }
 
-// end forgets the tokens.
+// end deletes the tokens.
 func (r *record) end(why string) {
 	r.AccessToken, r.RefreshToken, r.Expiry, r.Ended = "", "", time.Time{}, why
 }
 
-// A store keeps records: in the keyring if there is one that works, else in
-// documents. There is a document for each record in either case, so that a change
-// by another process is seen without asking the keyring.
+// A store stores records: in the keyring if there is a working one, otherwise in documents. There
+// is a document for each record in either case, so that a change by another process is noticed
+// without asking the keyring.
 type store struct {
 	docs    state.Documents
-	scope   string // which tells this store from others that use the keyring
+	scope   string // distinguishes stores that use the same keyring
 	keyring Keyring
 }
 
-// A stored document holds a record, or says that the keyring has it.
+// A stored document contains a record, or the name of its keyring entry.
 type stored struct {
 	Keyring string    `json:"keyring,omitempty"` // the name of its entry
 	Saved   time.Time `json:"saved"`
@@ -88,8 +88,8 @@ type stored struct {
 	Challenge *challenge `json:"challenge,omitempty"`
 }
 
-// key names the record of one server at one address. Two state directories do
-// not share records, because they do not share locks.
+// key returns the name of the record of one server at one address. Two state directories do not
+// share records, because they do not share locks.
 func (s *store) key(server, url string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + url + "\x00" + s.scope))
 	name := strings.Map(func(r rune) rune {
@@ -110,7 +110,7 @@ func (s *store) lock(ctx context.Context, key string) (unlock func(), err error)
 	return unlock, nil
 }
 
-// stamp returns a text that changes with the record; empty without one.
+// stamp returns a text that changes with the record, or "" without one.
 func (s *store) stamp(key string) string { return s.docs.DocumentVersion(context.Background(), key) }
 
 // load returns the record, or nil if there is none.
@@ -128,13 +128,13 @@ func (s *store) load(key string) (*record, error) {
 	}
 	r := new(record)
 	if json.Unmarshal([]byte(text), r) != nil {
-		return nil, nil // as good as none
+		return nil, nil // as if there were none
 	}
 	return r, nil
 }
 
-// loadUntil is load, given up when ctx is done: a keyring that is locked waits
-// for its user, and the broker has to be able to stop meanwhile.
+// loadUntil is like load, and gives up when ctx is done: a locked keyring waits for its user, and
+// the broker must be able to stop meanwhile.
 func (s *store) loadUntil(ctx context.Context, key string) (*record, error) {
 	if f, err := s.file(key); f == nil || f.Keyring == "" {
 		return f.record(), err
@@ -144,7 +144,7 @@ func (s *store) loadUntil(ctx context.Context, key string) (*record, error) {
 		err error
 	}
 	done := make(chan result, 1)
-	go func() { // ends when the keyring answers, or is given up
+	go func() { // it ends when the keyring answers, or is abandoned
 		rec, err := s.load(key)
 		done <- result{rec, err}
 	}()
@@ -173,12 +173,12 @@ func (s *store) file(key string) (*stored, error) {
 	}
 	f := new(stored)
 	if json.Unmarshal(data, f) != nil {
-		return nil, nil // as good as none: files are replaced as a whole, so somebody else wrote this
+		return nil, nil // as if there were none: another program wrote this
 	}
 	return f, nil
 }
 
-// save replaces the record. The caller holds the lock.
+// save replaces the record. The caller must hold the lock.
 func (s *store) save(key string, r *record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *store) save(key string, r *record) error {
 	}
 	if err := s.keyring.Set(f.Keyring, string(text)); err != nil {
 		if old != nil && old.Keyring != "" {
-			_ = s.keyring.Delete(old.Keyring) // an old one must not outlive it; the file wins in any case
+			_ = s.keyring.Delete(old.Keyring) // an old token must not remain; the file takes precedence anyway
 		}
 		f.Keyring, f.Record = "", r
 	}
@@ -209,7 +209,7 @@ func (s *store) write(key string, f stored) error {
 	return nil
 }
 
-// remove deletes the record. The caller holds the lock.
+// remove deletes the record. The caller must hold the lock.
 func (s *store) remove(key string) error {
 	f, err := s.file(key)
 	if err != nil {
@@ -237,8 +237,8 @@ func (s *store) challenge(key string) challenge {
 	return challenge{}
 }
 
-// keepChallenge stores the refusal of a call.
-func (s *store) keepChallenge(ctx context.Context, key string, c challenge) error {
+// storeChallenge stores the refusal of a call.
+func (s *store) storeChallenge(ctx context.Context, key string, c challenge) error {
 	unlock, err := s.lock(ctx, key)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (s *store) keepChallenge(ctx context.Context, key string, c challenge) erro
 	return s.write(key, *f)
 }
 
-// where says in words where the record is kept.
+// where describes where the record is stored.
 func (s *store) where(key string) string {
 	switch f, _ := s.file(key); {
 	case f == nil:

@@ -17,10 +17,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// An endpointError is how an authorization server refused a request.
+// An endpointError is the refusal of a request by an authorization server.
 type endpointError struct {
 	status int
-	code   string // such as "invalid_grant"; empty if it did not say
+	code   string // such as "invalid_grant", or ""
 }
 
 func (e *endpointError) Error() string {
@@ -30,14 +30,14 @@ func (e *endpointError) Error() string {
 	return "the authorization server says " + e.code
 }
 
-// final reports whether trying again later is useless. The answer of a server that is
-// busy or out of order means nothing.
+// final reports whether trying again later is useless. Errors of a busy or broken server are not
+// final.
 func (e *endpointError) final() bool {
 	busy := e.status >= 500 || e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout
 	return !busy && e.code != "" && e.code != "temporarily_unavailable" && e.code != "server_error" && e.code != "slow_down"
 }
 
-// A tokenAnswer is what a token endpoint answers.
+// A tokenAnswer is the answer of a token endpoint.
 type tokenAnswer struct {
 	AccessToken  string      `json:"access_token"`
 	RefreshToken string      `json:"refresh_token"`
@@ -46,7 +46,7 @@ type tokenAnswer struct {
 	Error        string      `json:"error"`
 }
 
-// exchange gets r its first tokens, for a code, by the client of the sign-in.
+// exchange gets the first tokens for r in exchange for a code, as the client of the sign-in.
 func (m *Manager) exchange(ctx context.Context, http *outbound.Client, r *record, c Client, form url.Values) error {
 	asked := m.now()
 	body, err := m.post(ctx, http, r.TokenURL, form, r, c)
@@ -56,7 +56,7 @@ func (m *Manager) exchange(ctx context.Context, http *outbound.Client, r *record
 	return r.take(body, asked)
 }
 
-// refresh gets r a new access token. On an error r is as it was.
+// refresh gets a new access token for r. On an error r does not change.
 func (m *Manager) refresh(ctx context.Context, r *record, c Client) error {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.RefreshToken}}
 	if r.Resource != "" {
@@ -70,7 +70,7 @@ func (m *Manager) refresh(ctx context.Context, r *record, c Client) error {
 	return r.take(body, asked)
 }
 
-// take puts the tokens of an answer into r. On an error r is as it was.
+// take stores the tokens of an answer in r. On an error r does not change.
 func (r *record) take(body []byte, asked time.Time) error {
 	var a tokenAnswer
 	if err := json.Unmarshal(body, &a); err != nil || a.AccessToken == "" {
@@ -80,7 +80,7 @@ func (r *record) take(body []byte, asked time.Time) error {
 	if seconds, err := a.ExpiresIn.Float64(); err == nil && seconds > 0 {
 		r.Expiry = asked.Add(time.Duration(min(seconds, 1e9)) * time.Second)
 	}
-	if a.RefreshToken != "" { // else the old one stays good
+	if a.RefreshToken != "" { // otherwise the old one remains valid
 		r.RefreshToken = a.RefreshToken
 	}
 	if a.Scope != "" {
@@ -89,8 +89,7 @@ func (r *record) take(body []byte, asked time.Time) error {
 	return nil
 }
 
-// revoke takes back the refresh token, which takes the access token with it, or
-// else the access token.
+// revoke revokes the refresh token, and with it the access token, or otherwise the access token.
 func (m *Manager) revoke(ctx context.Context, r *record, c Client) error {
 	form := url.Values{"token": {r.RefreshToken}, "token_type_hint": {"refresh_token"}}
 	if r.RefreshToken == "" {
@@ -100,7 +99,7 @@ func (m *Manager) revoke(ctx context.Context, r *record, c Client) error {
 	return err
 }
 
-// postHome is post to an address that was stored at the sign-in.
+// postHome is like post, to an address that was stored at the sign-in.
 func (m *Manager) postHome(ctx context.Context, address string, form url.Values, r *record, c Client) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -111,7 +110,7 @@ func (m *Manager) postHome(ctx context.Context, address string, form url.Values,
 	return m.post(ctx, client, address, form, r, c)
 }
 
-// post sends a form as the client of r, which may have to be tried in two ways.
+// post sends a form as the client of r, which may need two attempts.
 func (m *Manager) post(ctx context.Context, client *outbound.Client, address string, form url.Values, r *record, c Client) ([]byte, error) {
 	secret := r.ClientSecret
 	if r.Configured {
@@ -153,8 +152,8 @@ func postAs(ctx context.Context, client *outbound.Client, address string, form u
 	return ask(client, req)
 }
 
-// ask sends a request to an authorization server and returns the body of a
-// success. Its errors hold nothing of the answer but an error code.
+// ask sends a request to an authorization server and returns the body of a success. Of the answer,
+// its errors contain only an error code.
 func ask(client *outbound.Client, req *http.Request) ([]byte, error) {
 	req.Header.Set("Accept", "application/json")
 	resp, err := client.Do(req)
@@ -174,8 +173,7 @@ func ask(client *outbound.Client, req *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// cleanCode returns an error code if it looks like one. Anything else might be
-// an echo of what was sent.
+// cleanCode returns code if it looks like an error code. Other texts might repeat the request.
 func cleanCode(code string) string {
 	if len(code) > 40 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return "an error that is not an OAuth error code"

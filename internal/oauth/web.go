@@ -39,7 +39,7 @@ func (m *Manager) Begin(ctx context.Context, s Server, redirect, state string) (
 // the stored tokens. The caller must have checked the state. Its errors contain no
 // code, token or secret.
 func (m *Manager) Finish(ctx context.Context, s Server, waiting []byte, answer url.Values) (Status, error) {
-	var b begun
+	var b pendingSignIn
 	if json.Unmarshal(waiting, &b) != nil {
 		return Status{}, errors.New("the sign-in was begun by another version of the broker: start again")
 	}
@@ -77,7 +77,7 @@ func registrationKey(issuer, redirect string) string {
 	return "client-" + hex.EncodeToString(sum[:])
 }
 
-// registered makes the broker known to the authorization server, unless it is.
+// registered registers the broker at the authorization server, unless it is registered.
 func (l *login) registered(ctx context.Context, r *record) error {
 	docs := l.m.registered
 	if docs == nil {
@@ -107,7 +107,7 @@ func (l *login) registered(ctx context.Context, r *record) error {
 	return nil
 }
 
-// unregister forgets a client that the authorization server does not know any more.
+// unregister deletes a client that the authorization server does not know any more.
 func (m *Manager) unregister(ctx context.Context, issuer, redirect string) {
 	if m.registered == nil {
 		return
@@ -117,7 +117,7 @@ func (m *Manager) unregister(ctx context.Context, issuer, redirect string) {
 	}
 }
 
-// applicationType is what OpenID Connect calls a client with this redirect address.
+// applicationType returns the type of a client with this redirect address in OpenID Connect.
 func applicationType(redirect string) string {
 	if strings.HasPrefix(redirect, "https:") {
 		return "web"
@@ -125,12 +125,11 @@ func applicationType(redirect string) string {
 	return "native"
 }
 
-// Version changes whenever what is stored about s does; empty while there is
-// nothing.
+// Version returns a text that changes with the stored data of s, or "" if there is none.
 func (m *Manager) Version(s Server) string { return m.store.stamp(m.store.key(s.Name, s.URL)) }
 
-// Redeem turns what form has, such as the code of a sign-in page, into an access
-// token and, where people sign in by OpenID Connect, an ID token. It keeps neither.
+// Redeem exchanges form, such as the code of a sign-in page, for an access token and, with OpenID
+// Connect, an ID token. It stores neither.
 func (x *Exchanger) Redeem(ctx context.Context, endpoint string, c Client, form url.Values) (access, id string, err error) {
 	r := &record{ClientID: c.ID, Configured: true}
 	body, err := x.m.postHome(ctx, endpoint, form, r, c)

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// A zone is the kind of network that an address is in.
+// A zone is the kind of network of an address.
 type zone int32
 
 const (
-	unknown zone = iota // of a name that was not connected to yet
+	unknown zone = iota // for a name before its first connection
 	public
 	private
 	loopback
-	linkLocal   // with the metadata services of clouds
-	unreachable // no address of a server: unspecified, multicast
+	linkLocal   // including the metadata services of clouds
+	unreachable // not the address of a server: unspecified, multicast
 )
 
 func (z zone) String() string {
 	return [...]string{"an unknown", "a public", "a private", "a loopback", "a link-local", "an unusable"}[z] + " address"
 }
 
-// reaches reports whether what was found in z may lead to an address in to.
+// reaches reports whether content found in z may lead to an address in to.
 func (z zone) reaches(to zone) bool {
 	switch to {
 	case unknown, public:
@@ -51,7 +51,7 @@ var (
 	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 	reserved    = netip.MustParsePrefix("240.0.0.0/4")
 
-	// Addresses outside 169.254.0.0/16 where clouds give out credentials.
+	// Addresses outside 169.254.0.0/16 of metadata services with credentials.
 	metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16")}
 )
 
@@ -77,7 +77,7 @@ func zoneOf(ip netip.Addr) zone {
 	return public
 }
 
-// zoneOfName is what a host says by itself.
+// zoneOfName returns the zone that a host name implies.
 func zoneOfName(host string) zone {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -89,13 +89,12 @@ func zoneOfName(host string) zone {
 	return unknown
 }
 
-// A guard decides what may be connected to. The zone of home is that of the
-// addresses at which it was reached. Once that was a public one it stays public:
-// a name that leads elsewhere next is not followed.
+// A guard restricts connections. The zone of home is that of its addresses so far. A public zone
+// stays public: a name that leads elsewhere later is refused.
 type guard struct {
 	home    string // host name
 	zone    atomic.Int32
-	proxies sync.Map // host:port of proxies that the environment names
+	proxies sync.Map // host:port of proxies in the environment
 }
 
 func newGuard(home *url.URL) *guard {
@@ -104,8 +103,8 @@ func newGuard(home *url.URL) *guard {
 	return g
 }
 
-// checkName refuses an address that is wrong whatever DNS says. With a proxy,
-// which looks names up itself, it is the only check.
+// checkName refuses an address that is wrong regardless of DNS. With a proxy, which resolves names
+// itself, it is the only check.
 func (g *guard) checkName(u *url.URL) error {
 	host := u.Hostname()
 	if strings.EqualFold(host, g.home) {
@@ -172,7 +171,7 @@ func (g *guard) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return conn, err
 }
 
-// reached notes at which address home was reached.
+// reached records an address of home.
 func (g *guard) reached(addr net.Addr) {
 	to, err := netip.ParseAddrPort(addr.String())
 	if err != nil {

@@ -1,13 +1,11 @@
-// Package outbound makes the HTTP clients by which the broker reaches anything:
-// MCP servers, authorization servers, hosts of skills. No other package makes
-// one.
+// Package outbound creates the HTTP clients for all connections of the broker: to MCP servers,
+// authorization servers, hosts of skills. No other package creates one.
 //
-// What answers is not trusted. Every body is bounded after decoding, and so is
-// the time of an exchange. A client has a home, the address that the user
-// configured. What is found there may lead elsewhere, through redirects and
-// through addresses in metadata, but never into networks that are closer to
-// this machine than home itself, and never from https to http. The address that
-// is checked is the one that is connected to, whatever DNS says next.
+// Responses are not trusted. Every body is bounded after decoding, and so is the time of an
+// exchange. A client has a home, the address that the user configured. Redirects, and addresses in
+// metadata, may lead elsewhere, but never into networks that are closer to this machine than home,
+// and never from https to http. The checked address is the one that is connected to, whatever DNS
+// returns later.
 package outbound
 
 import (
@@ -25,21 +23,19 @@ const (
 	maxHeaderBytes = 1 << 20
 )
 
-// Options say what a client may do. Home and MaxBytes are required.
+// Options configure a client. Home and MaxBytes are required.
 type Options struct {
 	// Home is the address that the user configured.
 	Home *url.URL
-	// HomeOnly refuses every other origin, whether a redirect or the answer of
-	// Home leads there.
+	// HomeOnly refuses every other origin, in redirects and in answers of Home.
 	HomeOnly bool
 	// MaxBytes bounds a body after decoding. A longer one is a *SizeError.
 	MaxBytes int64
-	// Events leaves streams of server-sent events unbounded: who reads them
-	// bounds each event.
+	// Events leaves streams of server-sent events unbounded: their reader bounds each event.
 	Events bool
 	// Timeout bounds an exchange with its body; zero leaves it to the context.
 	Timeout time.Duration
-	// MaxIdle is how many idle connections are kept; zero means two.
+	// MaxIdle bounds the idle connections; zero means two.
 	MaxIdle int
 }
 
@@ -56,7 +52,7 @@ func New(o Options) *Client {
 	base.MaxIdleConnsPerHost = o.MaxIdle
 	base.MaxResponseHeaderBytes = maxHeaderBytes
 	g := newGuard(o.Home)
-	if !o.HomeOnly { // else the user has named whatever is connected to
+	if !o.HomeOnly { // otherwise the user has named every address that it connects to
 		g.put(base)
 	}
 	c := &Client{guard: g}
@@ -66,7 +62,7 @@ func New(o Options) *Client {
 		last := via[len(via)-1]
 		switch {
 		case !o.HomeOnly && via[0].Method != http.MethodGet && via[0].Method != http.MethodHead:
-			return http.ErrUseLastResponse // a form would go to somebody else
+			return http.ErrUseLastResponse // a form would go to another host
 		case len(via) > maxRedirects:
 			return fmt.Errorf("more than %d redirects", maxRedirects)
 		case last.URL.Scheme == "https" && req.URL.Scheme != "https":
@@ -81,8 +77,8 @@ func New(o Options) *Client {
 	return c
 }
 
-// Check reports whether an address that is not home may be gone to, as far as
-// that can be known without looking its host up.
+// Check returns an error if an address other than home must not be used, as far as is known
+// without resolving its host.
 func (c *Client) Check(u *url.URL) error { return c.guard.checkName(u) }
 
 type transport struct {
@@ -91,8 +87,7 @@ type transport struct {
 	guard *guard
 }
 
-// RoundTrip sends one request. Redirects come through here as well, each with
-// its own URL.
+// RoundTrip sends one request. It also handles redirects, each with its own URL.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.o.HomeOnly && !SameOrigin(req.URL, t.o.Home) {
 		return nil, &RedirectError{To: Origin(req.URL), why: "is another origin"}
@@ -119,7 +114,7 @@ func IsEvents(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
 }
 
-// A RedirectError means that a server leads to where the broker does not go.
+// A RedirectError reports that a server leads to a refused address.
 type RedirectError struct {
 	To  string // an origin, such as https://example.com
 	why string
@@ -141,7 +136,7 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("the answer is larger than %d bytes", e.Max)
 }
 
-// Limit returns body, which fails with a *SizeError behind its first max bytes.
+// Limit returns body, which fails with a *SizeError after max bytes.
 func Limit(body io.ReadCloser, max int64) io.ReadCloser {
 	return &limited{ReadCloser: body, left: max, max: max}
 }
@@ -164,8 +159,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, &SizeError{Max: l.max}
 }
 
-// Deadline returns body, which calls cancel when it is closed, or is not closed
-// after d. cancel has to end the request. With a d of zero there is no limit.
+// Deadline returns body, which calls cancel when it is closed, or after d. cancel must end the
+// request. A zero d is unlimited.
 func Deadline(body io.ReadCloser, d time.Duration, cancel func()) io.ReadCloser {
 	t := &timed{ReadCloser: body, cancel: cancel}
 	if d > 0 {
@@ -189,8 +184,8 @@ func (t *timed) Close() error {
 	return err
 }
 
-// Cause returns what is wrong in an error of a client, without the address that
-// net/http puts in front of it: that may hold a key.
+// Cause returns the cause of a client's error, without the address that net/http adds: it may
+// contain a key.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err

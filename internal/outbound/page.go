@@ -9,11 +9,10 @@ import (
 	"unicode"
 )
 
-// Page checks the address of a page that somebody else wants a person to open,
-// and returns the host that it is on. Refused is whatever a browser shows, or
-// takes, for another address than a person reads: names in front of the host,
-// hosts that are not ASCII, blanks and control characters, schemes other than
-// http and https.
+// Page checks the address of a page that others want a person to open, and returns its host. It
+// refuses addresses that browsers show or read differently than people: with names before the
+// host, hosts that are not ASCII, blanks and control characters, schemes other than http and
+// https.
 func Page(address string) (host string, err error) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) {
 		return "", errors.New("its address has characters that no address has")
@@ -30,9 +29,8 @@ func Page(address string) (host string, err error) {
 	return u.Host, nil
 }
 
-// CheckHost refuses an address with a host that contains characters that are not
-// allowed in a name, such as a full-width slash. Programs and people could read another
-// host than the one that is connected to.
+// CheckHost refuses an address whose host contains characters that are not allowed in a name, such
+// as a full-width slash: programs and people could read another host than the connected one.
 func CheckHost(u *url.URL) error {
 	if r, odd := OddInHost(u); odd {
 		return fmt.Errorf("the host %q has the character %q, which is not allowed in a name", u.Hostname(), r)
@@ -40,8 +38,8 @@ func CheckHost(u *url.URL) error {
 	return nil
 }
 
-// OddInHost returns the first character of the host of u that is not allowed in a name,
-// or false if there is none.
+// OddInHost returns the first character of the host of u that is not allowed in a name; ok is
+// false if there is none.
 func OddInHost(u *url.URL) (rune, bool) {
 	host := u.Hostname()
 	if net.ParseIP(host) != nil || strings.Contains(host, ":") { // only an IPv6 address has a colon

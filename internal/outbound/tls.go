@@ -13,8 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A TLSError means that no secure connection to a host could be made. Its text says
-// what to do.
+// A TLSError reports that a secure connection to a host failed. Its text contains advice.
 type TLSError struct {
 	Host string
 	// CertFile is set if a file of certificates, named by SSL_CERT_FILE, would help.
@@ -24,7 +23,7 @@ type TLSError struct {
 	text string
 }
 
-// Error returns what is wrong and what to do.
+// Error describes the problem, with advice.
 func (e *TLSError) Error() string { return e.text }
 
 // Unwrap returns the cause.
@@ -61,11 +60,11 @@ func explainTLS(host string, err error) error {
 	return err
 }
 
-// systemList is set if the system decides which authorities are trusted; on other
-// systems, Go reads SSL_CERT_FILE.
+// systemList reports whether the system decides which authorities are trusted; on other systems,
+// Go reads SSL_CERT_FILE.
 const systemList = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
 
-// knowAuthority is the advice how to make this machine trust an authority.
+// knowAuthority is advice on how to make this machine trust an authority.
 var knowAuthority = func() string {
 	if systemList {
 		return "add the authority to the certificates that this system trusts"

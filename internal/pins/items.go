@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// An item is one thing that a server offers. Whatever it is, its definition has
-// the fields of a tool, so that one digest, one diff and one scan serve all.
+// An item is a thing that a server offers. All kinds of items are represented as tools, so that
+// one digest, one diff and one scan work for all.
 type item struct {
 	name       state.PinName
 	definition json.RawMessage
@@ -20,16 +20,16 @@ type item struct {
 
 type object map[string]any
 
-// items are what a listing has to be approved. Digests that the store has of the same
-// listing are not computed again.
+// items returns the items of a listing that need approval. It caches the digests of the last
+// listing.
 func (s *Store) items(l *discovery.Listing) []item {
 	known := s.digests[l.Server]
-	if !same(&known.of, l) {
+	if !same(&known.listing, l) {
 		known.list = nil
 	}
 	list := items(l, known.list)
 	if known.list == nil {
-		known = digested{of: *l, list: make([]string, len(list))}
+		known = digested{listing: *l, list: make([]string, len(list))}
 		for i := range list {
 			known.list[i] = list[i].digest
 		}
@@ -40,11 +40,11 @@ func (s *Store) items(l *discovery.Listing) []item {
 
 // A digested is a listing and the digests of its items.
 type digested struct {
-	of   discovery.Listing
-	list []string
+	listing discovery.Listing
+	list    []string
 }
 
-// items are what a listing has to be approved; digests are theirs if they are known.
+// items returns the items of a listing that need approval; digests are theirs, if known.
 func items(l *discovery.Listing, digests []string) []item {
 	list := make([]item, 0, len(l.Tools)+len(l.Prompts)+len(l.Resources)+len(l.Skills)+2)
 	add := func(kind, name string, definition any) {
@@ -81,14 +81,14 @@ func items(l *discovery.Listing, digests []string) []item {
 	}
 	for _, k := range l.Skills {
 		var header struct{ Name, Description string }
-		_ = json.Unmarshal(k.Frontmatter, &header) // texts that are not there are empty
+		_ = json.Unmarshal(k.Frontmatter, &header) // missing fields are empty
 		add(state.PinSkill, k.URI, object{"name": header.Name, "description": header.Description, "outputSchema": object{"header": k.Frontmatter, "files": files(k.Resources)}})
 	}
 	return list
 }
 
-// files are the digests of the files of a skill, by address: with them SKILL.md
-// and all else is pinned that is read of it.
+// files returns the digests of the files of a skill, by address, so that the pin covers SKILL.md
+// and all other files.
 func files(raw json.RawMessage) any {
 	var list []struct{ URI, Digest string }
 	if json.Unmarshal(raw, &list) != nil {
@@ -101,14 +101,14 @@ func files(raw json.RawMessage) any {
 	return of
 }
 
-// A view is what is known at one time.
+// A view contains the listings of all servers at one time.
 type view struct {
 	store  *Store
 	all    []discovery.Listing
 	others *scan.Others
 }
 
-// scan looks at one thing, with the tools of all servers as context.
+// scan scans one item, with the tools of all servers as context.
 func (v *view) scan(server string, it *item) scan.Report {
 	if v.others == nil {
 		v.others = &scan.Others{}
@@ -125,7 +125,7 @@ func (v *view) scan(server string, it *item) scan.Report {
 	case state.PinTool, state.PinPrompt:
 		return scan.Tool(server, it.definition, v.others)
 	}
-	_ = json.Unmarshal(it.definition, &d) // it was made of texts
+	_ = json.Unmarshal(it.definition, &d) // its fields are strings
 	var report scan.Report
 	for _, f := range [][2]string{{"name", d.Name}, {"title", d.Title}, {"description", d.Description}} {
 		r := scan.Text(server, f[0], f[1], v.others)
@@ -135,8 +135,7 @@ func (v *view) scan(server string, it *item) scan.Report {
 	return report
 }
 
-// judge compares a listing with its pins; nil are those of a server that was
-// never seen.
+// judge compares a listing with its pins; nil pins mean a new server.
 func (v *view) judge(l *discovery.Listing, pins map[state.PinName]state.Pin) []Row {
 	kinds := map[string]bool{}
 	for n := range pins {
@@ -154,16 +153,16 @@ func (v *view) judge(l *discovery.Listing, pins map[state.PinName]state.Pin) []R
 	}
 	for n, p := range pins {
 		if !listed[n] && p.Digest != "" && !p.Blocked {
-			rows = append(rows, Row{Server: l.Server, PinName: n, State: Gone, was: p})
+			rows = append(rows, Row{Server: l.Server, PinName: n, State: Gone, pinned: p})
 		}
 	}
 	return rows
 }
 
-// compare says how one thing stands.
+// compare returns the state of one item.
 func (v *view) compare(server string, it item, pins map[state.PinName]state.Pin) Row {
 	p := pins[it.name]
-	r := Row{Server: server, PinName: it.name, State: Approved, item: it, was: p}
+	r := Row{Server: server, PinName: it.name, State: Approved, item: it, pinned: p}
 	if it.digest != "" && p.Digest == it.digest && !p.Blocked {
 		_ = r.Verdict.UnmarshalText([]byte(p.Verdict))
 		return r
@@ -181,7 +180,7 @@ func (v *view) compare(server string, it item, pins map[state.PinName]state.Pin)
 		var before scan.Verdict
 		_ = before.UnmarshalText([]byte(p.Verdict))
 		r.Held = err != nil || mode != On || pin.Worst(r.Changes) > pin.Words || r.Verdict > before || r.Verdict > scan.Pass
-		if it.name.Kind == state.PinServer { // a package has new versions every week
+		if it.name.Kind == state.PinServer { // versions of packages change weekly
 			r.Held = err != nil || mode == Strict
 		}
 	case !it.known:

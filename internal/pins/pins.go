@@ -1,5 +1,5 @@
-// Package pins compares what servers offer with what was approved of it, and
-// holds back what is not: what the scan blocks, and what became something else.
+// Package pins compares what servers offer with what was approved, and holds back what is not
+// approved: items that the scan blocks, and items that have changed.
 package pins
 
 import (
@@ -17,27 +17,27 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Mode says how much is held back.
+// A Mode defines what is held back.
 type Mode string
 
 // The modes.
 const (
-	On      Mode = "on"      // what was there first is approved unless the scan blocks it; so are changes of words that it finds nothing in
-	Careful Mode = "careful" // changes of words wait for a person, too, and so does what appears later
+	On      Mode = "on"      // the first listing is approved unless the scan blocks it; so are harmless changes of words
+	Careful Mode = "careful" // changes of words, and new items, also wait for a person
 	Strict  Mode = "strict"  // everything waits for a person
 	Off     Mode = "off"     // nothing is held
 )
 
-// The states of what a server offers.
+// The states of items.
 const (
 	Approved = "approved"
-	New      = "new"     // came later, or never approved
-	Changed  = "changed" // differs from what was approved
+	New      = "new"     // added later, or never approved
+	Changed  = "changed" // changed since its approval
 	Gone     = "gone"
 	Blocked  = "blocked" // by a person, or by the scan
 )
 
-// A Row is one thing that a server offers, as it is compared with its pin.
+// A Row is an item of a server, compared with its pin.
 type Row struct {
 	Server string `json:"server"`
 	state.PinName
@@ -45,18 +45,17 @@ type Row struct {
 	Held     bool           `json:"held"`
 	Verdict  scan.Verdict   `json:"verdict"`
 	Findings []scan.Finding `json:"findings,omitempty"`
-	// Changes are what differs from what was approved.
+	// Changes are the differences from the approved definition.
 	Changes []pin.Difference `json:"changes,omitempty"`
 
-	item item
-	was  state.Pin // that it was compared with
+	item   item
+	pinned state.Pin // the pin that it was compared with
 }
 
-// Digest is that of its definition now; empty if it is gone, or cannot be read.
+// Digest returns the digest of the current definition, or "" if it is gone or cannot be read.
 func (r *Row) Digest() string { return r.item.digest }
 
-// Title is how people name it within its server: a tool by its name, all else
-// with its kind.
+// Title returns the name of the item within its server; items other than tools have their kind.
 func (r *Row) Title() string { return title(r.PinName) }
 
 func title(n state.PinName) string {
@@ -73,15 +72,15 @@ func title(n state.PinName) string {
 type Options struct {
 	Mode   Mode         // empty is On
 	Logger *slog.Logger // nil discards
-	// Changed is called once for all that differs at one time from what was seen
-	// before of a server: "send (inputSchema, held), old (gone)". Nil is fine.
+	// Changed is called once for all differences of a server that are found at one time, with a
+	// text such as "send (inputSchema, held), old (gone)". It may be nil.
 	Changed func(server, what string)
-	// Verdicts is a file that stores which servers are unchanged since their approval.
-	// It need not exist; empty compares everything anew.
+	// Verdicts is the path of a file with the servers that are unchanged since their approval. It
+	// need not exist; an empty path disables it.
 	Verdicts string
 }
 
-// A Store judges by the pins of a state. It is safe for concurrent use.
+// A Store compares listings with stored pins. It is safe for concurrent use.
 type Store struct {
 	pins state.Pins
 	o    Options
@@ -92,13 +91,13 @@ type Store struct {
 	verdicts verdicts
 }
 
-// A judged is what was said of a listing.
+// A judged is the result for a listing.
 type judged struct {
-	version   string
-	from, out discovery.Listing
+	version          string
+	listed, filtered discovery.Listing
 }
 
-// Open returns a store on kept.
+// Open returns a store on pins.
 func Open(kept state.Pins, o *Options) *Store {
 	s := &Store{pins: kept, seen: map[string]judged{}, digests: map[string]digested{}}
 	if o != nil {
@@ -122,12 +121,11 @@ func (s *Store) SetMode(m Mode) {
 	clear(s.seen)
 }
 
-// Version is another text when pins have changed.
+// Version returns a text that changes with the pins.
 func (s *Store) Version() string { return s.pins.PinsVersion(context.Background(), "") }
 
-// Filter returns listings without what is held, which they name. What a server
-// lists first becomes its pins. A listing without transport is of a server of
-// which nothing is known.
+// Filter returns listings without held items, which they name. The first listing of a server
+// becomes its pins. A listing without transport belongs to an unknown server.
 func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +141,8 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 			continue
 		}
 		version := s.pins.PinsVersion(ctx, l.Server)
-		if j, ok := s.seen[l.Server]; ok && j.version == version && same(&j.from, &l) {
-			out[i] = j.out
+		if j, ok := s.seen[l.Server]; ok && j.version == version && same(&j.listed, &l) {
+			out[i] = j.filtered
 			continue
 		}
 		key := keyOf(&l, version, s.o.Mode)
@@ -156,7 +154,7 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 		if err != nil {
 			s.o.Logger.Error("pins", "server", l.Server, "err", err)
 			out[i] = holdAll(l)
-			s.seen[l.Server] = judged{version, l, out[i]} // said once
+			s.seen[l.Server] = judged{version, l, out[i]} // reported once
 			continue
 		}
 		met = met || pins == nil
@@ -181,12 +179,12 @@ func (s *Store) Filter(list []discovery.Listing) []discovery.Listing {
 	return out
 }
 
-// allApproved reports whether everything is unchanged since its approval, or gone.
+// allApproved reports whether every item is unchanged since its approval, or gone.
 func allApproved(rows []Row) bool {
 	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Approved && r.State != Gone })
 }
 
-// same reports whether two listings are the same, by the slices that they hold.
+// same reports whether two listings have the same slices.
 func same(a, b *discovery.Listing) bool {
 	return sameSlice(a.Tools, b.Tools) && sameSlice(a.Prompts, b.Prompts) && sameSlice(a.Resources, b.Resources) && sameSlice(a.Skills, b.Skills) &&
 		a.Instructions == b.Instructions && a.Description == b.Description && a.Origin == b.Origin
@@ -194,8 +192,8 @@ func same(a, b *discovery.Listing) bool {
 
 func sameSlice[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// review looks again at what was approved without a person when a server was
-// listed for the first time: what older servers say may be about its tools.
+// review scans again what was approved without a person when a server was first listed: texts of
+// older servers may mention its tools.
 func (s *Store) review(ctx context.Context, v *view, out []discovery.Listing) {
 	for i := range out {
 		l := &v.all[i]
@@ -255,7 +253,7 @@ func (s *Store) report(server string, what []string) {
 	}
 }
 
-// holdAll holds everything back: pins that cannot be read approve nothing.
+// holdAll holds all items back: pins that cannot be read approve nothing.
 func holdAll(l discovery.Listing) discovery.Listing {
 	var rows []Row
 	for _, it := range items(&l, nil) {
@@ -264,7 +262,7 @@ func holdAll(l discovery.Listing) discovery.Listing {
 	return without(l, rows)
 }
 
-// without is a listing without what is held.
+// without returns a listing without held items.
 func without(l discovery.Listing, rows []Row) discovery.Listing {
 	held := map[state.PinName]bool{}
 	for _, r := range rows {
@@ -304,7 +302,7 @@ func withoutHeld[T any](list []T, held func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-// Rows compares what servers offer with their pins, also what is gone.
+// Rows compares the items of servers with their pins, including items that are gone.
 func (s *Store) Rows(list []discovery.Listing) ([]Row, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -320,7 +318,7 @@ func (s *Store) Rows(list []discovery.Listing) ([]Row, error) {
 	return rows, nil
 }
 
-// Peek is Filter without pinning or reporting anything.
+// Peek is like Filter, without pinning or reporting anything.
 func (s *Store) Peek(list []discovery.Listing) []discovery.Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,11 +337,11 @@ func (s *Store) Peek(list []discovery.Listing) []discovery.Listing {
 	return out
 }
 
-// accept pins what is not held, and reports what is new of all that differs.
+// accept pins the items that are not held, and reports new differences.
 func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[state.PinName]state.Pin, rows []Row) error {
 	changes := map[state.PinName]Row{}
 	for _, r := range rows {
-		if !r.Held && (r.State == New || r.State == Changed) || before != nil && r.State != Approved && r.was.Noted != r.noted() {
+		if !r.Held && (r.State == New || r.State == Changed) || before != nil && r.State != Approved && r.pinned.Noted != r.noted() {
 			changes[r.PinName] = r
 		}
 	}
@@ -355,8 +353,8 @@ func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[sta
 		told = nil
 		for n, r := range changes {
 			p := pins[n]
-			if p.Digest != r.was.Digest || p.Blocked != r.was.Blocked || !p.At.Equal(r.was.At) {
-				continue // somebody has just decided
+			if p.Digest != r.pinned.Digest || p.Blocked != r.pinned.Blocked || !p.At.Equal(r.pinned.At) {
+				continue // somebody has decided meanwhile
 			}
 			noted := p.Noted
 			if !r.Held && r.State != Gone {
@@ -365,7 +363,7 @@ func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[sta
 			p.Noted = r.noted()
 			pins[n] = p
 			if r.known() && noted != p.Noted {
-				told = append(told, r.Title()+" ("+r.what()+")")
+				told = append(told, r.Title()+" ("+r.describe()+")")
 			}
 		}
 		return nil
@@ -376,10 +374,10 @@ func (s *Store) accept(ctx context.Context, l *discovery.Listing, before map[sta
 	return err
 }
 
-// known reports whether something of the kind was there before.
+// known reports whether an item of the kind was pinned before.
 func (r *Row) known() bool { return r.item.known || r.State == Gone }
 
-// noted is what is remembered of a difference that was reported.
+// noted returns the stored form of a reported difference.
 func (r *Row) noted() string {
 	if r.State == Gone {
 		return Gone
@@ -387,12 +385,12 @@ func (r *Row) noted() string {
 	return r.item.digest
 }
 
-// what says in a few words how it differs.
-func (r *Row) what() string {
+// describe describes the difference in a few words.
+func (r *Row) describe() string {
 	parts := []string{}
 	for _, d := range r.Changes {
 		if r.Kind != state.PinTool {
-			break // its fields are not those of a tool
+			break // its fields differ from those of a tool
 		}
 		if part, _, _ := strings.Cut(d.Where, "."); !slices.Contains(parts, part) {
 			parts = append(parts, part)
@@ -411,8 +409,8 @@ func pinOf(r *Row, byPerson bool) state.Pin {
 	return state.Pin{PinName: r.PinName, Definition: r.item.definition, Digest: r.item.digest, Verdict: r.Verdict.String(), ByPerson: byPerson, At: time.Now().UTC()}
 }
 
-// Approve pins what rows of one server say as it is now, and forgets what is
-// gone.
+// Approve pins the current definitions of rows of one server, and removes the pins of rows that
+// are gone.
 func (s *Store) Approve(rows []Row) error {
 	return s.decide(rows, func(pins map[state.PinName]state.Pin, r *Row) {
 		if r.State == Gone {
@@ -425,7 +423,7 @@ func (s *Store) Approve(rows []Row) error {
 	})
 }
 
-// Block holds back what rows of one server name until it is approved.
+// Block holds back rows of one server until they are approved.
 func (s *Store) Block(rows []Row) error {
 	return s.decide(rows, func(pins map[state.PinName]state.Pin, r *Row) {
 		p := pins[r.PinName]

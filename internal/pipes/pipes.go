@@ -1,4 +1,4 @@
-// Package pipes lets tests talk to the processes that they start.
+// Package pipes connects tests to processes.
 package pipes
 
 import (
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of returns the ends of cmd's stdin and stdout, which is about to be started.
-// Wait closes them.
+// Of returns the other ends of stdin and stdout of cmd, which must not have started. Wait closes
+// them.
 func Of(t testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, stdout io.ReadCloser) {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()

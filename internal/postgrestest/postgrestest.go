@@ -18,18 +18,17 @@ import (
 // ErrNone means that this machine has no PostgreSQL.
 var ErrNone = errors.New("no initdb in $PATH or /usr/lib/postgresql: install PostgreSQL 15 or later")
 
-// A Server is a database server of its own in a temporary directory. It listens
-// on a socket in it alone, and does not wait for the disk.
+// A Server is a database server in a temporary directory. It listens only on a socket there, and
+// does not wait for the disk.
 type Server struct {
 	dir, bin string
-	args     []string // more than others have
+	args     []string // additional arguments
 	cmd      *exec.Cmd
 	log      bytes.Buffer
 	schemas  atomic.Int64
 }
 
-// Start makes and starts a server, which Stop ends. Without PostgreSQL the error
-// is ErrNone.
+// Start creates and starts a server, which Stop ends. Without PostgreSQL it returns ErrNone.
 func Start() (*Server, error) {
 	initdb, err := exec.LookPath("initdb")
 	if err == nil {
@@ -69,7 +68,7 @@ func (s *Server) init() error {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// command is a program of PostgreSQL, run by a user that is not root.
+// command returns a command of PostgreSQL, run by a user other than root.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
@@ -96,8 +95,8 @@ func (s *Server) Run() error {
 	return nil
 }
 
-// Standby makes and starts a server that follows s, whose commits wait for it from
-// then on. Both have the schemas of s.
+// Standby creates and starts a standby of s, for which the commits of s wait from then on. Both
+// have the schemas of s.
 func (s *Server) Standby() (*Server, error) {
 	dir, err := os.MkdirTemp("", "pg-")
 	if err != nil {
@@ -125,13 +124,13 @@ func (s *Server) Standby() (*Server, error) {
 	return b, nil
 }
 
-// Promote makes a standby a server of its own.
+// Promote makes a standby a primary server.
 func (s *Server) Promote() error {
 	_, err := s.Query("SELECT pg_promote()")
 	return err
 }
 
-// Query is what psql prints for a statement.
+// Query returns the output of psql for a statement.
 func (s *Server) Query(statement string) (string, error) {
 	out, err := s.command("psql", "-h", s.dir, "-U", "postgres", "-X", "-A", "-t", "-c", statement, "postgres").CombinedOutput()
 	if err != nil {
@@ -140,18 +139,17 @@ func (s *Server) Query(statement string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Pause stops the server and all its processes, until the function that it returns is
-// called.
+// Pause stops the server and all its processes until the returned function is called.
 func (s *Server) Pause() (goOn func() error, err error) { return pause(s.cmd.Process.Pid) }
 
-// Kill ends the server as a crash does.
+// Kill ends the server like a crash.
 func (s *Server) Kill() error {
 	err := s.cmd.Process.Signal(quit)
-	_ = s.cmd.Wait() // its error is that it was killed
+	_ = s.cmd.Wait() // the error reports that it was killed
 	return err
 }
 
-// Stop ends the server and removes all that it had.
+// Stop ends the server and removes its files.
 func (s *Server) Stop() error {
 	var err error
 	if s.cmd != nil && s.cmd.ProcessState == nil {
@@ -160,7 +158,7 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// Role makes a user who may do everything and has to know a password.
+// Role creates a superuser with a password.
 func (s *Server) Role(name, password string) error {
 	path := filepath.Join(s.data(), "pg_hba.conf")
 	rules, err := os.ReadFile(path)
@@ -176,8 +174,8 @@ func (s *Server) Role(name, password string) error {
 	return err
 }
 
-// Address is that of a new, empty schema of the server; with others, of whichever of
-// them can be written to.
+// Address returns the address of a new, empty schema of the server or, with others, of whichever
+// of them is writable.
 func (s *Server) Address(others ...*Server) string {
 	hosts := []string{s.dir}
 	for _, o := range others {
@@ -187,17 +185,17 @@ func (s *Server) Address(others ...*Server) string {
 	return "postgres://postgres@/postgres?" + q.Encode()
 }
 
-// Socket is where the server listens.
+// Socket returns the path of the server's socket.
 func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
-// Dump is what pg_dump writes of a database.
+// Dump returns the output of pg_dump for a database.
 func (s *Server) Dump() (string, error) {
 	out, err := s.command("pg_dump", "-h", s.dir, "-U", "postgres", "--no-sync", "postgres").CombinedOutput()
 	return string(out), err
 }
 
-// Main runs the tests of a package, beside one server for all of them, and exits. It calls
-// set with the results of Start first.
+// Main runs the tests of a package with one server for all of them, and exits. It first calls set
+// with the results of Start.
 func Main(m *testing.M, set func(*Server, error)) {
 	s, err := Start()
 	set(s, err)
@@ -208,7 +206,7 @@ func Main(m *testing.M, set func(*Server, error)) {
 	os.Exit(code)
 }
 
-// Need is Start for a test, which is skipped without PostgreSQL, or fails in CI.
+// Need is like Start for a test, which is skipped without PostgreSQL, or fails in CI.
 func Need(t testing.TB, s *Server, err error) *Server {
 	t.Helper()
 	switch {

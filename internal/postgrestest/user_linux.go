@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// quit makes a server end at once, as after a crash.
+// quit ends a server immediately, like a crash.
 const quit = syscall.SIGQUIT
 
-// nobody runs the server where tests are run by root, which it refuses.
+// nobody runs the server if root runs the tests, since PostgreSQL refuses root.
 const nobody = 65534
 
 func giveToServer(dir string) error {
@@ -30,7 +30,7 @@ func asUser(cmd *exec.Cmd) {
 	}
 }
 
-// pause stops a process, which starts no more then, and its children.
+// pause stops a process, so that it starts no others, and then its children.
 func pause(pid int) (goOn func() error, err error) {
 	all := []int{pid}
 	signal := func(s syscall.Signal) (err error) {

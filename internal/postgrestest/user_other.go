@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// quit makes a server end at once, as after a crash.
+// quit ends a server immediately, like a crash.
 var quit = os.Kill
 
 func giveToServer(string) error { return nil }

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// A candidate is what may begin at a place: a prefix of tokens, the hint of a
-// shape, or else the name of a field.
+// A candidate is the possible beginning of a secret: a prefix of tokens, the hint of a shape, or
+// the name of a field.
 type candidate struct {
 	text  string
-	least int // of a prefix: how many characters follow
+	least int // of a prefix: the least number of characters after it
 	class class
 	kind  string // of a prefix
 	shape *shape
 }
 
-// A bucket has what begins with the same two characters, case ignored.
+// A bucket contains the candidates with the same first two characters, ignoring case.
 type bucket struct {
 	third uint32 // a bit for each third character
 	list  []candidate
 }
 
-// A trigger finds all of them in one pass: two bytes say which bucket to look
-// into, and nearly always that there is none.
+// A trigger finds all candidates in one pass: two bytes select the bucket, and usually there is
+// none.
 type trigger struct {
 	index   [1 << 14]uint8 // of buckets, by two bytes of 7 bits; 0 is none
 	buckets []bucket       // the second is empty, for what other finds
@@ -66,7 +66,7 @@ func (t *trigger) add(c candidate) {
 
 func pair(a, b byte) uint16 { return uint16(lowered[a])<<7 | uint16(lowered[b]) }
 
-// lowered are the bytes in lower case; all that are not ASCII are one.
+// lowered maps bytes to lower case, and all non-ASCII bytes to one value.
 var lowered = func() (t [256]uint8) {
 	for c := range t {
 		switch t[c] = uint8(c); {
@@ -79,14 +79,13 @@ var lowered = func() (t [256]uint8) {
 	return t
 }()
 
-// find returns the secrets of text, and data about persons if that is asked for,
-// which may overlap.
+// find returns the secrets in text, and personal data if persons is set. They may overlap.
 func (t *trigger) find(text string, persons bool) (spans []Span) {
 	if len(text) < 6 {
 		return nil
 	}
-	last := 0            // the end of the last one that nothing else can be part of
-	named, inner := 0, 0 // the end of the last secret with a name, and how many names stand in it
+	last := 0            // the end of the last span that excludes others
+	named, inner := 0, 0 // the end of the last named secret, and the number of names in it
 	a := lowered[text[0]]
 	for i := 1; i < len(text); i++ {
 		b := lowered[text[i]]
@@ -140,8 +139,7 @@ func (t *trigger) find(text string, persons bool) (spans []Span) {
 	return spans
 }
 
-// other finds at i what has no fixed beginning; nothing before least is part of
-// it.
+// other finds a secret at i that has no fixed beginning; nothing before least is part of it.
 func (t *trigger) other(text string, i, least int, persons bool) (s Span) {
 	c := text[i]
 	switch {
@@ -164,8 +162,7 @@ func (t *trigger) other(text string, i, least int, persons bool) (s Span) {
 	return s
 }
 
-// inside is the secret whose shape or name begins at i; its End is 0 if there is
-// none.
+// inside returns the secret whose shape or name begins at i; its End is 0 if there is none.
 func (c *candidate) inside(text string, i int) Span {
 	s := c.shape
 	if s == nil {
@@ -189,7 +186,7 @@ func (c *candidate) inside(text string, i int) Span {
 	return Span{Type: s.kind, Start: from + m[0], End: from + m[1]}
 }
 
-// kindOf is the kind of a token that a prefix betrays, else another one.
+// kindOf returns the kind of a token with a known prefix, or otherwise.
 func (t *trigger) kindOf(token, otherwise string) string {
 	if len(token) < 8 {
 		return otherwise
@@ -204,17 +201,17 @@ func (t *trigger) kindOf(token, otherwise string) string {
 }
 
 const (
-	// longest is how much of a secret without a shape is looked at.
+	// longest bounds a secret without a shape, in bytes.
 	longest = 4 << 10
-	// maxInner is how many names of fields within a secret that has one itself are
-	// looked behind, but for those shortly before its end, where maxName bytes are left.
+	// maxInner bounds the names of fields within a named secret that are examined, except those
+	// within maxName bytes of its end.
 	maxInner, maxName = 8, 64
-	// maxWords is how far a token has a digit, unless it has no separator.
+	// maxWords bounds a token without digits, unless it has no separators.
 	maxWords = 256
 )
 
-// assigned is the secret behind the name of a field, which stands in text from
-// start to end: password=…, "api_key": "…", --token …, <secret>….
+// assigned returns the secret after the name of a field, which is text[start:end]: password=…,
+// "api_key": "…", --token …, <secret>….
 func assigned(text string, start, end int) Span {
 	name := text[start:end]
 	i, quoted := end, false
@@ -261,17 +258,17 @@ func assigned(text string, start, end int) Span {
 		to++
 	}
 	switch {
-	case strings.Contains(text[from:to], "·") && strings.Contains(text[from:to], "»"): // a token that stands for one
+	case strings.Contains(text[from:to], "·") && strings.Contains(text[from:to], "»"): // a token that replaces one
 		return Span{}
 	case to-from < least, least == 16 && strings.ContainsAny(text[from:to], "!#$%*:<>?@\\^`|"):
 		return Span{}
-	case strings.EqualFold(name, "pwd") && (text[from] == '/' || text[from] == '~'): // the shell's
+	case strings.EqualFold(name, "pwd") && (text[from] == '/' || text[from] == '~'): // the working directory of a shell
 		return Span{}
 	}
 	return Span{Type: generic, Start: from, End: to}
 }
 
-// blanks is the place of the first character from i on that is no white space.
+// blanks returns the index of the first character from i on that is not white space.
 func blanks(text string, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] >= '\t' && text[i] <= '\r') {
 		i++
@@ -279,9 +276,8 @@ func blanks(text string, i int) int {
 	return i
 }
 
-// privateKey finds a private key by the dashes at i, those before its first line
-// or, if that is cut off, before its last. One without an end goes to the end of
-// the text.
+// privateKey finds a private key by the dashes at i, which precede its first line or, if that is
+// cut off, its last. A key without an end extends to the end of the text.
 func privateKey(text string, i, least int) Span {
 	const begin, end, most = "-----BEGIN ", "-----END ", 64 << 10
 	names := func(at int) int { // the end of a line that names a private key
@@ -314,12 +310,12 @@ func privateKey(text string, i, least int) Span {
 	return Span{}
 }
 
-// token is where the token ends that begins in text at i; 0 if none does.
+// token returns the end of the token that begins in text at i, or 0.
 func (c *candidate) token(text string, i int) int {
 	if !strings.HasPrefix(text[i:], c.text) {
 		return 0
 	}
-	if len(c.text) < 6 && i > 0 && isIn(word, text[i-1]) && text[i-1] != '-' { // it is the end of a word
+	if len(c.text) < 6 && i > 0 && isIn(word, text[i-1]) && text[i-1] != '-' { // the end of a word
 		return 0
 	}
 	start := i + len(c.text)
@@ -332,17 +328,17 @@ func (c *candidate) token(text string, i int) int {
 		case b == '-' || b == '_':
 			separators++
 		}
-		// What is none however long it is would be read again from each prefix in it.
+		// Otherwise a long text would be read again from each prefix in it.
 		if n := end - start; n >= maxWords && digits == 0 && separators > 0 || c.class >= hexadecimal && n > c.least {
 			return 0
 		}
 	}
-	for end > start && text[end-1] == '.' { // of the sentence
+	for end > start && text[end-1] == '.' { // the end of a sentence
 		end--
 	}
 	n := end - start
 	switch {
-	case n < c.least, digits == 0 && separators > 0, // words-in-a-row are none
+	case n < c.least, digits == 0 && separators > 0, // words-in-a-row are not tokens
 		c.class >= hexadecimal && (n > c.least || end < len(text) && isIn(word, text[end])),
 		c.class == letters && digits == 0:
 		return 0
@@ -350,8 +346,8 @@ func (c *candidate) token(text string, i int) int {
 	return end
 }
 
-// userinfo finds the secret before the host in an address whose colon is at i: a
-// password, or a name that is as long as a token.
+// userinfo finds the secret before the host in an address whose colon is at i: a password, or a
+// name of the length of a token.
 func userinfo(text string, i int) Span {
 	const longName = 20
 	if !strings.HasPrefix(text[i:], "://") {
@@ -392,12 +388,12 @@ func isIn(k class, c byte) bool {
 	return false
 }
 
-// beginsFolded reports whether text begins with hint, which is in lower case.
+// beginsFolded reports whether text begins with hint, which is in lower case, ignoring case.
 func beginsFolded(text, hint string) bool {
 	if len(text) < len(hint) {
 		return false
 	}
-	for i := len(hint) - 1; i >= 0; i-- { // the beginning is the same already
+	for i := len(hint) - 1; i >= 0; i-- { // the beginning is known to match
 		if lowered[text[i]] != hint[i] {
 			return false
 		}

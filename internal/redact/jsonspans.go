@@ -9,25 +9,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// FindJSON is Find for JSON: offsets are those of the text as it is, spans lie
-// within strings or are whole numbers, and what stands under a name such as
-// "password" is a secret. JSON in a string is looked into. It returns false if the
-// text is not JSON.
+// FindJSON is like Find, for JSON: offsets are those of the raw text, spans are within strings or
+// whole numbers, and values under a name such as "password" are secrets. It also searches JSON in
+// strings. It returns false if the text is not JSON.
 func FindJSON(text string) ([]Span, bool) {
 	f := newFinder(jsonFinder{persons: true}, text)
 	ok := f.walk()
 	return f.spans, ok
 }
 
-// FindSecretsJSON is FindJSON without what is about persons.
+// FindSecretsJSON is like FindJSON, without personal data.
 func FindSecretsJSON(text string) ([]Span, bool) {
 	f := newFinder(jsonFinder{}, text)
 	ok := f.walk()
 	return f.spans, ok
 }
 
-// ReplaceJSON is Replace for what FindJSON returns: the answer is JSON again, and
-// mark is called with values as they are without escapes.
+// ReplaceJSON is like Replace, for the result of FindJSON: it returns JSON, and calls mark with
+// unescaped values.
 func ReplaceJSON(text string, spans []Span, mark func(kind, value string) string) string {
 	i := -1
 	return Replace(text, spans, func(kind, value string) string {
@@ -49,22 +48,20 @@ func ReplaceJSON(text string, spans []Span, mark func(kind, value string) string
 	})
 }
 
-// maxNested is how many times a text that is JSON itself, as tools answer, is
-// looked into.
+// maxNested bounds the nesting of JSON in strings that is searched.
 const maxNested = 3
 
 // A jsonFinder visits the strings and numbers of JSON.
 type jsonFinder struct {
 	text string
 	scan jsonscan.Scanner[string]
-	// wide finds more, for records: all below the name of a secret, and what is
-	// only an example.
+	// wide finds more, for records: all values below the name of a secret, and examples.
 	wide    bool
 	persons bool
 	fixed   bool // finds only tokens of known services
 	nested  int  // number of strings around the text
 	spans   []Span
-	names   map[string]name // that were seen: rows have the same ones
+	names   map[string]name // the names that occurred: rows repeat them
 }
 
 // newFinder returns a finder like f for a text.
@@ -73,23 +70,23 @@ func newFinder(f jsonFinder, text string) jsonFinder {
 	return f
 }
 
-// A name is what is known of the name of a field.
+// A name contains the properties of the name of a field.
 type name struct {
-	secret bool // what it names is a secret
-	clean  bool // nothing is to be found in it
-	counts bool // a number that it names is none
+	secret bool // its value is a secret
+	clean  bool // it contains nothing to hide
+	counts bool // a number under it is not a secret
 }
 
-// walk finds all, and reports whether the text is JSON. If it is not, the spans are those
-// in front of the mistake.
+// walk finds all spans, and reports whether the text is JSON. If not, the spans are those before
+// the mistake.
 func (f *jsonFinder) walk() (ok bool) {
 	f.value(false, name{})
 	return f.scan.End()
 }
 
-// cut reports whether walk has met the end of the text in an array or object, and so has
-// found all that is in the text.
-func (f *jsonFinder) cut() bool {
+// truncated reports whether walk reached the end of the text within an array or object, and so has
+// searched all of it.
+func (f *jsonFinder) truncated() bool {
 	if !f.scan.Cut() {
 		return false
 	}
@@ -97,8 +94,8 @@ func (f *jsonFinder) cut() bool {
 	return i < len(f.text) && (f.text[i] == '{' || f.text[i] == '[')
 }
 
-// value visits the value that is next. It is a secret if secret is set; under is what is
-// known of its name.
+// value visits the next value. It is a secret if secret is set; under are the properties of its
+// name.
 func (f *jsonFinder) value(secret bool, under name) {
 	s := &f.scan
 	switch s.Kind() {
@@ -124,8 +121,7 @@ func (f *jsonFinder) value(secret bool, under name) {
 	}
 }
 
-// closing is where the content of the string ends that was read last, be it the end of the
-// text.
+// closing returns the end of the content of the last string, which may be the end of the text.
 func (f *jsonFinder) closing() int {
 	if f.scan.Broken() {
 		return f.scan.Pos()
@@ -133,14 +129,14 @@ func (f *jsonFinder) closing() int {
 	return f.scan.Pos() - 1
 }
 
-// member visits a member of an object, all of which are secrets if secret is set.
+// member visits a member of an object; its values are secrets if secret is set.
 func (f *jsonFinder) member(secret bool) {
 	s := &f.scan
 	start := s.Pos()
 	key := s.Key()
 	if key == "" {
 		if start < s.Pos() {
-			f.string(start+1, s.Pos(), false) // it is cut
+			f.string(start+1, s.Pos(), false) // it is cut off
 		}
 		return
 	}
@@ -148,7 +144,7 @@ func (f *jsonFinder) member(secret bool) {
 	f.value(n.secret || secret, n)
 }
 
-// key finds what is in the name of a field, and returns what it says of the values.
+// key searches the name of a field, and returns its properties.
 func (f *jsonFinder) key(start, end int) name {
 	text := f.text[start:end]
 	n, known := f.names[text]
@@ -169,7 +165,7 @@ func (f *jsonFinder) key(start, end int) name {
 	return n
 }
 
-// number finds cards and other numbers that should not leave.
+// number finds cards and other numbers to hide.
 func (f *jsonFinder) number(start, end int, secret, counts bool) {
 	v := f.text[start:end]
 	s := Span{Start: start, End: end, strings: f.nested, number: true}
@@ -186,7 +182,7 @@ func (f *jsonFinder) number(start, end int, secret, counts bool) {
 	}
 }
 
-// string finds what is in the string between its quotes.
+// string searches the string between its quotes.
 func (f *jsonFinder) string(start, end int, secret bool) {
 	raw := f.text[start:end]
 	if len(raw) < 4 && !(secret && f.wide && raw != "") {
@@ -199,7 +195,7 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 	var spans []Span
 	if open := jsonscan.Space(plain, 0); open < len(plain) && (plain[open] == '{' || plain[open] == '[') && f.nested < maxNested && !secret {
 		inner := newFinder(jsonFinder{wide: f.wide, persons: f.persons, fixed: f.fixed, nested: f.nested + 1}, plain)
-		if inner.walk() || inner.cut() && end == len(f.text) {
+		if inner.walk() || inner.truncated() && end == len(f.text) {
 			f.add(inner.spans, start, at)
 			return
 		}
@@ -223,8 +219,8 @@ func (f *jsonFinder) string(start, end int, secret bool) {
 	f.add(spans, start, at)
 }
 
-// add adds what was found in a string whose inside begins at start; at says where
-// its bytes came from.
+// add adds the spans found in a string whose content begins at start; at maps them to the raw
+// text.
 func (f *jsonFinder) add(spans []Span, start int, at []int) {
 	for _, s := range spans {
 		if at != nil {
@@ -235,20 +231,19 @@ func (f *jsonFinder) add(spans []Span, start int, at []int) {
 	}
 }
 
-// wholeSecret is a text that is a secret by its name, in which spans were found.
+// wholeSecret returns a span for a text that is a secret by its name and contains spans.
 func wholeSecret(plain string, spans []Span) Span {
 	whole := Span{Type: generic, Start: 0, End: len(plain)}
 	if len(spans) == 1 && (spans[0].End-spans[0].Start)*10 >= len(plain)*6 && rank(spans[0].Type) > rank(generic) {
 		whole.Type = spans[0].Type
 		if spans[0].Start > 0 && (spans[0].Type == "bearer_token" || strings.EqualFold(strings.TrimSpace(plain[:spans[0].Start]), "bearer")) {
-			whole.Start = spans[0].Start // the word "Bearer" may be seen
+			whole.Start = spans[0].Start // the word "Bearer" may stay
 		}
 	}
 	return whole
 }
 
-// described reports whether a text is about a secret, such as "The password of
-// the user".
+// described reports whether a text describes a secret, such as "The password of the user".
 func described(s string) bool {
 	if strings.Count(s, " ") < 2 {
 		return false
@@ -262,8 +257,8 @@ func described(s string) bool {
 	return false
 }
 
-// unescape decodes the inside of a JSON string and says for each byte of it, and
-// for the end, where it came from.
+// unescape decodes the content of a JSON string and returns for each byte, and for the end, its
+// index in raw.
 func unescape(raw string) (string, []int) {
 	out := make([]byte, 0, len(raw))
 	at := make([]int, 0, len(raw)+1)
@@ -284,7 +279,7 @@ func unescape(raw string) (string, []int) {
 	return string(out), append(at, len(raw))
 }
 
-// quoted is s as JSON, "<" and "&" as they are.
+// quoted returns s as JSON, without the escapes for HTML.
 func quoted(s string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -295,15 +290,15 @@ func quoted(s string) []byte {
 
 var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
 
-// secretFields are how the names of secrets end, without separators; those of
-// countFields only look so.
+// secretFields are suffixes of the names of secrets, without separators; countFields are suffixes
+// of names that only look similar.
 var (
 	secretFields = strings.Fields("password passwd passphrase passcode secret privatekey authorization token apikey accesskey accountkey secretkey signingkey encryptionkey authkey credential cookie sessionid connectionstring bearer jwt")
 	countFields  = strings.Fields("page next prev continu sync cursor count type limit max min total public per last first start end expir input output")
 )
 
-// secretField reports whether what stands under a name, in lower case and without
-// separators, is a secret; wide hides more than it has to.
+// secretField reports whether the value under a name, in lower case and without separators, is a
+// secret; wide hides more.
 func secretField(key string, wide bool) bool {
 	if len(key) < 3 || len(key) > 64 {
 		return false

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// number finds a number that says whom it belongs to, by its first digit at i.
+// number finds personal data in a number, by its first digit at i.
 func number(text string, i int) Span {
 	if i > 0 && (isDigit(text[i-1]) || isAlpha(text[i-1])) {
 		return Span{}
@@ -25,7 +25,7 @@ func number(text string, i int) Span {
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func isAlpha(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
-// email finds the address whose sign is at i.
+// email finds the address whose @ is at i.
 func email(text string, i, least int) Span {
 	start := i
 	for start > least && i-start < 64 && (isAlpha(text[start-1]) || isDigit(text[start-1]) || strings.IndexByte(".+-%'!#&*=?^{}~", text[start-1]) >= 0) {
@@ -80,7 +80,7 @@ func email(text string, i, least int) Span {
 	return Span{Type: "email", Start: start, End: end}
 }
 
-// inAddress reports whether "://" stands before start without a blank between.
+// inAddress reports whether "://" precedes start without a blank between them.
 func inAddress(text string, start int) bool {
 	from := max(0, start-200)
 	i := strings.LastIndex(text[from:start], "://")
@@ -131,8 +131,8 @@ func phone(text string, i int) Span {
 	return Span{Type: "phone", Start: i, End: end}
 }
 
-// labelled reports whether a text ends with a word that says that a phone number
-// follows, or with a sign behind which one may stand.
+// labelled reports whether a text ends with a word that announces a phone number, or with a sign
+// that may precede one.
 func labelled(before string) bool {
 	if before == "" {
 		return true
@@ -144,7 +144,7 @@ func labelled(before string) bool {
 	return false
 }
 
-// exactLength is how many digits numbers of a country have; 0 if that differs.
+// exactLength returns the number of digits in numbers of a country, or 0 if it varies.
 func exactLength(d []byte) int {
 	s := string(d)
 	for _, c := range []struct {
@@ -158,11 +158,11 @@ func exactLength(d []byte) int {
 	return 0
 }
 
-// unassigned are the beginnings of numbers of no country.
+// unassigned are prefixes that belong to no country.
 var unassigned = strings.Fields("0 28 83 89 210 214 215 217 219 259 292 293 294 295 296 384 388 422 424 425 426 427 428 429 693 694 695 696 697 698 699 " +
 	"801 802 803 804 805 806 807 809 851 854 857 858 859 884 885 887 889 969 978 990 991 997 999")
 
-// says reports whether one of some words stands shortly before i.
+// says reports whether one of the words occurs shortly before i.
 func says(text string, i int, words ...string) bool {
 	before := strings.ToLower(text[max(0, i-24):i])
 	for _, w := range words {
@@ -173,7 +173,7 @@ func says(text string, i int, words ...string) bool {
 	return false
 }
 
-// ssn finds a social security number of the US at i.
+// ssn finds a US social security number at i.
 func ssn(text string, i int) Span {
 	if i+11 > len(text) || (text[i+3] != '-' || text[i+6] != '-') && (text[i+3] != ' ' || text[i+6] != ' ' || !says(text, i, "ssn", "social security")) || i+11 < len(text) && (isDigit(text[i+11]) || isAlpha(text[i+11]) || text[i+11] == '-') {
 		return Span{}
@@ -231,7 +231,7 @@ func card(text string, i int) Span {
 	return Span{Type: "card", Start: i, End: end}
 }
 
-// plausible reports whether digits are grouped as on cards, or not at all.
+// plausible reports whether digits are grouped as on cards, or not grouped.
 func plausible(groups []int) bool {
 	if len(groups) == 1 {
 		return true
@@ -247,8 +247,7 @@ func plausible(groups []int) bool {
 	return len(groups) >= 4
 }
 
-// issued reports whether the first digits are those of an issuer whose cards
-// have so many digits.
+// issued reports whether the first digits belong to an issuer whose cards have that many digits.
 func issued(d []byte) bool {
 	n := len(d)
 	four := int(d[0]-'0')*1000 + int(d[1]-'0')*100 + int(d[2]-'0')*10 + int(d[3]-'0')
@@ -280,7 +279,7 @@ func luhn(d []byte) bool {
 	return sum%10 == 0 && zeros < len(d)-3
 }
 
-// ibanLengths are how long IBANs of a country are.
+// ibanLengths are the lengths of the IBANs of countries.
 var ibanLengths = func() map[string]int {
 	m := map[string]int{}
 	for n, list := range map[int]string{15: "NO", 16: "BE", 18: "DK FI FO GL NL SD", 19: "MK SI", 20: "AT BA EE KZ LT LU MN XK", 21: "CH HR LI LV", 22: "BG BH CR DE GB GE IE ME RS VA", 23: "AE GI IL IQ OM SO TL",

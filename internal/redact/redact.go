@@ -1,6 +1,5 @@
-// Package redact finds what should not leave in a text or in JSON: secrets, which
-// are hidden in everything that is kept, and data about persons. It also cuts what
-// is too long.
+// Package redact finds sensitive data in a text or in JSON: secrets, which are hidden in all
+// stored data, and personal data. It also cuts long texts.
 package redact
 
 import (
@@ -13,22 +12,21 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// Hidden is what replaces a secret.
+// Hidden replaces a secret.
 const Hidden = "[redacted]"
 
-// lookahead is how much more than what is kept is searched for secrets, so that
-// the cut does not make one unrecognisable.
+// lookahead is the number of bytes beyond the kept ones that are searched, so that a secret across
+// the cut is recognized.
 const lookahead = 4 << 10
 
-// links are those of internal/accounts, but for their tokens.
+// links matches the links of internal/accounts, except their tokens.
 var links = lazyregexp.New(`(/connect/[^/\s"]+/)[0-9a-f]{16}[A-Z2-7]{26}`)
 
 func hidden(string, string) string { return Hidden }
 
-// Text hides what looks like a secret in a text: keys and tokens of known
-// services, bearer tokens, JWTs, private keys, passwords in addresses, and what
-// follows a word such as "password=". Links that make a browser somebody's are
-// hidden here alone: a model has to be able to pass them on.
+// Text hides secrets in a text: keys and tokens of known services, bearer tokens, JWTs, private
+// keys, passwords in addresses, and values after a word such as "password=". Only Text hides the
+// links that assign a browser to a person: a model must be able to pass them on.
 func Text(text string) string {
 	if strings.Contains(text, "/connect/") {
 		text = links.ReplaceAllString(text, "${1}"+Hidden)
@@ -36,7 +34,7 @@ func Text(text string) string {
 	return Replace(text, merge(triggers().find(text, false)), hidden)
 }
 
-// Cut is Text for at most limit bytes of s.
+// Cut is like Text, for at most limit bytes of s.
 func Cut(s string, limit int) string {
 	return truncate(Text(truncate(s, limit+lookahead)), limit)
 }
@@ -52,16 +50,15 @@ func truncate(s string, n int) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// JSON hides the secrets in data, leaf by leaf: what Text hides, and all that
-// stands below a name such as "password". It returns JSON of at most limit bytes,
-// which is at least 4 KiB, or nil if data is empty. What is longer, and what is no
-// JSON, becomes a string, with a note where it is cut.
+// JSON hides the secrets in data: what Text hides in each string, and all values below a name such
+// as "password". It returns JSON of at most limit bytes, which must be at least 4 KiB, or nil if
+// data is empty. Data that is too long, or invalid, becomes a string, with a note where it is cut.
 func JSON(data []byte, limit int) []byte {
 	if data = bytes.TrimSpace(data); len(data) == 0 {
 		return nil
 	}
 	text, whole := truncate(string(data[:min(len(data), limit+lookahead)]), limit+lookahead), len(data) <= limit+lookahead
-	if f := newFinder(jsonFinder{wide: true}, text); f.walk() || !whole && f.cut() {
+	if f := newFinder(jsonFinder{wide: true}, text); f.walk() || !whole && f.truncated() {
 		text = ReplaceJSON(text, f.spans, hidden)
 	} else {
 		text, whole = Text(text), false

@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// A class is which characters a token is made of after its prefix.
+// A class is the set of characters of a token after its prefix.
 type class uint8
 
 const (
 	word        class = iota // letters, digits, "_" and "-"
 	dotted                   // and dots
 	base64                   // word, and "+", "/" and "="
-	hexadecimal              // hexadecimal digits, exactly so many
-	letters                  // letters and digits, both and exactly so many
+	hexadecimal              // hexadecimal digits, exactly that many
+	letters                  // letters and digits, both occurring, exactly that many
 )
 
-// Prefixes are the published beginnings of tokens, each with how many characters
-// follow at least.
+// prefixes are the published prefixes of tokens, with the least number of characters after them.
 var prefixes = []struct {
 	service string
 	kind    string
@@ -77,21 +76,20 @@ var prefixes = []struct {
 	{"Plaid", "plaid_token", word, 32, []string{"access-sandbox-", "access-development-", "access-production-"}},
 }
 
-// A shape is how a secret looks that no prefix betrays.
+// A shape describes a secret without a known prefix.
 type shape struct {
 	kind string
-	// hint is what it begins with or has in it, in lower case: the expression costs
-	// a thousand times as much as looking for that.
+	// hint is its beginning or a part of it, in lower case: searching for it is a thousand times
+	// faster than the expression.
 	hint string
-	// before is how far from the hint a match may begin; 0 is at the hint, and -1
-	// there as a word of its own. after is how far behind the hint it may end.
+	// before is the largest distance from the beginning of a match to the hint; 0 means at the
+	// hint, and -1 at the hint as a word of its own. after is the largest distance to the end.
 	before, after int
-	// The first group of the expression is the secret; without groups all of it is.
+	// The first group of the expression is the secret; without groups, the whole match.
 	expr func() *regexp.Regexp
 }
 
-// lazily is an expression that is compiled when it is needed first: most
-// processes never need one.
+// lazily returns an expression that is compiled on first use: most processes never need one.
 func lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -121,10 +119,10 @@ var shapes = []shape{
 // frame, the rest of an address. The author of a text can make anything look like one.
 var framed = []string{generic, "url_password", "private_key", "bearer_token", "webhook_url", "azure_signature"}
 
-// generic is the kind of a secret that only its name betrays.
+// generic is the kind of a secret that only its name identifies.
 const generic = "generic_secret"
 
-// fields are the names that a secret follows, in lower case, as in password=….
+// fields are names that precede a secret, in lower case, as in password=….
 var fields = func() []string {
 	list := []string{"password", "passwd", "passphrase", "_pass", "-pass", "pwd", "secret", "cookie", "credential", "credentials", "token"}
 	for _, what := range []string{"api", "access", "private", "account", "signing", "encryption", "auth", "secret"} {

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// A Span is where something stands in a text that should not leave: bytes Start
-// to End. Type says what it is, such as "email" or "github_token".
+// A Span is sensitive data in a text: bytes Start to End. Type is its kind, such as "email" or
+// "github_token".
 type Span struct {
 	Type  string `json:"type"`
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 
-	strings int  // of JSON: in how many strings it stands
-	number  bool // of JSON: a number, no part of a string
+	strings int  // in JSON: the number of strings around it
+	number  bool // in JSON: a number
 }
 
-// Find returns what should not leave, in order and without overlaps: secrets,
-// and e-mail addresses, phone numbers in international form, payment cards,
-// IBANs and social security numbers of the US, those with check digits only if
-// these are right. What merely looks like a secret, such as a placeholder in an
-// example, is left out. Names and addresses of persons are not found.
+// Find returns the sensitive data in order and without overlaps: secrets, e-mail addresses, phone
+// numbers in international form, payment cards, IBANs and US social security numbers, those with
+// check digits only if these are right. It ignores values that only look like secrets, such as
+// placeholders in examples. It does not find names and postal addresses.
 func Find(text string) []Span { return find(text, true) }
 
-// FindSecrets is Find without what is about persons.
+// FindSecrets is like Find, without personal data.
 func FindSecrets(text string) []Span { return find(text, false) }
 
 func find(text string, persons bool) []Span {
@@ -44,8 +43,8 @@ func find(text string, persons bool) []Span {
 	return merge(spans)
 }
 
-// Replace returns text with each span replaced by what mark says for its type
-// and value. The spans are in order and do not overlap.
+// Replace returns text with each span replaced by the result of mark for its type and value. The
+// spans must be in order and must not overlap.
 func Replace(text string, spans []Span, mark func(kind, value string) string) string {
 	if len(spans) == 0 {
 		return text
@@ -61,11 +60,11 @@ func Replace(text string, spans []Span, mark func(kind, value string) string) st
 	return b.String()
 }
 
-// Mark is a mark that says only what kind of value was there, such as «email».
+// Mark returns a mark with the kind of the value, such as «email».
 func Mark(kind, _ string) string { return "«" + kind + "»" }
 
-// merge sorts spans and joins those that overlap: the name of a service counts
-// more than that of a field.
+// merge sorts spans and joins overlapping ones: the type of a known service takes precedence over
+// that of a field.
 func merge(spans []Span) []Span {
 	if len(spans) < 2 {
 		return spans
@@ -87,7 +86,7 @@ func merge(spans []Span) []Span {
 	return out
 }
 
-// Personal reports whether a type of spans is about persons, and is no secret.
+// Personal reports whether a type of spans is personal data, and not a secret.
 func Personal(kind string) bool { return rank(kind) == 0 }
 
 func rank(kind string) int {
@@ -102,8 +101,7 @@ func rank(kind string) int {
 	return 3
 }
 
-// placeholder reports whether a value stands for a secret in an example or a
-// template.
+// placeholder reports whether a value is a placeholder in an example or a template.
 func placeholder(v, kind string) bool {
 	if v == "" || v[0] == '$' || v[0] == '%' || v[0] == '<' || strings.HasPrefix(v, "{{") || strings.HasPrefix(v, "«") || strings.HasPrefix(v, "[redacted") {
 		return true
@@ -133,8 +131,8 @@ func placeholder(v, kind string) bool {
 	return false
 }
 
-// prose reports whether a secret that only its name betrays is a word of a
-// sentence, as in "password: must have eight characters".
+// prose reports whether a secret that only its name identifies is a word of a sentence, as in
+// "password: must have eight characters".
 func prose(text string, s Span) bool {
 	v := text[s.Start:s.End]
 	if strings.ContainsFunc(v, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '.' }) {

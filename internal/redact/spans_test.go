@@ -180,7 +180,7 @@ func TestCutJSON(t *testing.T) {
 	text := `{"rows":[{"password":"correct-horse","n":1.5e3},{"note":"mail kim@example.com","nested":"{\"token\":\"abcd1234efgh\"}"}],"x":{"secret":["abcd-1234",true]}}`
 	for i := 1; i < len(text); i++ {
 		f := newFinder(jsonFinder{persons: true}, text[:i])
-		if f.walk() || !f.cut() {
+		if f.walk() || !f.truncated() {
 			t.Errorf("%q is not the beginning of JSON", text[:i])
 		}
 		out := ReplaceJSON(text[:i], f.spans, Mark)

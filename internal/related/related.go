@@ -1,6 +1,5 @@
-// Package related reads the table of related words that the search ships with. The
-// table is searched where it lies in the program: nothing of it is decoded or copied.
-// tools/words makes it.
+// Package related reads the table of related words of the search. The table is searched in place:
+// nothing of it is decoded or copied. tools/words creates it.
 package related
 
 import (
@@ -10,12 +9,12 @@ import (
 	"strings"
 )
 
-// Magic begins a table.
+// Magic is the prefix of a table.
 const Magic = "related1"
 
 // An Entry is a word of a table.
 type Entry struct {
-	Stem, Word string // Word is how the stem is mostly written
+	Stem, Word string // the most frequent spelling of the stem
 	Related    []Neighbour
 }
 
@@ -23,12 +22,12 @@ type Entry struct {
 type Neighbour struct {
 	Stem   string
 	Word   string
-	Weight float64 // from 0 to 1, how close the two are
+	Weight float64 // from 0 to 1
 }
 
-// A Table has words sorted by stem: a count, the offset of each record, and the records:
-// the stem, how much of it the word shares, the rest of the word, and the numbers of the
-// related words with their weights, best first.
+// A Table contains words sorted by stem: a count, the offset of each record, and the records: the
+// stem, the length of the prefix that the word shares with it, the rest of the word, and the
+// numbers of the related words with their weights, best first.
 type Table struct {
 	data string
 	n    int
@@ -36,7 +35,7 @@ type Table struct {
 
 var errDamaged = errors.New("not a table of related words")
 
-// Read returns a table. Only its head is checked.
+// Read returns a table. It only checks the head.
 func Read(data string) (*Table, error) {
 	rest, ok := strings.CutPrefix(data, Magic)
 	if !ok || len(rest) < 4 {
@@ -52,7 +51,7 @@ func Read(data string) (*Table, error) {
 // Len returns the number of words.
 func (t *Table) Len() int { return t.n }
 
-// record returns the stem of a word and what follows it.
+// record returns the stem of a word and the rest of its record.
 func (t *Table) record(i int) (stem, rest string) {
 	at := len(Magic) + 4 + 4*i
 	b := t.data[at : at+4]
@@ -61,7 +60,7 @@ func (t *Table) record(i int) (stem, rest string) {
 	return t.data[from+1 : from+1+n], t.data[from+1+n:]
 }
 
-// word returns how a word is written, and its related words.
+// word returns the spelling of a word, and its related words.
 func word(stem, rest string) (w, neighbours string) {
 	same, n := int(rest[0]), int(rest[1])
 	w = stem

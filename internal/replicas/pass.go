@@ -22,14 +22,13 @@ import (
 )
 
 const (
-	// maxPassed is how many requests may be with other replicas at one time, streams
-	// among them.
+	// maxPassed bounds the requests at other replicas at one time, including streams.
 	maxPassed = 1000
-	// dialTime is how long another may take to accept a connection.
+	// dialTime bounds the time for another replica to accept a connection.
 	dialTime = 2 * time.Second
 )
 
-// A peer is another replica, as it is registered.
+// A peer is another registered replica.
 type peer struct {
 	state.Replica
 	f     *Fleet
@@ -47,12 +46,12 @@ func (f *Fleet) newPeer(r state.Replica) *peer {
 			}
 			return c, nil
 		},
-		// A connection for each request: one that is kept may be closed by a replica that
-		// ends, when nobody can tell any more whether it got the request.
+		// Each request has its own connection: a replica that ends may close a reused one, and it
+		// would be unknown whether the request arrived.
 		TLSHandshakeTimeout: dialTime, DisableKeepAlives: true, DisableCompression: true,
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{f.self},
-			// No authority vouches for it: it has to be the one that is registered.
+			// The certificate has no authority: it must be the registered one.
 			InsecureSkipVerify: true,
 			VerifyConnection: func(cs tls.ConnectionState) error {
 				if len(cs.PeerCertificates) == 0 || !bytes.Equal(cs.PeerCertificates[0].Raw, r.Certificate) {
@@ -67,18 +66,18 @@ func (f *Fleet) newPeer(r state.Replica) *peer {
 		ErrorLog: slog.NewLogLogger(f.o.Logger.Handler(), slog.LevelDebug),
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.Out.URL.Scheme, pr.Out.URL.Host = "https", r.Address
-			pr.Out.Host = pr.In.Host // which the other checks the origin against
+			pr.Out.Host = pr.In.Host // the other replica checks the origin against it
 		},
 	}
 	return p
 }
 
-// errUnreached means that a request was not sent.
+// errUnreached reports that a request was not sent.
 type errUnreached struct{ error }
 
 func (e errUnreached) Unwrap() error { return e.error }
 
-// pass passes a request on. It is false if the replica is gone.
+// pass passes a request on. It returns false if the replica is gone.
 func (p *peer) pass(w http.ResponseWriter, r *http.Request) bool {
 	select {
 	case p.f.slots <- struct{}{}:
@@ -89,7 +88,7 @@ func (p *peer) pass(w http.ResponseWriter, r *http.Request) bool {
 	}
 	var gone bool
 	r = r.WithContext(context.WithValue(r.Context(), goneKey{}, &gone))
-	if r.Body != nil && r.Body != http.NoBody { // whoever answers it instead needs it
+	if r.Body != nil && r.Body != http.NoBody { // another replica may need it
 		body := r.Body
 		r.Body = io.NopCloser(body)
 		defer func() {
@@ -102,10 +101,10 @@ func (p *peer) pass(w http.ResponseWriter, r *http.Request) bool {
 	return !gone
 }
 
-// goneKey is where it is noted that there was nobody to pass a request on to.
+// goneKey is the context key for a note that the replica was gone.
 type goneKey struct{}
 
-// noticed is about how long the state takes to know that a killed replica is gone.
+// noticed is about the time until the state notices that a killed replica is gone.
 const noticed = 300 * time.Millisecond
 
 func (p *peer) failed(w http.ResponseWriter, r *http.Request, err error) {
@@ -135,7 +134,7 @@ func unavailable(w http.ResponseWriter, why string) {
 	http.Error(w, why, http.StatusServiceUnavailable)
 }
 
-// newCertificate makes a key that nobody else has, with a certificate for it.
+// newCertificate creates a key with a certificate for it.
 func newCertificate(name string) (tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -145,7 +144,7 @@ func newCertificate(name string) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	// How long it is good for is up to the state that it is registered in.
+	// The validity is up to the state in which it is registered.
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(10, 0, 0),

@@ -1,13 +1,12 @@
-// Package replicas passes requests from one broker of a fleet to another: some of
-// what a broker does lives in its memory alone, such as a script that waits for an
-// answer, and the next request of the client may reach any of them.
+// Package replicas passes requests from one broker of a fleet to another: some state of a broker
+// is only in its memory, such as a script that waits for an answer, and the next request of the
+// client may reach any broker.
 //
-// Brokers speak TLS with each other, at an address for nothing else. Each makes
-// a key and a certificate for itself when it starts, and registers the certificate
-// with its address in the state that all share. Whoever connects shows one of those
-// that are registered by a living broker, and expects exactly the one of the broker
-// that it wants: who can write to the state is trusted, nobody else. No address
-// comes from a client.
+// Brokers use TLS with each other, at an address for this purpose only. Each creates a key and a
+// certificate when it starts, and registers the certificate with its address in the shared state.
+// A client must present a certificate that a living broker has registered, and expects exactly the
+// one of its target: writers of the state are trusted, nobody else. No address comes from a
+// client.
 package replicas
 
 import (
@@ -29,17 +28,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// Options are what a Fleet is made with. All but Logger are required, and Address
-// only to be reached by others.
+// Options configure a Fleet. All fields but Logger are required, and Address only if others may
+// reach this replica.
 type Options struct {
-	// Name is that of this replica.
+	// Name is the name of this replica.
 	Name string
-	// Address is where others reach this one, as "host:port"; empty if they do not.
-	// It must be one of this machine.
+	// Address is the address for other replicas, as "host:port"; empty if there is none. It must
+	// be an address of this machine.
 	Address string
-	// State knows the others.
+	// State contains the other replicas.
 	State state.Replicas
-	// Around is put around all that answers the requests of others; nil for nothing.
+	// Around wraps the handler of the requests of others; it may be nil.
 	Around func(http.Handler) http.Handler
 	Logger *slog.Logger
 }
@@ -52,21 +51,20 @@ type Fleet struct {
 	wg    sync.WaitGroup
 	serve *http.Server // nil without an address
 	slots chan struct{}
-	// handler has what answers the requests of others, once it is known; nil without
-	// an address.
+	// handler receives the handler of the requests of others; nil without an address.
 	handler chan http.Handler
 
 	asking sync.Mutex // held while the state is asked
 	mu     sync.Mutex
-	asked  time.Time // when what is known was asked for
+	asked  time.Time // the time of the query that filled known
 	known  map[string]*peer
 }
 
-// joinTime is how long it may take to become known.
+// joinTime bounds the time to register.
 const joinTime = 10 * time.Second
 
-// Join starts to take requests of other replicas, which Serve answers. Without an
-// address there are no others.
+// Join begins to accept requests of other replicas, which Serve answers. Without an address there
+// are no others.
 func Join(ctx context.Context, o Options) (*Fleet, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -85,7 +83,7 @@ func Join(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
-	f.o.Address = l.Addr().String() // with the port that was chosen
+	f.o.Address = l.Addr().String() // with the chosen port
 	if _, port, _ := net.SplitHostPort(o.Address); port != "0" {
 		f.o.Address = o.Address
 	}
@@ -117,13 +115,13 @@ func Join(ctx context.Context, o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Name is the name of this replica.
+// Name returns the name of this replica.
 func (f *Fleet) Name() string { return f.o.Name }
 
-// Address is where others reach this one.
+// Address returns the address for other replicas.
 func (f *Fleet) Address() string { return f.o.Address }
 
-// Serve lets h answer what others pass on. It is called once.
+// Serve uses h for the requests that others pass on. It must be called once.
 func (f *Fleet) Serve(h http.Handler) {
 	if f.handler == nil {
 		return
@@ -199,7 +197,7 @@ func (f *Fleet) ask(ctx context.Context) {
 	}
 }
 
-// askTime is how long the state may take to name the others.
+// askTime bounds the time for the state to name the others.
 const askTime = 3 * time.Second
 
 // fromReplica accepts the connections of living replicas.
@@ -215,12 +213,12 @@ func (f *Fleet) fromReplica(cs tls.ConnectionState) error {
 	return errors.New("not the certificate of a replica")
 }
 
-// trustTime is how long a replica is trusted without another look whether it is still
-// registered. While the state does not answer, those that were known stay so.
+// trustTime is the time for which a replica is trusted without checking again that it is
+// registered. While the state does not answer, known replicas stay trusted.
 const trustTime = 5 * time.Second
 
-// certified reports whether a replica shows its certificate, as of that long ago at most;
-// zero means at any time.
+// certified reports whether a replica presents its certificate, according to a query that is not
+// older than within; zero means of any age.
 func (f *Fleet) certified(shown []*x509.Certificate, within time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,13 +7,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// Results are looked into where they are: a decoder would copy many megabytes
-// for each step of a path. They were JSON when they were kept.
+// Results are scanned in place: a decoder would copy many megabytes for each step of a path. They
+// were valid JSON when they were stored.
 
 var errBroken = errors.New("the stored result is no longer valid JSON")
 
-// elements calls f with the elements of an array, parts of v, until it returns
-// false.
+// elements calls f with the elements of an array, which are parts of v, until it returns false.
 func elements(v json.RawMessage, f func(json.RawMessage) bool) error {
 	if !jsonscan.Elements(v, f) {
 		return errBroken
@@ -21,8 +20,8 @@ func elements(v json.RawMessage, f func(json.RawMessage) bool) error {
 	return nil
 }
 
-// members calls f with the keys and values of an object, the values parts of v,
-// until it returns false.
+// members calls f with the keys and values of an object, which are parts of v, until it returns
+// false.
 func members(v json.RawMessage, f func(key string, value json.RawMessage) bool) error {
 	return countedMembers(v, func(key string, value json.RawMessage, _ int) bool { return f(key, value) })
 }

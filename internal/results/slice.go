@@ -20,16 +20,16 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Part says which part of a result is wanted. The zero Part is all of it.
+// A Part selects a part of a result. The zero Part is the whole result.
 type Part struct {
 	// Path leads into the value: "items[3].title" or "/items/3/title".
 	Path string
-	// Offset and Limit choose elements of an array, or characters of a text.
-	// Limit zero means to the end.
+	// Offset and Limit select elements of an array, or characters of a text. A zero Limit extends
+	// to the end.
 	Offset, Limit int
 }
 
-// Put keeps data and returns its reference.
+// Put stores data and returns its reference.
 func Put(ctx context.Context, store state.Results, client, mime string, data []byte) (ref string, err error) {
 	w, err := store.Create(ctx, client, mime)
 	if err != nil {
@@ -42,7 +42,7 @@ func Put(ctx context.Context, store state.Results, client, mime string, data []b
 	return w.Commit()
 }
 
-// Get returns a whole result.
+// Get returns a complete result.
 func Get(ctx context.Context, store state.Results, client, ref string) (state.Result, []byte, error) {
 	r, from, err := store.Open(ctx, client, ref)
 	if err != nil {
@@ -83,16 +83,15 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// Slice returns the part of a result as JSON: text becomes a JSON string, JSON
-// keeps the order of its keys and the digits of its numbers. An error is a
-// mistake in part, in words for its author.
+// Slice returns the part of a result as JSON: a text becomes a JSON string; JSON keeps the order
+// of its keys and the digits of its numbers. An error describes a mistake in part for its author.
 func Slice(r state.Result, data []byte, part Part) (json.RawMessage, error) {
 	return slice(context.Background(), r, bytes.NewReader(data), part, math.MaxInt)
 }
 
-// GetPart returns the part of a result as JSON, as Slice does, unless it has more
-// than most bytes. It reads no more of a text than it needs. Of a result that is
-// neither JSON nor text there is only the state.Result.
+// GetPart returns the part of a result as JSON, like Slice, unless it has more than most bytes. It
+// reads only the necessary part of a text. For a result that is neither JSON nor text it returns
+// only the state.Result.
 func GetPart(ctx context.Context, store state.Results, client, ref string, part Part, most int) (state.Result, json.RawMessage, error) {
 	r, from, err := store.Open(ctx, client, ref)
 	if err != nil {
@@ -154,7 +153,7 @@ func marshal(s string) json.RawMessage {
 	return b
 }
 
-// cutText reads the characters of a text that p chooses.
+// cutText reads the characters of a text that p selects.
 func cutText(ctx context.Context, r io.Reader, p Part, most int) (string, error) {
 	b := bufio.NewReader(r)
 	var text strings.Builder
@@ -198,7 +197,7 @@ func cutArray(v json.RawMessage, p Part) (json.RawMessage, error) {
 	return slices.Concat(json.RawMessage("["), v[from:to], json.RawMessage("]")), err
 }
 
-// follow goes down a path.
+// follow follows a path.
 func follow(ctx context.Context, v json.RawMessage, path string) (json.RawMessage, error) {
 	steps, err := parsePath(path)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A Document is what references are looked up in.
+// A Document is a JSON document in which references are resolved.
 type Document struct{ Root any }
 
-// Read reads a document. One that is not JSON says nothing.
+// Read reads a document. Invalid JSON is an empty schema.
 func Read(raw []byte) Document {
 	v, _ := Decode(raw)
 	return Document{v}
@@ -23,8 +23,8 @@ func (d Document) Object() *Object {
 	return o
 }
 
-// Find returns what a reference points to, which is a JSON pointer into the document.
-// References by anchor or $id are not followed, nor are those into a schema that has an $id.
+// Find returns the target of a reference, which must be a JSON pointer into the document. It does
+// not follow references by anchor or $id, or into a schema with an $id.
 func (d Document) Find(ref string) (target any, ok bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -68,11 +68,11 @@ func (d Document) Embedded(o *Object) bool {
 	return any(o) != d.Root && id != "" && id[0] != '#'
 }
 
-// MaxHops bounds the references to references that are followed.
+// MaxHops bounds chains of references.
 const MaxHops = 100
 
-// Resolve follows the references of a schema, and returns the last one: nil if it is not
-// an object, or if they lead nowhere or in a circle.
+// Resolve follows the references of a schema, and returns the last schema, or nil if that is not
+// an object, or if a reference is unresolved or circular.
 func (d Document) Resolve(v any) *Object {
 	for range MaxHops {
 		o, _ := v.(*Object)
@@ -87,7 +87,7 @@ func (d Document) Resolve(v any) *Object {
 	return nil
 }
 
-// Types returns the names in the type of a schema, as they are written.
+// Types returns the names in the type of a schema, as written.
 func (o *Object) Types() []string {
 	switch t := o.Get("type").(type) {
 	case string:
@@ -98,8 +98,7 @@ func (o *Object) Types() []string {
 	return nil
 }
 
-// Values returns the only values that a schema accepts by its const or enum; ok is false if
-// it has neither.
+// Values returns the values that a schema accepts by const or enum; ok is false if it has neither.
 func (o *Object) Values() (values []any, ok bool) {
 	if o.Has("const") {
 		return []any{o.Get("const")}, true
@@ -108,7 +107,7 @@ func (o *Object) Values() (values []any, ok bool) {
 	return values, ok
 }
 
-// Required returns the names of required properties, each once.
+// Required returns the names of required properties, without duplicates.
 func (o *Object) Required() []string {
 	var names []string
 	for _, name := range Strings(o.List("required")) {
@@ -119,11 +118,11 @@ func (o *Object) Required() []string {
 	return names
 }
 
-// Properties returns the properties of a schema, by their names.
+// Properties returns the properties of a schema by name.
 func (o *Object) Properties() *Object { return o.Object("properties") }
 
-// Items returns the schemas of the first elements of a list, and that of the others; stated
-// is false if nothing is said of those.
+// Items returns the schemas of the first elements of a list, and that of the others; stated is
+// false if the schema does not restrict those.
 func (o *Object) Items() (first []any, rest any, stated bool) {
 	if first = o.List("prefixItems"); first == nil {
 		if first = o.List("items"); first != nil { // before draft 2020-12
@@ -133,7 +132,7 @@ func (o *Object) Items() (first []any, rest any, stated bool) {
 	return first, o.Get("items"), o.Has("items")
 }
 
-// Branches returns the schemas that a schema is combined of by keys such as "anyOf".
+// Branches returns the subschemas under keys such as "anyOf".
 func (o *Object) Branches(keys ...string) (list []any) {
 	for _, key := range keys {
 		list = append(list, o.List(key)...)
@@ -152,7 +151,7 @@ func Strings(list []any) []string {
 	return names
 }
 
-// KindOf returns the name that JSON Schema has for the type of a value.
+// KindOf returns the JSON Schema type of a value.
 func KindOf(v any) string {
 	switch v.(type) {
 	case string:

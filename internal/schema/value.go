@@ -1,6 +1,6 @@
-// Package schema reads JSON Schemas that anybody may have written: leniently, in the order
-// in which they are written, and within bounds. It says what a schema says, and checks
-// nothing: a wrong schema says little, and is never an error.
+// Package schema reads untrusted JSON Schemas: leniently, in their order, and within bounds. It
+// reports what a schema contains, and checks nothing: parts of a wrong schema are ignored, and it
+// is never an error.
 //
 // A value of a schema is an *Object, a []any, a string, a json.Number, a bool or nil.
 package schema
@@ -12,15 +12,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// An Object is a JSON object in the order in which it was written. Of a duplicate key, the
-// last value counts. The nil Object has no members.
+// An Object is a JSON object in its original order. The last value of a duplicate key counts. The
+// nil Object has no members.
 type Object struct {
 	Keys  []string
 	Vals  []any
-	index map[string]int // of large objects only
+	index map[string]int // only for large objects
 }
 
-// indexedFrom is the number of keys from which a map is faster than looking.
+// indexedFrom is the number of keys from which a map is faster than a search.
 const indexedFrom = 12
 
 func (o *Object) at(key string) int {
@@ -88,7 +88,7 @@ func (o *Object) Text(key string) string {
 	return v
 }
 
-// Size is the number of keys.
+// Size returns the number of keys.
 func (o *Object) Size() int {
 	if o == nil {
 		return 0
@@ -96,7 +96,7 @@ func (o *Object) Size() int {
 	return len(o.Keys)
 }
 
-// MarshalJSON writes the members in their order.
+// MarshalJSON encodes the members in order.
 func (o *Object) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, key := range o.Keys {
@@ -113,12 +113,12 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// MaxNesting bounds the depth to which a schema is read. What lies deeper is
-// read as true, the schema that accepts anything.
+// MaxNesting bounds the depth of a schema. Deeper parts are read as true, the schema that accepts
+// everything.
 const MaxNesting = 200
 
-// Decode reads one JSON value. encoding/json would lose the order of keys, and its token
-// reader takes longer than everything else that is done with a schema.
+// Decode decodes one JSON value. encoding/json would lose the order of keys, and its token reader
+// is slower than all other work on a schema.
 func Decode(raw []byte) (any, error) {
 	d := decoder{jsonscan.New(string(raw))}
 	v := d.value(0)

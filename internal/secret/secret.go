@@ -1,5 +1,5 @@
-// Package secret asks programs for secrets, such as the command line of a
-// password manager. What they print stays in memory, for some seconds.
+// Package secret reads secrets from programs, such as the command line of a password manager.
+// Their output stays in memory for some seconds.
 package secret
 
 import (
@@ -19,36 +19,35 @@ import (
 )
 
 const (
-	// patience is how long a program may take.
+	// patience bounds the time of a program.
 	patience = 10 * time.Second
-	// fresh is how long an answer is given again: servers that start together,
-	// and share a vault, unlock it once.
+	// fresh is the time for which an answer is reused: servers that start together, and share a
+	// vault, unlock it once.
 	fresh = 10 * time.Second
-	// maxBytes is the longest secret.
+	// maxBytes bounds a secret, in bytes.
 	maxBytes = 64 << 10
-	// maxSaid is how much of what a program writes to stderr is looked at.
+	// maxSaid bounds the examined part of a program's stderr.
 	maxSaid = 4 << 10
 )
 
-// Programs ask for secrets. The zero value is ready to use, by any number of
-// goroutines.
+// Programs reads secrets from programs. The zero value is ready to use; it is safe for concurrent
+// use.
 type Programs struct {
 	mu      sync.Mutex
 	answers map[string]*answer
 }
 
-// An answer is that of one reference.
+// An answer is the answer for one reference.
 type answer struct {
 	done  chan struct{}
-	at    time.Time // when it was there; set before done is closed
+	at    time.Time // the time of the answer; set before done is closed
 	value string
 	err   error
 }
 
-// Get runs a command line, without a shell and without stdin, and returns what it
-// prints, less a line break at the end. Several that ask for one reference at the
-// same time, or soon after it was answered, share one run. An error has nothing
-// of what was printed.
+// Get runs a command line, without a shell and without stdin, and returns its output without a
+// final line break. Concurrent or close requests for one reference share a run. Errors contain
+// nothing of the output.
 func (p *Programs) Get(reference string, argv []string) (string, error) {
 	p.mu.Lock()
 	a := p.answers[reference]
@@ -70,7 +69,7 @@ func (p *Programs) Get(reference string, argv []string) (string, error) {
 	return a.value, a.err
 }
 
-// stale reports whether a is not to be given again. What failed is tried again.
+// stale reports whether a must not be reused. A failure is not reused.
 func (a *answer) stale() bool {
 	select {
 	case <-a.done:
@@ -103,23 +102,22 @@ func run(argv []string) (string, error) {
 	value := stdout.b.String()
 	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	switch {
-	case stdout.over:
+	case stdout.truncated:
 		return "", fmt.Errorf("%s printed more than %d KiB, which is too long for a secret", argv[0], maxBytes>>10)
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s did not end within %g s: unlock it or sign in first, in a terminal", argv[0], patience.Seconds())
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("there is no program %s on the PATH", argv[0])
 	case err != nil:
-		return "", fmt.Errorf("%s: %w%s", argv[0], err, said(stderr.b.String(), value))
+		return "", fmt.Errorf("%s: %w%s", argv[0], err, lastLine(stderr.b.String(), value))
 	case value == "":
 		return "", fmt.Errorf("%s printed nothing", argv[0])
 	}
 	return value, nil
 }
 
-// said is the last line of what a program wrote to stderr, if nothing of the
-// value is in it.
-func said(stderr, value string) string {
+// lastLine returns the last line of a program's stderr, if it contains nothing of the value.
+func lastLine(stderr, value string) string {
 	stderr = strings.TrimSpace(stderr)
 	line := strings.TrimSpace(stderr[strings.LastIndexByte(stderr, '\n')+1:])
 	if line == "" {
@@ -131,12 +129,12 @@ func said(stderr, value string) string {
 	return ": " + gate.Terminal(redact.Cut(line, 200))
 }
 
-// bounded keeps the first bytes that are written to it.
+// A bounded keeps the first bytes that are written to it.
 type bounded struct {
-	b     bytes.Buffer
-	limit int
-	over  bool
-	full  func() // called when there is more; nil takes no notice
+	b         bytes.Buffer
+	limit     int
+	truncated bool
+	full      func() // called when there is more; may be nil
 }
 
 func (w *bounded) Write(p []byte) (int, error) {
@@ -145,10 +143,10 @@ func (w *bounded) Write(p []byte) (int, error) {
 		return w.b.Write(p)
 	}
 	w.b.Write(p[:max(room, 0)])
-	if w.full != nil && !w.over {
+	if w.full != nil && !w.truncated {
 		w.full()
 	}
-	w.over = true
+	w.truncated = true
 	return len(p), nil
 }
 

@@ -1,6 +1,5 @@
-// Package service describes a program to what starts programs when a user logs
-// in: systemd, launchd and the Windows Task Scheduler. It writes texts and names
-// commands, and runs none.
+// Package service describes a program for the service managers that start it when a user logs in:
+// systemd, launchd and the Windows Task Scheduler. It returns texts and commands, and runs none.
 package service
 
 import (
@@ -14,42 +13,41 @@ import (
 	"unicode/utf16"
 )
 
-// A Spec is the program that is to run for a user.
+// A Spec is a program that runs for a user.
 type Spec struct {
-	// Name is that of the service: letters, digits, hyphens and dots.
+	// Name is the name of the service: letters, digits, hyphens and dots.
 	Name        string
 	Description string
 	// Program is the full path of the program, with its Args.
 	Program string
 	Args    []string
-	// Env is added to the environment that a service has.
+	// Env is added to the environment of the service.
 	Env map[string]string
-	// Dir is where it runs, and Log the file that gets its output where nothing
-	// else keeps it.
+	// Dir is its working directory, and Log the file for its output where the service manager
+	// keeps none.
 	Dir, Log string
 }
 
-// A User is whose service it is.
+// A User is the owner of a service.
 type User struct {
 	Home string
 	// ConfigHome is XDG_CONFIG_HOME; empty means .config in Home.
 	ConfigHome string
 	ID         string // the number of the user on Unix
 	Name       string // with the domain on Windows
-	// StateDir is for files that only install needs.
+	// StateDir is a folder for temporary files of the installation.
 	StateDir string
 }
 
-// A Plan is the file of a service and the commands around it, each with its
-// arguments.
+// A Plan contains the file of a service and the commands to manage it, each with its arguments.
 type Plan struct {
-	Manager string // as people call it
+	Manager string // its name for people
 	Path    string
 	Data    []byte
-	// Before are run before the file is written, and may fail.
+	// Before runs before the file is written, and may fail.
 	Before  [][]string
 	Install [][]string
-	// Uninstall are run before the file is removed, After afterwards.
+	// Uninstall runs before the file is removed, After afterwards.
 	Uninstall, After [][]string
 	Restart          [][]string
 	Status           []string
@@ -76,7 +74,7 @@ func For(system string, s Spec, u User) (Plan, error) {
 	return Plan{}, fmt.Errorf("%s: %w", system, ErrSystem)
 }
 
-// systemd is a unit of the user.
+// systemd returns the plan for a user unit.
 func systemd(s Spec, u User) Plan {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Unit]\nDescription=%s\n\n[Service]\nType=exec\nExecStart=", strings.ReplaceAll(s.Description, "%", "%%"))
@@ -109,12 +107,12 @@ func systemd(s Spec, u User) Plan {
 	}
 }
 
-// unitWord is one word of a line of a unit.
+// unitWord quotes a word in a line of a unit.
 func unitWord(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(word) + `"`
 }
 
-// launchd is an agent of the user.
+// launchd returns the plan for a user agent.
 func launchd(s Spec, u User) Plan {
 	var b strings.Builder
 	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n<plist version=\"1.0\">\n<dict>\n")
@@ -159,8 +157,8 @@ func launchd(s Spec, u User) Plan {
 	}
 }
 
-// scheduler is a task that starts when the user logs on. A program of the
-// console would show a window there, so another one without a window starts it.
+// scheduler returns the plan for a task that starts when the user logs on. A console program would
+// show a window, so a program without one starts it.
 func scheduler(s Spec, u User) Plan {
 	words := []string{"--headless", s.Program}
 	words = append(words, s.Args...)
@@ -219,7 +217,7 @@ func scheduler(s Spec, u User) Plan {
 	}
 }
 
-// windowsWord quotes a word as the C runtime of Windows splits a command line.
+// windowsWord quotes a word for the C runtime of Windows.
 func windowsWord(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\"") {
 		return word
@@ -246,11 +244,11 @@ func windowsWord(word string) string {
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder does not fail
 	return b.String()
 }
 
-// utf16File is a text as schtasks reads it.
+// utf16File returns a text as schtasks reads it.
 func utf16File(text string) []byte {
 	out := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(text)) {

@@ -21,13 +21,13 @@ type ScriptRequest struct {
 	MaxOutput int `json:"max_output"`
 }
 
-// Timeout is how long the script may run; 0 if nothing is said.
+// Timeout returns the time limit of the script, or 0.
 func (r ScriptRequest) Timeout() time.Duration { return time.Duration(r.TimeoutMS) * time.Millisecond }
 
-// A ScriptWant is what has to come of a case about scripts.
+// A ScriptWant is the expected result of a case about scripts.
 type ScriptWant struct{ Results []ScriptResult }
 
-// A ScriptResult is what has to come of one run.
+// A ScriptResult is the expected result of one run.
 type ScriptResult struct {
 	OK             bool
 	ExitCode       *int `json:"exit_code"`
@@ -39,7 +39,7 @@ type ScriptResult struct {
 	StdoutMaxBytes int    `json:"stdout_max_bytes"`
 }
 
-// A ScriptGot is what came of one run.
+// A ScriptGot is the result of one run.
 type ScriptGot struct {
 	OK             bool
 	ExitCode       int
@@ -47,13 +47,13 @@ type ScriptGot struct {
 	Stdout, Stderr string
 }
 
-// codes are the names of errors in the cases, as this project writes them.
+// codes maps the names of errors in the cases to this module's.
 var codes = map[string]string{
 	"ScriptNotFound": "script_not_found", "ScriptNotAllowed": "script_not_allowed",
 	"ExecutionTimeout": "execution_timeout", "ExecutionFailed": "execution_failed",
 }
 
-// Problem says what is wrong with what came of a run; empty if nothing is.
+// Problem describes how a run differs from the expected result, or returns "".
 func (w ScriptResult) Problem(got ScriptGot) string {
 	known := slices.ContainsFunc(w.Codes, func(c string) bool { return codes[c] == got.Code })
 	switch {

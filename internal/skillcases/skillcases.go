@@ -1,9 +1,8 @@
-// Package skillcases holds the cases that everything about skills has to pass:
-// what is on a disk or in an archive, and what has to come of it. It is for
-// tests.
+// Package skillcases contains the test cases for all packages about skills: files on a disk or in
+// an archive, and the expected results. It is for tests.
 //
-// There is one file of lines for each kind of case. Trees are written as data,
-// so that links, line ends and odd bytes survive any checkout.
+// There is one file of lines for each kind of case. Trees are data, so that links, line ends and
+// unusual bytes survive any checkout.
 package skillcases
 
 import (
@@ -21,8 +20,7 @@ import (
 //go:embed cases/*.jsonl
 var files embed.FS
 
-// An Entry is something in a tree: a text, bytes, a link, a directory or a
-// repeated text.
+// An Entry is an entry of a tree: a text, bytes, a link, a directory or a repeated text.
 type Entry struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`
@@ -38,9 +36,8 @@ type Entry struct {
 	} `json:"repeat"`
 }
 
-// Run runs one subtest for each case of a kind, with the tree of the case in a
-// new directory. Input and want get the fields of the case and of what is
-// expected.
+// Run runs one subtest for each case of a kind, with the tree of the case in a new directory. It
+// decodes the case into input and the expected result into want.
 func Run[Input, Want any](t *testing.T, kind string, test func(t *testing.T, dir string, in Input, want Want)) {
 	data, err := files.ReadFile("cases/" + kind + ".jsonl")
 	if err != nil {
@@ -80,8 +77,8 @@ func decode(t *testing.T, data []byte, v any) {
 	}
 }
 
-// Write puts a tree into a directory. Where the system has no symbolic links,
-// a tree with one skips the test.
+// Write writes a tree to a directory. It skips the test if the tree contains a symbolic link and
+// the system does not support them.
 func Write(t *testing.T, dir string, tree []Entry) {
 	t.Helper()
 	for _, e := range tree {

@@ -7,19 +7,17 @@ import (
 	"syscall"
 )
 
-// Group keeps cmd, which Start is about to start, from getting the console's
-// Ctrl-C and from opening a window. If it has a context, the end of that kills it
-// with what it has started.
+// Group prevents cmd, which must not have started, from receiving the console's Ctrl-C and from
+// opening a window. When its context ends, it is killed with the processes that it started.
 func Group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 	cancelTree(cmd)
 }
 
-// Session is Group: Windows has no sessions in that sense.
+// Session is Group: Windows has no such sessions.
 func Session(cmd *exec.Cmd) { Group(cmd) }
 
-// Terminate does nothing: Windows has no signal that asks a process without a
-// window to end.
+// Terminate does nothing: Windows has no signal that asks a process without a window to end.
 func Terminate(*os.Process) {}
 
 // Kill kills p alone.
@@ -27,9 +25,9 @@ func Kill(p *os.Process) error { return p.Kill() }
 
 // KillTree kills p and its descendants.
 func KillTree(p *os.Process) error {
-	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(p.Pid)).Run() // gone already: nothing to do
+	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(p.Pid)).Run() // an error means that it is gone
 	return p.Kill()
 }
 
-// Alive is false: what outlives its parent cannot be found any more.
+// Alive returns false: processes that outlive their parent cannot be found.
 func Alive(*os.Process) bool { return false }

@@ -1,10 +1,9 @@
-// Package spawn starts child processes in groups of their own, which the kernel
-// ends with this process, and ends them with what they have started.
+// Package spawn starts child processes in groups of their own, which the kernel ends with this
+// process, and ends them with the processes that they started.
 //
-// On Linux a child gets a parent-death signal (prctl(2), PR_SET_PDEATHSIG). Its
-// "parent" is the thread that forked, not the process, and Go ends threads, so a
-// child that any thread starts may be killed while its owner lives. Start has one
-// thread that stays.
+// On Linux a child gets a parent-death signal (prctl(2), PR_SET_PDEATHSIG). Its "parent" is the
+// thread that forked it, not the process, and Go ends threads, so a child of an arbitrary thread
+// may be killed while its owner lives. Start uses one thread that never ends.
 package spawn
 
 import (
@@ -15,8 +14,8 @@ import (
 	"strings"
 )
 
-// LookPath is exec.LookPath for a program without a folder and the PATH of env. It does
-// not search relative folders.
+// LookPath is like exec.LookPath, for a program without a folder and the PATH of env. It does not
+// search relative folders.
 func LookPath(program string, env []string) (string, error) {
 	if runtime.GOOS == "windows" { // it has its own rules for extensions
 		return exec.LookPath(program)
@@ -36,7 +35,7 @@ func LookPath(program string, env []string) (string, error) {
 	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
 }
 
-// cancelTree makes the end of cmd's context, if it has one, kill its tree.
+// cancelTree makes cmd kill its tree when its context ends.
 func cancelTree(cmd *exec.Cmd) {
 	if cmd.Cancel != nil {
 		cmd.Cancel = func() error { return KillTree(cmd.Process) }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// thread is where all children are started. It is held by a goroutine that
-// never returns.
+// thread runs functions on the thread that starts all children. A goroutine that never returns
+// holds the thread.
 var thread = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -26,22 +26,22 @@ var thread = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// Start is cmd.Start on a thread that lives as long as this process. It is safe
-// for concurrent use.
+// Start is like cmd.Start, on a thread that lives as long as this process. It is safe for
+// concurrent use.
 func Start(cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	thread() <- func() { done <- cmd.Start() }
 	return <-done
 }
 
-// StartIdle is Start for a process that should use little processor time while
-// it waits: its timers may be late by slack. Go's own wake a short-lived process
-// every few microseconds otherwise.
+// StartIdle is like Start, for a process that should use little processor time while it waits: its
+// timers may be late by slack. Otherwise Go's timers wake a short-lived process every few
+// microseconds.
 func StartIdle(cmd *exec.Cmd, slack time.Duration) error {
 	done := make(chan error, 1)
 	thread() <- func() {
-		// A child begins with what its thread has; 0 is the default again. What
-		// fails is only slower.
+		// A child inherits the value of its thread; 0 restores the default. A failure only costs
+		// speed.
 		const setTimerSlack = 29 // PR_SET_TIMERSLACK of prctl(2)
 		_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, uintptr(slack), 0)
 		defer syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 0, 0)
@@ -50,11 +50,11 @@ func StartIdle(cmd *exec.Cmd, slack time.Duration) error {
 	return <-done
 }
 
-// endWithParent has the kernel kill the child when this process dies.
+// endWithParent makes the kernel kill the child when this process dies.
 func endWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// StartTime tells a process from a later one with the same id. It is "" if there
-// is none, or only a zombie.
+// StartTime returns a text that distinguishes a process from a later one with the same id, or ""
+// if there is none or only a zombie.
 func StartTime(pid int) string {
 	fields := statFields(pid)
 	if len(fields) < 20 || string(fields[0]) == "Z" {
@@ -63,14 +63,14 @@ func StartTime(pid int) string {
 	return string(fields[19])
 }
 
-// PIDNamespace tells process ids of one container from those of another.
+// PIDNamespace returns the namespace of process ids, which differs between containers.
 func PIDNamespace() string {
 	link, _ := os.Readlink("/proc/self/ns/pid") // such as pid:[4026531836]
 	return strings.Trim(link, "pid:[]")
 }
 
-// groupRuns reports whether the group has a process that is not a zombie. A
-// grandchild that nobody reaps stays in the group forever.
+// groupRuns reports whether the group contains a process that is not a zombie. A grandchild that
+// nobody reaps stays in the group forever.
 func groupRuns(pgid int) bool {
 	want := []byte(strconv.Itoa(pgid))
 	paths, _ := filepath.Glob("/proc/[0-9]*")
@@ -86,8 +86,8 @@ func groupRuns(pgid int) bool {
 	return false
 }
 
-// statFields are the fields of /proc/PID/stat from the state on: state, parent,
-// group and so on. The command before them may hold anything.
+// statFields returns the fields of /proc/PID/stat from the state on: state, parent, group and so
+// on. The command before them may contain anything.
 func statFields(pid int) [][]byte {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Start is cmd.Start: only Linux ends children with a thread of their parent.
+// Start is cmd.Start: only Linux ends children with the thread of their parent.
 func Start(cmd *exec.Cmd) error { return cmd.Start() }
 
-// StartIdle is cmd.Start: only Linux has timers that may be late.
+// StartIdle is cmd.Start: only Linux can delay timers.
 func StartIdle(cmd *exec.Cmd, _ time.Duration) error { return cmd.Start() }
 
 // endWithParent does nothing: only Linux ends a process with its parent.
 func endWithParent(*syscall.SysProcAttr) {}
 
-// StartTime is "": the start of another process is only known on Linux.
+// StartTime returns "": only Linux reports the start of another process.
 func StartTime(int) string { return "" }
 
-// PIDNamespace is "": only Linux has namespaces of process ids.
+// PIDNamespace returns "": only Linux has namespaces of process ids.
 func PIDNamespace() string { return "" }
 
-// groupRuns has no cheap way to tell a zombie from a process here.
+// groupRuns returns true: there is no cheap way to recognize zombies here.
 func groupRuns(int) bool { return true }

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Log is a record of OTLP logs, in their JSON form.
+// A Log is a record of OTLP logs in JSON.
 type Log struct {
 	Time       string         `json:"timeUnixNano"`
 	Severity   int            `json:"severityNumber"`
@@ -23,7 +23,7 @@ type logAttribute struct {
 	Value value  `json:"value"`
 }
 
-// A value is a text or, as OTLP writes it, an integer in quotes.
+// A value is a string or, as OTLP encodes it, an integer in quotes.
 type value struct {
 	String *string `json:"stringValue,omitempty"`
 	Int    string  `json:"intValue,omitempty"`
@@ -37,7 +37,7 @@ func newLog(at time.Time, event, body string, failed bool) Log {
 	return l
 }
 
-// text adds an attribute unless it says nothing.
+// text adds an attribute unless it is empty.
 func (l *Log) text(key, v string) {
 	if v != "" {
 		l.Attributes = append(l.Attributes, logAttribute{key, value{String: &v}})
@@ -48,7 +48,7 @@ func (l *Log) number(key string, v int64) {
 	l.Attributes = append(l.Attributes, logAttribute{key, value{Int: strconv.FormatInt(v, 10)}})
 }
 
-// ExecutionLog is an execution of the audit record, without its code.
+// ExecutionLog converts an execution of the audit record, without its code.
 func ExecutionLog(e state.Execution) Log {
 	l := newLog(e.Started, "broker.execution", "execution "+e.ID+" "+e.Status, e.ExitCode != 0)
 	l.text(executionID, e.ID)
@@ -60,7 +60,7 @@ func ExecutionLog(e state.Execution) Log {
 	return l
 }
 
-// CallLog is a call of the audit record, without arguments and result.
+// CallLog converts a call of the audit record, without arguments and result.
 func CallLog(c state.Call) Log {
 	l := newLog(c.Started, "broker.call", "call "+c.ID+" "+c.Status, c.Status != state.CallOK)
 	l.text(executionID, c.ExecutionID)
@@ -76,7 +76,7 @@ func CallLog(c state.Call) Log {
 	return l
 }
 
-// EventLog is an event of the audit record.
+// EventLog converts an event of the audit record.
 func EventLog(e state.Event) Log {
 	l := newLog(e.Time, "broker.event", e.Kind+": "+e.Detail, e.Failed)
 	l.text(eventKind, e.Kind)
@@ -87,8 +87,8 @@ func EventLog(e state.Event) Log {
 	return l
 }
 
-// LogRequest is one request with logs of the broker, as collectors take it at
-// /v1/logs and read it from files.
+// LogRequest returns a request with logs, as collectors accept it at /v1/logs and read it from
+// files.
 func LogRequest(version string, logs []Log) json.RawMessage {
 	name := "broker"
 	b, _ := json.Marshal(object{"resourceLogs": []object{{ // texts and numbers
@@ -98,5 +98,5 @@ func LogRequest(version string, logs []Log) json.RawMessage {
 	return b
 }
 
-// scope is who makes spans, metrics and logs.
+// scope is the name of the instrumentation.
 const scope = "github.com/mcpbroker/mcpbroker"

@@ -1,8 +1,7 @@
 package telemetry
 
-// Names of OpenTelemetry's semantic conventions for generative AI and MCP
-// (schema gen-ai-dev 1.42.0). They are in development and still change: nothing
-// outside of this file spells one.
+// Names of OpenTelemetry's semantic conventions for generative AI and MCP (schema gen-ai-dev
+// 1.42.0). They are in development and still change: only this file contains them.
 const (
 	methodName      = "mcp.method.name"
 	protocolVersion = "mcp.protocol.version"
@@ -23,7 +22,7 @@ const (
 	serverSession  = "mcp.server.session.duration"
 )
 
-// Names of our own.
+// Names of the broker itself.
 const (
 	executionID = "broker.execution.id"
 	exitCode    = "broker.execution.exit_code"

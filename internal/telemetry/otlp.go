@@ -21,8 +21,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// A collector takes OTLP over HTTP in JSON. What it does not take is lost, and
-// logged: the broker waits for nobody who only watches it.
+// A collector accepts OTLP over HTTP in JSON. Data that it does not accept is lost, and the loss
+// is logged: the broker does not wait for observers.
 type collector struct {
 	base    *url.URL
 	headers map[string]string
@@ -59,7 +59,7 @@ func (c *collector) send(ctx context.Context, signal string, body any) {
 			return err
 		}
 		defer resp.Body.Close()
-		_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is used again
+		_, _ = io.Copy(io.Discard, resp.Body) // to reuse the connection
 		if resp.StatusCode/100 != 2 {
 			return fmt.Errorf("the collector answered %s", resp.Status)
 		}
@@ -70,7 +70,7 @@ func (c *collector) send(ctx context.Context, signal string, body any) {
 	}
 }
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
 func attributes(list []attribute.KeyValue) []object {
@@ -89,8 +89,7 @@ func about(r *resource.Resource) object { return object{"attributes": attributes
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// ExportSpans implements sdktrace.SpanExporter. All spans are of one resource and
-// one scope.
+// ExportSpans implements sdktrace.SpanExporter. All spans have the same resource and scope.
 func (c *collector) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// ServeHTTP answers /metrics in the text format of Prometheus. Names of tools are in
-// none of its labels.
+// ServeHTTP serves /metrics in the text format of Prometheus. No label contains names of tools.
 func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/metrics" || t.page == nil {
 		http.Error(w, "metrics are at /metrics", http.StatusNotFound)
@@ -34,7 +33,7 @@ func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(b.Bytes()) // whoever asked may be gone
+	_, _ = w.Write(b.Bytes()) // the client may be gone
 }
 
 func writeMetric(b *bytes.Buffer, m metricdata.Metrics) {
@@ -71,7 +70,7 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// labels are attributes as {a="b",c="d"}.
+// labels formats attributes as {a="b",c="d"}.
 func labels(set attribute.Set, more ...attribute.KeyValue) string {
 	var list []string
 	for _, kv := range slices.Concat(set.ToSlice(), more) {

@@ -21,8 +21,8 @@ import (
 
 const toolsCall = "tools/call"
 
-// Middleware makes a span of each tools/call of a client, within the trace that the
-// client names in "_meta", and measures all its requests.
+// Middleware creates a span for each tools/call of a client, within the trace that the client
+// names in "_meta", and measures all its requests.
 func (t *Telemetry) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		began := time.Now()
@@ -54,7 +54,7 @@ func (t *Telemetry) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// session measures a session of a client to its end, or to that of t.
+// session measures a session of a client until it or t ends.
 func (t *Telemetry) session(began time.Time, s *mcp.ServerSession, about []attribute.KeyValue) {
 	var once sync.Once
 	end := func(err error) {
@@ -74,7 +74,7 @@ func (t *Telemetry) session(began time.Time, s *mcp.ServerSession, about []attri
 	}()
 }
 
-// Ended measures a session with a server that has ended, by an error if cause is not nil.
+// Ended measures a session with a server that has ended, with an error if cause is not nil.
 func (t *Telemetry) Ended(server, over string, lasted time.Duration, cause error) {
 	about := []attribute.KeyValue{attribute.String(upstream, server), attribute.String(transport, "tcp")}
 	if over == "stdio" {
@@ -86,13 +86,13 @@ func (t *Telemetry) Ended(server, over string, lasted time.Duration, cause error
 	t.servers.Record(context.Background(), lasted.Seconds(), metric.WithAttributes(about...))
 }
 
-// Redacted counts something that was kept from a model.
+// Redacted counts data that was kept from a model.
 func (t *Telemetry) Redacted(kind string) {
 	t.redactions.Add(context.Background(), 1, metric.WithAttributes(attribute.String("type", kind)))
 }
 
-// Skill begins a step with a skill: it is activated, or one of its scripts runs. The
-// function ends it.
+// Skill begins a step of a skill: its activation, or the run of a script. The returned function
+// ends it.
 func (t *Telemetry) Skill(ctx context.Context, step, name, script string) (context.Context, func(error)) {
 	about := []attribute.KeyValue{attribute.String(skill, name)}
 	if script != "" {
@@ -107,7 +107,7 @@ func (t *Telemetry) Skill(ctx context.Context, step, name, script string) (conte
 	}
 }
 
-// failed notes what kind of error there was, if any.
+// failed records the kind of an error, if any.
 func failed(span trace.Span, about []attribute.KeyValue, kind string) []attribute.KeyValue {
 	if kind == "" {
 		return about
@@ -120,7 +120,7 @@ func failed(span trace.Span, about []attribute.KeyValue, kind string) []attribut
 	return append(about, e)
 }
 
-// sessionOf is what the conventions say of a request's connection.
+// sessionOf returns the attributes of a request's connection.
 func sessionOf(req mcp.Request) []attribute.KeyValue {
 	about := []attribute.KeyValue{attribute.String(transport, "pipe")}
 	if x := req.GetExtra(); x != nil && x.Header != nil {
@@ -135,8 +135,7 @@ func sessionOf(req mcp.Request) []attribute.KeyValue {
 	return about
 }
 
-// extract takes the trace over that the client is in, and what may be passed on of
-// its baggage.
+// extract continues the trace of the client, with the allowed part of its baggage.
 func (t *Telemetry) extract(ctx context.Context, meta mcp.Meta) context.Context {
 	carrier := propagation.MapCarrier{}
 	for _, k := range []string{"traceparent", "tracestate"} {
@@ -161,8 +160,8 @@ func (t *Telemetry) extract(ctx context.Context, meta mcp.Meta) context.Context 
 	return baggage.ContextWithBaggage(ctx, all)
 }
 
-// Run begins an execution; the function ends it, with its exit code and how many
-// calls were repeated from its journal.
+// Run begins an execution. The returned function ends it, with its exit code and the number of
+// calls that were repeated from its journal.
 func (t *Telemetry) Run(ctx context.Context, id, who string) (context.Context, func(code, replayed int)) {
 	ctx, span := t.tracer.Start(ctx, "execution", trace.WithAttributes(attribute.String(executionID, id), attribute.String(client, who)))
 	return ctx, func(code, replayed int) {
@@ -176,9 +175,9 @@ func (t *Telemetry) Run(ctx context.Context, id, who string) (context.Context, f
 	}
 }
 
-// Call begins a call of a server. The request is to carry meta, so that the server's
-// spans are of the same trace. The function ends the call; kind is of an error, and
-// empty if there is a result. Unsure means that nobody knows whether it ran.
+// Call begins a call of a server. The request must carry meta, so that the server's spans belong
+// to the same trace. The returned function ends the call; kind is the kind of an error, or "" if
+// there is a result. unsure means that it is unknown whether the call ran.
 func (t *Telemetry) Call(ctx context.Context, server, tool string) (called context.Context, meta map[string]any, end func(result json.RawMessage, kind string, unsure bool)) {
 	began := time.Now()
 	about := []attribute.KeyValue{attribute.String(methodName, toolsCall), attribute.String(operationName, executeTool), attribute.String(toolName, tool), attribute.String(upstream, server)}
@@ -205,8 +204,8 @@ func (t *Telemetry) Call(ctx context.Context, server, tool string) (called conte
 	}
 }
 
-// Recorded counts a call that has ended, also one that was not sent. The decision is
-// as the audit record has it; unsure means that nobody knows whether it ran.
+// Recorded counts a call that has ended, even if it was not sent. The decision is as in the audit
+// record.
 func (t *Telemetry) Recorded(server, class, status, decision string, took time.Duration) {
 	ctx := context.Background()
 	t.calls.Add(ctx, 1, metric.WithAttributes(attribute.String("server", server), attribute.String("class", class), attribute.String("status", status)))
@@ -220,13 +219,13 @@ func (t *Telemetry) Recorded(server, class, status, decision string, took time.D
 	}
 }
 
-// QuotaRefused counts a call or an execution that a quota has refused. The reason is
-// "spent" or "unknown".
+// QuotaRefused counts a call or an execution that a quota refused. The reason is "spent" or
+// "unknown".
 func (t *Telemetry) QuotaRefused(reason string) {
 	t.quotas.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", reason)))
 }
 
-// Decided measures how long a person took at the client.
+// Decided measures the time of a person at the client to decide.
 func (t *Telemetry) Decided(took time.Duration) {
 	t.waitSeconds.Record(context.Background(), took.Seconds())
 }

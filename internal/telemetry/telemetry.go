@@ -1,6 +1,5 @@
-// Package telemetry tells collectors what the broker does: traces and metrics of
-// OpenTelemetry over OTLP, metrics for Prometheus, and the audit record as OTLP
-// logs.
+// Package telemetry exports what the broker does: traces and metrics of OpenTelemetry over OTLP,
+// metrics for Prometheus, and the audit record as OTLP logs.
 package telemetry
 
 import (
@@ -21,7 +20,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Options say what is exported and where. The zero value exports nothing.
+// Options configure the export. The zero value exports nothing.
 type Options struct {
 	// Endpoint is a collector that speaks OTLP over HTTP, such as
 	// http://localhost:4318; nil sends nothing. Headers go with each request.
@@ -30,36 +29,36 @@ type Options struct {
 	// Spans and Reader replace Endpoint in tests; they may be nil.
 	Spans  sdktrace.SpanExporter
 	Reader sdkmetric.Reader
-	// Page keeps metrics for ServeHTTP.
+	// Page enables ServeHTTP.
 	Page bool
 	// Baggage are the keys of a client's baggage that are passed on to servers.
 	Baggage []string
-	// Version is the broker's own.
+	// Version is the broker's version.
 	Version string
 	// Gauges returns measurements on request; it may be nil. Their names begin with
 	// "broker_".
 	Gauges func(ctx context.Context) []Gauge
-	// Logger receives what could not be sent; nil discards it.
+	// Logger receives failures to send; nil discards.
 	Logger *slog.Logger
 }
 
-// A Gauge is what something is at the moment. Label and Of may be empty.
+// A Gauge is a current value. Label and Of may be empty.
 type Gauge struct {
 	Name, Label, Of string
 	Value           float64
 }
 
-// A Telemetry is safe for concurrent use. It must be closed.
+// A Telemetry exports traces and metrics. It is safe for concurrent use. It must be closed.
 type Telemetry struct {
 	tracer   trace.Tracer
-	sessions sync.Map                 // by session of a client, what measures its end
+	sessions sync.Map                 // by session of a client: a function that ends its measurement
 	traces   *sdktrace.TracerProvider // may be nil
 	meters   *sdkmetric.MeterProvider
 	page     *sdkmetric.ManualReader // may be nil
 	baggage  map[string]bool
 
-	served, called           metric.Float64Histogram // by the conventions
-	clients, servers         metric.Float64Histogram // sessions, too
+	served, called           metric.Float64Histogram // names of the conventions
+	clients, servers         metric.Float64Histogram // likewise, of sessions
 	calls, decisions, runs   metric.Int64Counter
 	redactions               metric.Int64Counter
 	replayed, unknown        metric.Int64Counter
@@ -67,7 +66,7 @@ type Telemetry struct {
 	callSeconds, waitSeconds metric.Float64Histogram
 }
 
-// gauges are the names and descriptions of those that Options.Gauges may have.
+// gauges are the names and descriptions of the gauges of Options.Gauges.
 var gauges = map[string]string{
 	"broker_approvals_pending":  "Runs that wait for a person.",
 	"broker_executions":         "Executions that run.",
@@ -79,8 +78,7 @@ var gauges = map[string]string{
 	"broker_upstream_up":        "Whether a server is connected: 1 or 0.",
 }
 
-// New returns nil if o asks for nothing: a broker without it does nothing more than
-// compare with nil.
+// New returns nil if o exports nothing, so that a broker without telemetry only compares with nil.
 func New(o Options) (*Telemetry, error) {
 	if o.Endpoint == nil && o.Spans == nil && o.Reader == nil && !o.Page {
 		return nil, nil
@@ -114,7 +112,7 @@ func New(o Options) (*Telemetry, error) {
 	return t, t.measure(meter, o.Gauges)
 }
 
-// seconds are the buckets of times.
+// seconds are the histogram buckets of durations.
 var seconds = metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 func (t *Telemetry) measure(m metric.Meter, now func(context.Context) []Gauge) error {
@@ -138,8 +136,8 @@ func (t *Telemetry) measure(m metric.Meter, now func(context.Context) []Gauge) e
 	t.decisions = counter("broker_decisions_total", "Decisions of the policy about calls.")
 	t.runs = counter("broker_runs_total", "Executions by their exit code.")
 	t.replayed = counter("broker_replayed_calls_total", "Calls that were answered from the journal.")
-	t.unknown = counter("broker_unknown_outcomes", "Calls that were sent and of which nobody knows whether they ran.")
-	t.quotas = counter("broker_quota_refusals_total", "Calls and executions that a quota has refused: it was spent, or nobody knows whether it is.")
+	t.unknown = counter("broker_unknown_outcomes", "Calls that were sent and whose outcome is unknown.")
+	t.quotas = counter("broker_quota_refusals_total", "Calls and executions that a quota has refused: it was spent, or unknown.")
 	t.redactions = counter("broker_redactions_total", "Secrets and personal data that were kept from models, by what they are.")
 	t.waitSeconds = times("broker_approval_wait_seconds", "How long people took to decide at the client.")
 	if now == nil {
@@ -168,7 +166,7 @@ func (t *Telemetry) measure(m metric.Meter, now func(context.Context) []Gauge) e
 // closeTime bounds the last requests to a collector.
 const closeTime = time.Second
 
-// Close sends what was not sent yet, for a second at most. A nil t is fine.
+// Close sends the remaining data, for at most a second. A nil t is fine.
 func (t *Telemetry) Close() error {
 	if t == nil {
 		return nil

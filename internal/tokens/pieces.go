@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// pieces yields the parts of text that tokens do not cross. They are the matches
-// of this expression, of which each function below has an alternative:
+// pieces yields the parts of text that tokens do not cross. They are the matches of this
+// expression; each function below implements an alternative:
 //
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -38,8 +38,8 @@ func pieces(text string) iter.Seq[string] {
 	}
 }
 
-// run returns how many bytes the leading characters of a class have, of which
-// at most limit count; 0 is no limit.
+// run returns the length in bytes of the leading characters of a class, of which at most limit
+// count; 0 means no limit.
 func run(s string, class func(rune) bool, limit int) int {
 	count := 0
 	for i, r := range s {
@@ -51,15 +51,15 @@ func run(s string, class func(rune) bool, limit int) int {
 	return len(s)
 }
 
-// upper and lower are the letters that begin and end a word. Letters without
-// case and marks do both.
+// upper and lower report whether a letter can begin and end a word. Letters without case and marks
+// do both.
 func upper(r rune) bool { return unicode.In(r, unicode.Lu, unicode.Lt) || caseless(r) }
 func lower(r rune) bool { return unicode.Is(unicode.Ll, r) || caseless(r) }
 
 func caseless(r rune) bool { return unicode.In(r, unicode.Lm, unicode.Lo, unicode.M) }
 
-// word returns the length of a word at the beginning of s, with the character
-// before it that is neither a letter nor a number nor the end of a line.
+// word returns the length of a word at the beginning of s, including a preceding character that is
+// neither a letter nor a number nor a line end.
 func word(s string) int {
 	first, n := utf8.DecodeRuneInString(s)
 	if unicode.IsNumber(first) || first == '\r' || first == '\n' {
@@ -86,7 +86,7 @@ func mixed(s string) int {
 	if low := run(s[high:], lower, 0); low > 0 {
 		return high + low
 	}
-	// What may end a word may have been taken for its beginning.
+	// A letter that can end a word may have been counted as its beginning.
 	for high > 0 {
 		r, n := utf8.DecodeLastRuneInString(s[:high])
 		if lower(r) {
@@ -116,7 +116,7 @@ func contraction(s string) int {
 			return 1 + len(end)
 		}
 	}
-	if strings.HasPrefix(s[1:], "ſ") { // which is an s, too
+	if strings.HasPrefix(s[1:], "ſ") { // it is also an s
 		return 1 + len("ſ")
 	}
 	return 0
@@ -126,8 +126,8 @@ func isMark(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// marks returns the length of punctuation at the beginning of s, with a space
-// before it and the ends of lines after it.
+// marks returns the length of punctuation at the beginning of s, with a preceding space and
+// following line ends.
 func marks(s string) int {
 	start := 0
 	if s[0] == ' ' {
@@ -141,9 +141,8 @@ func marks(s string) int {
 	return n + run(s[n:], func(r rune) bool { return r == '\r' || r == '\n' || r == '/' }, 0)
 }
 
-// space returns the length of white space at the beginning of s: to the last end
-// of a line, else all that the text ends with, else all but the last one, which
-// belongs to what follows.
+// space returns the length of white space at the beginning of s: up to the last line end, or all
+// at the end of the text, or all but the last character, which belongs to the next piece.
 func space(s string) int {
 	n := run(s, unicode.IsSpace, 0)
 	if end := strings.LastIndexAny(s[:n], "\r\n"); end >= 0 {

@@ -1,7 +1,6 @@
-// Package tokens counts tokens as OpenAI's o200k_base encoding does. Other
-// models count a little differently; the ratios between texts hold. Reading
-// the vocabulary takes some 50 ms and 15 MB, so it is read by the first Count
-// and nothing that a server answers with may need it.
+// Package tokens counts tokens like OpenAI's o200k_base encoding. Other models count a little
+// differently; the ratios between texts hold. Reading the vocabulary takes some 50 ms and 15 MB:
+// the first Count reads it, and no answer of a server should need it.
 package tokens
 
 import (
@@ -16,8 +15,8 @@ import (
 	"sync"
 )
 
-// compressed has the tokens in the order of their ranks, each after a byte with
-// its length. A test in tools/peers writes it from another implementation's.
+// compressed contains the tokens in the order of their ranks, each after a byte with its length. A
+// test in tools/peers generates it from another implementation.
 //
 //go:embed o200k.flate
 var compressed []byte
@@ -57,9 +56,8 @@ func Count(text string) (int, error) {
 	return n, nil
 }
 
-// countPairs returns the number of tokens of a piece that is no token: the
-// neighbours that make the token of the lowest rank become one, again and again.
-// It takes O(n log n).
+// countPairs returns the number of tokens of a piece that is not itself a token: it repeatedly
+// joins the neighbours whose token has the lowest rank. It takes O(n log n).
 func countPairs(ranks map[string]uint32, piece string) int {
 	parts := make([]part, len(piece)+1) // by where they begin; the last one is the end
 	for i := range parts {
@@ -103,23 +101,22 @@ func countPairs(ranks map[string]uint32, piece string) int {
 	return n
 }
 
-// none is the rank of what is no token.
+// none is the rank of text that is not a token.
 const none = math.MaxUint32
 
-// A part is a token so far, and rank is that of the token that it makes with the
-// part after it.
+// A part is a token so far; rank is the rank of the token that it forms with the next part.
 type part struct {
 	before, after int32
 	rank          uint32
 }
 
-// A pair is the part at an offset with the one after it.
+// A pair is the part at an offset with the next one.
 type pair struct {
 	rank uint32
 	at   int32
 }
 
-// A pairHeap has the pair of the lowest rank first, of several the leftmost one.
+// In a pairHeap, the leftmost pair of the lowest rank is first.
 type pairHeap []pair
 
 func (h pairHeap) Len() int      { return len(h) }

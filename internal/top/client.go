@@ -17,7 +17,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 )
 
-// A client speaks to the HTTP interface of a broker as the console does.
+// A client uses the HTTP interface of a broker like the console.
 type client struct {
 	http    *outbound.Client
 	base    string // such as http://127.0.0.1:1234
@@ -25,7 +25,7 @@ type client struct {
 	key     string // of the session, sent in addition to its cookie
 }
 
-// maxAnswer bounds what is read of an answer, and of one event.
+// maxAnswer bounds an answer, and one event, in bytes.
 const maxAnswer = 16 << 20
 
 // connect exchanges the token in the address of a console for a session.
@@ -49,7 +49,7 @@ func connect(ctx context.Context, address string) (*client, error) {
 	return c, nil
 }
 
-// send sends a request; an answer that is a refusal is an error.
+// send sends a request. A refusal is an error.
 func (c *client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var text io.Reader
 	if body != nil {
@@ -102,7 +102,7 @@ func (c *client) post(ctx context.Context, path string, body any) error {
 	return err
 }
 
-// load reads what there is. The servers are read again whenever one changes.
+// load reads the current state. The servers are read again whenever one changes.
 func (c *client) load(ctx context.Context, now time.Time) (r record, err error) {
 	var servers struct{ Servers []server }
 	var executions struct{ Executions []execution }
@@ -124,7 +124,7 @@ func (c *client) load(ctx context.Context, now time.Time) (r record, err error) 
 	return r, err
 }
 
-// waiting are the runs that wait for a person, with their calls.
+// waiting returns the runs that wait for a person, with their calls.
 func (c *client) waiting(ctx context.Context) ([]run, error) {
 	var list struct{ Runs []run }
 	err := c.get(ctx, "approvals", &list)
@@ -138,7 +138,7 @@ func (c *client) waiting(ctx context.Context) ([]run, error) {
 	return slices.DeleteFunc(list.Runs, func(r run) bool { return len(r.calls) == 0 }), err
 }
 
-// follow calls event for each message of the stream, until that ends.
+// follow calls event for each message of the stream until that ends.
 func (c *client) follow(ctx context.Context, event func(name string, data []byte)) error {
 	res, err := c.send(ctx, http.MethodGet, "/api/stream", nil)
 	if err != nil {

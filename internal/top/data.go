@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// What the HTTP interface of a broker answers, as far as it is shown. docs/console.md
-// describes it.
+// The displayed part of the answers of a broker's HTTP interface. docs/console.md describes it.
 type (
 	server struct {
 		Name      string `json:"name"`
@@ -57,7 +56,7 @@ type (
 		Started   time.Time `json:"started"`
 		Expires   time.Time `json:"expires"`
 
-		calls []runCall // those that wait
+		calls []runCall // calls that wait
 	}
 	runCall struct {
 		N      int             `json:"n"`
@@ -91,7 +90,7 @@ func (e *execution) client() string {
 	return "unknown"
 }
 
-// took is how long it ran, or has run.
+// took returns the duration of the execution so far.
 func (e *execution) took(now time.Time) time.Duration {
 	if e.Status == running {
 		return max(0, now.Sub(e.Started))
@@ -99,7 +98,7 @@ func (e *execution) took(now time.Time) time.Duration {
 	return duration(e.MS)
 }
 
-// savedTokens is how many tokens the model was spared, about.
+// savedTokens estimates the tokens that were kept out of the model.
 func (e *execution) savedTokens() int64 { return max(0, e.BytesIn-e.BytesOut) / bytesPerToken }
 
 func (c *call) ended() time.Time { return c.Started.Add(duration(c.MS)) }
@@ -110,23 +109,23 @@ func (c *call) writes() bool { return c.Class != "" && c.Class != read }
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 const (
-	window        = time.Minute // what rates and percentiles are of
+	window        = time.Minute // the time that rates and percentiles cover
 	maxWindow     = 20_000
 	maxExecutions = 500
 	maxWrites     = 200
 )
 
-// A record is what the broker has done, as far as it is shown: the latest first.
+// A record contains the displayed data of the broker, the latest first.
 type record struct {
 	servers     []server
 	executions  []execution
 	writes      []call
 	recent      []call // of the last minute, the oldest first
 	waiting     []run
-	savedTokens int64 // tokens, today
+	savedTokens int64 // today
 }
 
-// add takes in what is new.
+// add adds news.
 func (r *record) add(n news) {
 	for _, e := range n.Executions {
 		i := slices.IndexFunc(r.executions, func(o execution) bool { return o.ID == e.ID })
@@ -143,7 +142,7 @@ func (r *record) add(n news) {
 	r.addCalls(n.Calls)
 }
 
-// addCalls takes in calls, whatever their order.
+// addCalls adds calls in any order.
 func (r *record) addCalls(list []call) {
 	fresh := make(map[int64]bool)
 	for _, c := range list {
@@ -163,13 +162,13 @@ func (r *record) addCalls(list []call) {
 	r.writes = r.writes[:min(len(r.writes), maxWrites)]
 }
 
-// A load is what was asked of a server in the last minute.
+// A load summarizes the calls of a server in the last minute.
 type load struct {
 	calls, errors int
 	p95           time.Duration
 }
 
-// loads forgets calls that are older than the window, and sums up the others.
+// loads drops calls that are older than the window, and summarizes the others.
 func (r *record) loads(now time.Time) map[string]load {
 	r.recent = slices.DeleteFunc(r.recent, func(c call) bool { return now.Sub(c.ended()) > window })
 	took := make(map[string][]time.Duration)

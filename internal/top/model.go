@@ -9,44 +9,44 @@ import (
 	"time"
 )
 
-// A change is what became of something that was asked of the broker.
+// A change is the result of a request to the broker.
 type change func(m *model)
 
-// An errand asks the broker something, away from the screen.
+// An errand makes a request to the broker in the background.
 type errand func(ctx context.Context, c *client) change
 
-// A model is what the screen shows. It belongs to one goroutine.
+// A model is the content of the screen. It belongs to one goroutine.
 type model struct {
 	record
-	mayNot string // why nothing can be approved or denied here; empty if it can
+	cannotDecide string // why nothing can be approved or denied here, or ""
 
-	trouble string // why nothing new comes
-	notice  string // what became of the last key
+	problem string // why there is no news
+	notice  string // the result of the last key
 	loaded  bool
 
 	section int
-	chosen  [sections]string // keys of rows; empty is the first
+	chosen  [sections]string // keys of rows; "" is the first row
 	order   [sections]int
 	filter  string
-	typing  bool // the filter
+	typing  bool // the filter is being typed
 
-	page *page // what is shown in place of the sections
+	page *page // shown instead of the sections
 }
 
-// A page shows one thing, or asks about it.
+// A page shows one item, or asks about it.
 type page struct {
 	title     string
-	execution string // whose page it is, which changes while it runs
+	execution string // the execution that it shows, which changes while it runs
 	body      func(width int, now time.Time) []line
 	scroll    int
 
-	ask   *run // about whose calls a question is
-	allow bool // what a yes means
+	ask   *run // the run whose calls the question is about
+	allow bool // the meaning of yes
 	code  string
 	typed string
 }
 
-// key does what a key is for.
+// key handles a key.
 func (m *model) key(k string) (quit bool, do errand) {
 	if k == "ctrl+c" {
 		return true, nil
@@ -85,7 +85,7 @@ func (m *model) key(k string) (quit bool, do errand) {
 	return false, nil
 }
 
-// turn goes to another section. That of what waits is there when something does.
+// turn moves to another section. The waiting section exists only while something waits.
 func (m *model) turn(by int) {
 	m.section = (m.section + by) % sections
 	if m.section == waitingSection && len(m.waiting) == 0 {
@@ -104,7 +104,7 @@ func (m *model) filterKey(k string) {
 	}
 }
 
-// typed is text after a key.
+// typed returns text after a key.
 func typed(text, k string) string {
 	switch r := []rune(text); {
 	case k == "backspace":
@@ -115,7 +115,7 @@ func typed(text, k string) string {
 	return text
 }
 
-// list are the rows of a section as they are shown, and which of them is chosen.
+// list returns the displayed rows of a section, and the index of the chosen one.
 func (m *model) list(section int, now time.Time) (rows []row, at int) {
 	rows = m.rows(section, m.filter, orders[section][m.order[section]], now)
 	return rows, max(0, slices.IndexFunc(rows, func(r row) bool { return r.key == m.chosen[section] }))
@@ -123,7 +123,7 @@ func (m *model) list(section int, now time.Time) (rows []row, at int) {
 
 const pageful = 10
 
-// step is how many lines a key goes down; ok is false if it is for something else.
+// step returns the number of lines that a key moves down; ok is false for other keys.
 func step(k string) (by int, ok bool) {
 	by, ok = map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -pageful, "pgdown": pageful, " ": pageful, "home": -1 << 30, "g": -1 << 30, "end": 1 << 30, "G": 1 << 30}[k]
 	return by, ok
@@ -142,14 +142,14 @@ func (m *model) pageKey(k string) {
 	case k == "q", k == "esc", k == "enter":
 		m.page = nil
 	case ok:
-		m.page.scroll = max(0, m.page.scroll+by) // what shows it knows its end
+		m.page.scroll = max(0, m.page.scroll+by) // the view limits it to the end
 	case k == "a", k == "d":
 		m.page = nil
 		m.question(k == "a")
 	}
 }
 
-// open shows the row that is chosen.
+// open shows the chosen row.
 func (m *model) open() errand {
 	rows, at := m.list(m.section, time.Now())
 	if len(rows) == 0 {
@@ -180,7 +180,7 @@ func (m *model) showWaiting(id string) {
 	}
 }
 
-// question asks about the run that is chosen among those that wait.
+// question asks about the chosen waiting run.
 func (m *model) question(allow bool) {
 	rows, at := m.list(waitingSection, time.Now())
 	verb := map[bool]string{true: "approve", false: "deny"}[allow]
@@ -188,8 +188,8 @@ func (m *model) question(allow bool) {
 	case len(rows) == 0:
 		m.notice = "nothing waits for a decision"
 		return
-	case m.mayNot != "":
-		m.notice = "you cannot " + verb + " here: " + m.mayNot
+	case m.cannotDecide != "":
+		m.notice = "you cannot " + verb + " here: " + m.cannotDecide
 		return
 	}
 	m.showWaiting(rows[at].key)
@@ -198,8 +198,8 @@ func (m *model) question(allow bool) {
 	m.page.ask, m.page.allow, m.page.code = &ask, allow, strings.ToLower(rand.Text()[:4])
 }
 
-// answerKey is a key while a question is asked: who answers types a code, so that
-// nothing is decided by a key that was pressed too often.
+// answerKey handles a key during a question: the person must type a code, so that a repeated key
+// decides nothing.
 func (m *model) answerKey(k string) errand {
 	p := m.page
 	by, moves := step(k)

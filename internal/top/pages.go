@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// showExecution asks for an execution with its calls.
+// showExecution requests an execution with its calls.
 func showExecution(id string) errand {
 	return func(ctx context.Context, c *client) change {
 		var x executionDetail
@@ -31,15 +31,15 @@ func showExecution(id string) errand {
 	}
 }
 
-// openPage opens a page that had to be asked for. A question that has come up meanwhile
-// stays: keys are for that.
+// openPage opens a requested page. A question that was opened meanwhile stays, since keys are
+// meant for it.
 func (m *model) openPage(p *page) {
 	if m.page == nil || m.page.ask == nil {
 		m.page = p
 	}
 }
 
-// refresh reads the page again that is open, if news are about it.
+// refresh reads the open page again if news concern it.
 func (m *model) refresh(n news) errand {
 	if m.page == nil || m.page.execution == "" {
 		return nil
@@ -52,7 +52,7 @@ func (m *model) refresh(n news) errand {
 	return func(ctx context.Context, c *client) change {
 		shown := read(ctx, c)
 		return func(m *model) {
-			if m.page != nil && m.page.execution == id { // nobody has closed it
+			if m.page != nil && m.page.execution == id { // it is still open
 				shown(m)
 			}
 		}
@@ -115,7 +115,7 @@ func (x executionDetail) waterfall(width int, now time.Time) []line {
 	return list
 }
 
-// showServer asks for what is known of a server.
+// showServer requests the details of a server.
 func showServer(name string) errand {
 	return func(ctx context.Context, c *client) change {
 		var d serverDetail
@@ -150,8 +150,7 @@ func (d serverDetail) lines(width int) []line {
 	return list
 }
 
-// lines are the calls of a run that wait, whole: nobody approves what he was not
-// shown.
+// lines returns the waiting calls of a run, in full: people must see what they approve.
 func (r run) lines(width int) []line {
 	list := []line{{{fmt.Sprintf("asked by %s, until %s", cmp.Or(r.Client, r.Principal, "a client"), r.Expires.Local().Format(time.DateTime)), plain}}, nil}
 	for _, c := range r.calls {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The sections of the screen, from above.
+// The sections of the screen, from the top.
 const (
 	waitingSection = iota
 	serverSection
@@ -19,8 +19,7 @@ const (
 
 var titles = [sections]string{"WAITING FOR YOU", "SERVERS", "EXECUTIONS", "LAST WRITES"}
 
-// orders are what a section can be sorted by; the first is what it is sorted by
-// until somebody asks.
+// orders are the orders of the sections; the first is the default.
 var orders = [sections][]string{
 	waitingSection:   {"newest"},
 	serverSection:    {"name", "calls", "p95", "errors"},
@@ -28,13 +27,13 @@ var orders = [sections][]string{
 	writeSection:     {"newest"},
 }
 
-// A row is one thing that can be chosen.
+// A row is an item that can be chosen.
 type row struct {
-	key  string // tells it from the others of its section
+	key  string // unique in its section
 	cell []cell
 }
 
-// A column of a section. Width 0 takes what the others leave.
+// A column of a section. A zero width takes the remaining space.
 type column struct {
 	name  string
 	width int
@@ -48,8 +47,7 @@ var columns = [sections][]column{
 	writeSection:     {{"time", 8, false}, {"client", 14, false}, {"tool", 0, false}, {"class", 11, false}, {"status", 10, false}, {"took", 8, true}},
 }
 
-// matches reports whether one of the texts has the filter in it, whatever the case
-// of letters.
+// matches reports whether one of the texts contains the filter, ignoring case.
 func matches(filter string, texts ...string) bool {
 	if filter == "" {
 		return true
@@ -58,7 +56,7 @@ func matches(filter string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), filter) })
 }
 
-// rows are those of a section that match, in an order.
+// rows returns the matching rows of a section, in an order.
 func (r *record) rows(section int, filter, order string, now time.Time) []row {
 	switch section {
 	case waitingSection:
@@ -127,7 +125,7 @@ func (r *record) executionRows(filter, order string, now time.Time) (list []row)
 			d = b.Calls - a.Calls
 		case "kept out":
 			d = cmp.Compare(b.savedTokens(), a.savedTokens())
-		default: // what runs is above
+		default: // running ones come first
 			d = btoi(b.Status == running) - btoi(a.Status == running)
 		}
 		return cmp.Or(d, b.Started.Compare(a.Started))
@@ -171,8 +169,8 @@ func (r *record) writeRows(filter string) (list []row) {
 	return list
 }
 
-// bar is what begins at a time and takes another, of all the time that width shows.
-// What takes any time has at least one block; the part of it that was waiting is pale.
+// bar draws a time span, within the total time that width represents. Every span has at least one
+// block; the waiting part is pale.
 func bar(begin, waited, took, all time.Duration, width int) string {
 	if all <= 0 || width <= 0 {
 		return ""
@@ -184,7 +182,7 @@ func bar(begin, waited, took, all time.Duration, width int) string {
 	return strings.Repeat(" ", from) + strings.Repeat("░", pale) + strings.Repeat("█", n-pale)
 }
 
-// short is a time that people compare.
+// short formats a duration for comparison.
 func short(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -199,7 +197,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// size is a number of tokens that people compare.
+// size formats a number of tokens for comparison.
 func size(n int64) string {
 	switch {
 	case n >= 10_000_000:

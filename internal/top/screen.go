@@ -9,11 +9,11 @@ import (
 	"golang.org/x/term"
 )
 
-// A screen is a terminal that a view has for itself until it is closed.
+// A screen is a terminal that a view uses exclusively until it is closed.
 type screen struct {
 	in, out *os.File
 	before  *term.State
-	restore func() // what else was changed
+	restore func() // restores other changes
 	colour  bool
 
 	shown []string // the lines as they were written
@@ -21,8 +21,8 @@ type screen struct {
 }
 
 const (
-	// On the way in: the other screen, no cursor, and no line goes on in the next
-	// one, whatever the width of its letters.
+	// enter selects the alternate screen, hides the cursor, and disables wrapping, whatever the
+	// width of characters.
 	enter = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leave = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
@@ -37,14 +37,14 @@ func openScreen(in, out *os.File, colour bool) (*screen, error) {
 	return s, nil
 }
 
-// close gives the terminal back as it was.
+// close restores the terminal.
 func (s *screen) close() {
 	s.write(leave)
 	s.restore()
-	_ = term.Restore(int(s.in.Fd()), s.before) // who ran this cannot do better
+	_ = term.Restore(int(s.in.Fd()), s.before) // there is nothing else to do
 }
 
-// write does not report errors: a terminal that is gone ends the keys.
+// write does not report errors: the keys end with the terminal.
 func (s *screen) write(text string) { _, _ = s.out.WriteString(text) }
 
 func (s *screen) size() (width, height int) {
@@ -55,8 +55,8 @@ func (s *screen) size() (width, height int) {
 	return width, height
 }
 
-// draw writes the lines that are not as they were. After the size has changed that
-// is all of them: the terminal may have moved what it had.
+// draw writes the lines that have changed. After a change of the size these are all lines: the
+// terminal may have moved its content.
 func (s *screen) draw(lines []line, width int) {
 	var b strings.Builder
 	if width != s.width || len(lines) != len(s.shown) {
@@ -74,8 +74,8 @@ func (s *screen) draw(lines []line, width int) {
 	}
 }
 
-// readKeys reads keys until the terminal is gone. What reads cannot be interrupted:
-// it ends with the process.
+// readKeys reads keys until the terminal is gone. A read cannot be interrupted: it ends with the
+// process.
 func readKeys(in *os.File) <-chan string {
 	keys := make(chan string)
 	go func() {
@@ -94,7 +94,7 @@ func readKeys(in *os.File) <-chan string {
 	return keys
 }
 
-// sequences are what terminals send for keys that are no letters.
+// sequences are the sequences of terminals for special keys.
 var sequences = map[string]string{
 	"[A": "up", "[B": "down", "OA": "up", "OB": "down", "[5~": "pgup", "[6~": "pgdown", "[Z": "shift+tab",
 	"[H": "home", "[F": "end", "OH": "home", "OF": "end", "[1~": "home", "[4~": "end",
@@ -102,8 +102,8 @@ var sequences = map[string]string{
 
 var controls = map[rune]string{3: "ctrl+c", '\r': "enter", '\n': "enter", '\t': "tab", 8: "backspace", 127: "backspace"}
 
-// parseKeys are the keys in what a terminal has sent: names of those that are no
-// letters, and nothing for those that are not known.
+// parseKeys returns the keys in the input of a terminal, with names for special keys. It ignores
+// unknown ones.
 func parseKeys(text string) (keys []string) {
 	for text != "" {
 		if text[0] == '\x1b' {
@@ -127,8 +127,7 @@ func parseKeys(text string) (keys []string) {
 	return keys
 }
 
-// sequence is how long the sequence after an escape is that text begins with; 0 is
-// none.
+// sequence returns the length of the sequence after an escape at the beginning of text, or 0.
 func sequence(text string) int {
 	switch {
 	case len(text) > 1 && text[0] == 'O':

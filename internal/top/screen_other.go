@@ -4,5 +4,5 @@ package top
 
 import "os"
 
-// understandEscapes does nothing: terminals do.
+// understandEscapes does nothing: terminals interpret escapes.
 func understandEscapes(*os.File) (restore func()) { return func() {} }

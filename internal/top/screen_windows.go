@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// understandEscapes makes a console read escape sequences, until restore is called.
+// understandEscapes makes a console interpret escape sequences until restore is called.
 func understandEscapes(out *os.File) (restore func()) {
 	console := windows.Handle(out.Fd())
 	var mode uint32

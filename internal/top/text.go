@@ -8,8 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// A style is how a cell looks. Colour is only where attention is due, and never all
-// that says so.
+// A style is the appearance of a cell. Colour draws attention, and is never the only sign.
 type style int
 
 const (
@@ -24,8 +23,7 @@ const (
 
 var codes = [...]string{bold: "1", dim: "2", bad: "31", warn: "33", live: "36", chosen: "7"}
 
-// A cell is text of one style. The text may be anybody's: it passes the gate where
-// it is painted.
+// A cell is text of one style. The text may be foreign: it passes the gate when it is painted.
 type cell struct {
 	text  string
 	style style
@@ -34,8 +32,8 @@ type cell struct {
 // A line of the screen.
 type line []cell
 
-// cells is how many places of a terminal a character takes: Chinese, Japanese and
-// Korean ones and most pictures take two.
+// cells returns the width of a character: two for Chinese, Japanese and Korean ones and most
+// pictures.
 func cells(r rune) int {
 	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
 		return 2
@@ -50,7 +48,7 @@ func textWidth(text string) (n int) {
 	return n
 }
 
-// split is the beginning of text that takes at most n places, and the rest.
+// split returns the beginning of text that is at most n cells wide, and the rest.
 func split(text string, n int) (begin, rest string) {
 	for i, r := range text {
 		if n -= cells(r); n < 0 {
@@ -60,7 +58,7 @@ func split(text string, n int) (begin, rest string) {
 	return text, ""
 }
 
-// truncate is text of at most n places, with a mark where it was cut.
+// truncate returns text in at most n cells, with a mark where it was cut.
 func truncate(text string, n int) string {
 	if textWidth(text) <= n {
 		return text
@@ -69,7 +67,7 @@ func truncate(text string, n int) string {
 	return strings.TrimRight(begin, " ") + "…"
 }
 
-// pad is text that takes exactly width places.
+// pad returns text in exactly width cells.
 func pad(text string, width int, right bool) string {
 	text = truncate(gate.Terminal(text), width)
 	space := strings.Repeat(" ", max(0, width-textWidth(text)))
@@ -79,8 +77,8 @@ func pad(text string, width int, right bool) string {
 	return text + space
 }
 
-// paint is the line as a terminal gets it, of at most width places. Only here
-// something is written that steers the terminal.
+// paint returns the line for a terminal, in at most width cells. It is the only function that
+// writes control sequences.
 func (l line) paint(width int, colour bool) string {
 	var b strings.Builder
 	for _, c := range l {
@@ -97,8 +95,7 @@ func (l line) paint(width int, colour bool) string {
 	return b.String()
 }
 
-// wrapped is a text of anybody as lines that take at most width places each: what
-// is beyond them would not be seen.
+// wrapped splits a foreign text into lines of at most width cells, so that all of it is visible.
 func wrapped(text string, width int, margin string) (list []line) {
 	width = max(2, width-len(margin))
 	for one := range strings.SplitSeq(gate.TerminalText(text), "\n") {

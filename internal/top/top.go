@@ -1,9 +1,8 @@
-// Package top is the full-screen view of a broker: servers, executions, what was
-// written last, and what waits for a person. It reads what the console reads, from
-// the HTTP interface of the broker.
+// Package top is the full-screen view of a broker: servers, executions, the last writes, and runs
+// that wait for a person. It reads the same HTTP interface as the console.
 //
-// What a key or an event does is decided by a model, and how that looks by its view:
-// both are pure, and neither knows a terminal.
+// A model handles keys and events, and its view determines the output. Both are pure and
+// independent of terminals.
 package top
 
 import (
@@ -15,30 +14,29 @@ import (
 	"time"
 )
 
-// Options are what a view needs.
+// Options configure a view.
 type Options struct {
 	// In and Out are the terminal.
 	In, Out *os.File
-	// Colour says whether to use colours and other attributes.
+	// Colour enables colours and other attributes.
 	Colour bool
 	// Connect returns the address of a console, with its token. It is called again
 	// when the connection has broken.
 	Connect func() (string, error)
-	// MayNot says why nothing can be approved or denied here; empty means it can.
+	// MayNot is the reason nothing can be approved or denied here, or "".
 	MayNot string
-	// Notes returns what the process has to say, instead of printing it; nil means
-	// nothing.
+	// Notes returns the messages of the process, which must not print them; it may be nil.
 	Notes func() string
 }
 
 const (
-	frameEvery   = 250 * time.Millisecond // what runs is redrawn so often
+	frameEvery   = 250 * time.Millisecond // the period of redrawing running executions
 	waitingEvery = time.Second
 	retryEvery   = time.Second
 	errandTime   = 30 * time.Second
 )
 
-// A view is one broker top.
+// A view is one run of broker top.
 type view struct {
 	o       Options
 	m       model
@@ -46,10 +44,10 @@ type view struct {
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
-	client *client // of the connection that there is
+	client *client // of the current connection
 }
 
-// Run shows the view until the person ends it, or ctx is done.
+// Run shows the view until the person quits, or ctx is done.
 func Run(ctx context.Context, o Options) error {
 	s, err := openScreen(o.In, o.Out, o.Colour)
 	if err != nil {
@@ -57,7 +55,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer s.close()
 	ctx, cancel := context.WithCancel(ctx)
-	v := &view{o: o, m: model{mayNot: o.MayNot, section: executionSection}, changes: make(chan change)}
+	v := &view{o: o, m: model{cannotDecide: o.MayNot, section: executionSection}, changes: make(chan change)}
 	defer v.wg.Wait()
 	defer cancel()
 	v.wg.Go(func() { v.watch(ctx) })
@@ -102,23 +100,23 @@ func (v *view) run(ctx context.Context, do errand) {
 	v.wg.Go(func() {
 		limited, cancel := context.WithTimeout(ctx, errandTime)
 		defer cancel()
-		v.tell(ctx, do(limited, c)) // also that there was no time left
+		v.send(ctx, do(limited, c)) // even if the time was up
 	})
 }
 
-// tell hands a change to the goroutine of the model.
-func (v *view) tell(ctx context.Context, c change) {
+// send sends a change to the goroutine of the model.
+func (v *view) send(ctx context.Context, c change) {
 	select {
 	case v.changes <- c:
 	case <-ctx.Done():
 	}
 }
 
-// watch keeps the model as the broker is.
+// watch keeps the model up to date.
 func (v *view) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := v.connected(ctx)
-		v.tell(ctx, func(m *model) { m.trouble = fmt.Sprintf("trying again: %v", err) })
+		v.send(ctx, func(m *model) { m.problem = fmt.Sprintf("trying again: %v", err) })
 		wait(ctx, retryEvery)
 	}
 }
@@ -132,7 +130,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connected connects, reads everything, and then what is new.
+// connected connects, reads everything, and follows the news.
 func (v *view) connected(ctx context.Context) error {
 	address, err := v.o.Connect()
 	if err != nil {
@@ -144,12 +142,12 @@ func (v *view) connected(ctx context.Context) error {
 	}
 	whole := func() {
 		now, err := c.load(ctx, time.Now())
-		v.tell(ctx, func(m *model) {
+		v.send(ctx, func(m *model) {
 			if err != nil {
-				m.trouble = err.Error()
+				m.problem = err.Error()
 				return
 			}
-			m.record, m.trouble, m.loaded = now, "", true
+			m.record, m.problem, m.loaded = now, "", true
 		})
 	}
 	first := true
@@ -159,7 +157,7 @@ func (v *view) connected(ctx context.Context) error {
 		case name == "servers":
 			var list struct{ Servers []server }
 			if c.get(ctx, "servers", &list) == nil {
-				v.tell(ctx, func(m *model) { m.servers = list.Servers })
+				v.send(ctx, func(m *model) { m.servers = list.Servers })
 			}
 			return
 		case name != "news" || json.Unmarshal(data, &n) != nil:
@@ -172,7 +170,7 @@ func (v *view) connected(ctx context.Context) error {
 		case n.Missed:
 			whole()
 		default:
-			v.tell(ctx, func(m *model) {
+			v.send(ctx, func(m *model) {
 				m.add(n)
 				v.run(ctx, m.refresh(n))
 			})
@@ -181,7 +179,7 @@ func (v *view) connected(ctx context.Context) error {
 	})
 }
 
-// watchWaiting looks for calls that wait for a person, of which no event tells.
+// watchWaiting polls for calls that wait for a person, since there are no events for them.
 func (v *view) watchWaiting(ctx context.Context) {
 	for wait(ctx, waitingEvery); ctx.Err() == nil; wait(ctx, waitingEvery) {
 		v.mu.Lock()
@@ -191,7 +189,7 @@ func (v *view) watchWaiting(ctx context.Context) {
 			continue
 		}
 		if list, err := c.waiting(ctx); err == nil {
-			v.tell(ctx, func(m *model) { m.waiting = list })
+			v.send(ctx, func(m *model) { m.waiting = list })
 		}
 	}
 }

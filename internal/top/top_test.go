@@ -108,7 +108,7 @@ func TestHostileText(t *testing.T) {
 	m.servers = append(m.servers, server{Name: evil, Status: evil, Error: evil})
 	m.add(news{Executions: []execution{{ID: "e", Client: evil, Status: evil, Started: noon}}, Calls: []call{{N: 9, Client: evil, Server: evil, Tool: evil, Class: evil, Status: evil}}})
 	m.waiting = []run{{ID: evil, Client: evil, calls: []runCall{{Tool: evil, Why: evil, Args: json.RawMessage(`{"a": "` + "\\u001b[2J\u202e" + `"}`)}}}}
-	m.notice, m.trouble = evil, evil
+	m.notice, m.problem = evil, evil
 	x := executionDetail{execution{ID: "e", Client: evil, Error: evil}, []call{{Server: evil, Tool: evil, Class: evil, Status: evil, Error: evil}}}
 	d := serverDetail{Server: server{Name: evil, Error: evil}, Version: evil, Stderr: []string{evil}}
 	for _, lines := range [][]line{m.view(120, 40, noon), x.waterfall(120, noon), d.lines(120), m.waiting[0].lines(120)} {
@@ -261,11 +261,11 @@ func TestQuestion(t *testing.T) {
 		t.Error("a question about nothing")
 	}
 	m.waiting = []run{{ID: "r_1", calls: []runCall{{N: 1, Tool: "t", Args: json.RawMessage(`{"n": 1}`)}}}, {ID: "r_2"}}
-	m.mayNot = "this is below claude"
+	m.cannotDecide = "this is below claude"
 	if m.key("a"); m.page != nil || !strings.Contains(m.notice, "below claude") {
 		t.Errorf("may not, but is asked: %q", m.notice)
 	}
-	m.mayNot = ""
+	m.cannotDecide = ""
 	m.key("a")
 	if got := text(m.view(80, 24, noon), 80); !strings.Contains(got, `"n": 1`) || !strings.Contains(got, "Type "+m.page.code+" and enter to approve") {
 		t.Errorf("the question is\n%s", got)

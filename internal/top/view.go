@@ -10,7 +10,7 @@ const (
 	minHeight = 10
 )
 
-// view is the screen: height lines.
+// view returns the screen: height lines.
 func (m *model) view(width, height int, now time.Time) []line {
 	if width < minWidth || height < minHeight {
 		note := wrapped(fmt.Sprintf("too small: broker top needs %d columns and %d lines", minWidth, minHeight), width, "")
@@ -41,11 +41,11 @@ func (m *model) view(width, height int, now time.Time) []line {
 	return append(all[:height-1], m.footer())
 }
 
-// header is what a glance is for.
+// header returns the line with the most important figures.
 func (m *model) header(now time.Time) line {
 	l := line{{"broker", bold}}
-	if m.trouble != "" {
-		return append(l, cell{"  " + m.trouble, bad})
+	if m.problem != "" {
+		return append(l, cell{"  " + m.problem, bad})
 	}
 	if !m.loaded {
 		return append(l, cell{"  connecting …", dim})
@@ -69,7 +69,7 @@ func (m *model) header(now time.Time) line {
 	return l
 }
 
-// heights says how many lines each section has, with its title and the names of its
+// heights returns the number of lines of each section, including its title and the names of its
 // columns.
 func (m *model) heights(lines int, now time.Time) (n [sections]int) {
 	const head = 2
@@ -94,7 +94,7 @@ func (m *model) heights(lines int, now time.Time) (n [sections]int) {
 	return n
 }
 
-// empty says what a section without rows means.
+// empty are the texts for sections without rows.
 var empty = [sections]string{"", "no servers: broker servers add, or broker import", "no script has run yet", "nothing was written"}
 
 func (m *model) sectionView(section, width, height int, now time.Time) []line {
@@ -131,7 +131,7 @@ func (m *model) sectionView(section, width, height int, now time.Time) []line {
 	return list
 }
 
-// fitted are the columns of a section with the width that each has; 0 has no place.
+// fitted returns the widths of the columns of a section; 0 means hidden.
 func fitted(section, width int) []column {
 	list := append([]column{}, columns[section]...)
 	left, flexible := width-2, -1
@@ -193,7 +193,7 @@ func (m *model) footer() line {
 	return line{{keys, dim}}
 }
 
-// view is the part of the page that is scrolled to.
+// view returns the visible part of the page.
 func (p *page) view(width, height int, now time.Time) []line {
 	body := p.body(width, now)
 	p.scroll = max(0, min(p.scroll, len(body)-(height-1)))

@@ -12,7 +12,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		for _, s := range []string{a, b} {
 			for what, name := range map[string]string{"Func": Func(s), "Namespace": Namespace(s), "Type": Type(s)} {
-				if !IsIdentifier(name) || reserved[name] || ours[name] {
+				if !IsIdentifier(name) || reserved[name] || wrapperNames[name] {
 					t.Errorf("%s(%q) = %q is not a free identifier", what, s, name)
 				}
 			}

@@ -1,5 +1,5 @@
-// Package tsname turns the names of MCP servers and tools, which may hold any
-// character, into TypeScript identifiers, folder names and tool id prefixes.
+// Package tsname converts the names of MCP servers and tools, which may contain any character, to
+// TypeScript identifiers, folder names and tool id prefixes.
 package tsname
 
 import (
@@ -8,11 +8,10 @@ import (
 	"unicode"
 )
 
-// Prefix returns a server's tool id prefix: every run of what is neither ASCII
-// letter nor digit becomes one "_", and at the end nothing. So there is no "__"
-// before the one that an id has behind the prefix, and no name of a tool makes
-// the id of a tool of another server. A name without letters and digits becomes
-// as many "_", an empty one a single one.
+// Prefix returns a server's tool id prefix: every run of characters other than ASCII letters and
+// digits becomes one "_", and is removed at the end. So the prefix never contains the "__" that
+// separates it in an id, and no tool's name makes the id of a tool of another server. A name
+// without letters and digits becomes as many "_", an empty one a single one.
 func Prefix(server string) string {
 	parts := strings.FieldsFunc(server, func(r rune) bool { return !isASCIIAlnum(r) })
 	switch {
@@ -24,9 +23,8 @@ func Prefix(server string) string {
 	return "_" + strings.Join(parts, "_")
 }
 
-// Folder returns a server's folder name: everything but A-Za-z0-9._- becomes
-// "-", and names that a file system gives a meaning of its own ("." and "..")
-// lose it.
+// Folder returns a server's folder name: everything but A-Za-z0-9._- becomes "-", and names with a
+// special meaning in file systems ("." and "..") are changed.
 func Folder(server string) string {
 	f := mapOr(server, "-", func(r rune) rune {
 		if isASCIIAlnum(r) || r == '.' || r == '_' || r == '-' {
@@ -46,27 +44,27 @@ func Func(tool string) string {
 	if name == "" {
 		name = "tool"
 	}
-	if reserved[name] || ours[name] || members[name] {
+	if reserved[name] || wrapperNames[name] || members[name] {
 		name += "_"
 	}
 	return name
 }
 
-// Namespace returns the camelCase identifier of a server. It never hides a
-// global of the language or of the script surface: those get a trailing "_".
+// Namespace returns the camelCase identifier of a server. Identifiers that would hide a global of
+// the language or the runtime get a trailing "_".
 func Namespace(server string) string {
 	name := camel(server)
 	if name == "" {
 		name = "server"
 	}
-	if reserved[name] || ours[name] || globals[name] {
+	if reserved[name] || wrapperNames[name] || globals[name] {
 		name += "_"
 	}
 	return name
 }
 
-// Type returns the name of a type in PascalCase, which is no word of the
-// language and none of the names that generated files use.
+// Type returns the name of a type in PascalCase that is neither a word of the language nor a name
+// that generated files use.
 func Type(name string) string {
 	name = camel(name)
 	if name == "" {
@@ -74,14 +72,14 @@ func Type(name string) string {
 	}
 	r := []rune(name)
 	r[0] = unicode.ToUpper(r[0])
-	if name = string(r); reserved[name] || ours[name] || globals[name] {
+	if name = string(r); reserved[name] || wrapperNames[name] || globals[name] {
 		name += "_"
 	}
 	return name
 }
 
-// Snake returns the snake_case name of a tool in ASCII, as Python writes it:
-// listIssues and list-issues are list_issues. It is empty when nothing is left.
+// Snake returns the snake_case name of a tool in ASCII, for Python: listIssues and list-issues
+// become list_issues. It may be empty.
 func Snake(name string) string {
 	var b strings.Builder
 	before := rune(0)
@@ -109,9 +107,8 @@ func Snake(name string) string {
 	return snake
 }
 
-// camel joins the runs of identifier characters of s in camelCase. A first
-// part in capitals is lowered (GET_user is getUser), and a leading digit gets
-// a "_" in front.
+// camel joins the runs of identifier characters of s in camelCase. A first part in capitals is
+// lowered (GET_user becomes getUser), and a leading digit gets the prefix "_".
 func camel(s string) string {
 	parts := strings.FieldsFunc(s, func(r rune) bool {
 		return r == '_' || !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -148,12 +145,11 @@ func mapOr(s, empty string, f func(rune) rune) string {
 	return strings.Map(f, s)
 }
 
-// A Set hands out names that are unique without regard to case. The zero
-// value is ready to use; it is not safe for concurrent use.
+// A Set makes names unique, ignoring case. The zero value is ready to use; it is not safe for
+// concurrent use.
 type Set struct{ taken map[string]bool }
 
-// Add returns name, or name with the first free suffix "_2", "_3", … and
-// takes it.
+// Add adds and returns name, or name with the first free suffix "_2", "_3" and so on.
 func (s *Set) Add(name string) string {
 	if s.taken == nil {
 		s.taken = make(map[string]bool)
@@ -166,7 +162,7 @@ func (s *Set) Add(name string) string {
 	return free
 }
 
-// IsIdentifier reports whether s can stand as a property name without quotes.
+// IsIdentifier reports whether s can be a property name without quotes.
 func IsIdentifier(s string) bool {
 	for i, r := range s {
 		if r != '_' && r != '$' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
@@ -191,16 +187,15 @@ var reserved = words(`await break case catch class const continue debugger defau
 	null package private protected public return static super switch this throw true try typeof var
 	void while with yield arguments eval undefined NaN Infinity`)
 
-// ours are the names that generated wrapper files use themselves.
-var ours = words(`callMCPTool Input Output Promise Record index ToolError`)
+// wrapperNames are the names that generated wrapper files use themselves.
+var wrapperNames = words(`callMCPTool Input Output Promise Record index ToolError`)
 
-// members are the names by which the language itself looks into an object: a
-// namespace that has one would be called when it is awaited, printed or made a
-// string.
+// members are names that the language itself reads from an object: a namespace with one of them
+// would be called when it is awaited, printed or converted to a string.
 var members = words(`then toJSON toString toLocaleString valueOf constructor prototype hasOwnProperty
 	isPrototypeOf propertyIsEnumerable`)
 
-// globals are what a script finds in scope: the language's, and the broker's.
+// globals are the names in the scope of a script: the language's, and the broker's.
 var globals = words(`Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error
 	EvalError Float32Array Float64Array Function Int16Array Int32Array Int8Array Intl Iterator JSON Map
 	Math Number Object Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError

@@ -1,5 +1,5 @@
-// Package wordstem reduces English words to stems. The search index and the tool that
-// makes its table of related words share it, so that both know a word by one stem.
+// Package wordstem reduces English words to stems. The search index and the tool that makes its
+// table of related words share it, so that both use the same stems.
 package wordstem
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 )
 
-// Of returns the part that a word in lower case shares with its other forms in English.
-// Words of other alphabets are returned unchanged.
+// Of returns the stem that a lower-case word shares with its other forms in English. It returns
+// words of other alphabets unchanged.
 func Of(word string) string {
 	if s, ok := irregular[word]; ok {
 		return s
@@ -23,7 +23,7 @@ func Of(word string) string {
 	return env.Current()
 }
 
-// irregular are words that the rules do not lead to one stem.
+// irregular are words that the rules do not reduce to one stem.
 var irregular = map[string]string{
 	"people": "person", "persons": "person", "children": "child", "men": "man", "women": "woman",
 	"indices": "index", "indexes": "index", "vertices": "vertex", "matrices": "matrix", "criteria": "criterion",

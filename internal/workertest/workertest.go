@@ -1,6 +1,5 @@
-// Package workertest builds broker-worker for tests, which start scripts with it as
-// the broker of a user does: the binary of a test is many times larger and starts as
-// much slower.
+// Package workertest builds broker-worker for tests, which start scripts with it like an installed
+// broker: a test binary is many times larger and starts more slowly.
 package workertest
 
 import (
@@ -20,10 +19,10 @@ import (
 
 const program = "github.com/mcpbroker/mcpbroker/cmd/broker-worker"
 
-// Build puts broker-worker into dir and returns its path. It is of the same build as
-// the binary of a test, and static where the system can link that, since containers
-// start it. Go links it once for all tests of a clone, and again when it has changed:
-// the result is kept in the directory for caches of the user.
+// Build puts broker-worker into dir and returns its path. It has the same build settings as the
+// test binary, and is static where the system can link that, since containers start it. Go links
+// it once for all tests of a clone, and again after changes: the result is stored in the user's
+// cache directory.
 func Build(dir string) (path string, err error) {
 	name := "broker-worker"
 	if runtime.GOOS == "windows" {
@@ -42,7 +41,7 @@ func Build(dir string) (path string, err error) {
 	return path, copyFile(path, built)
 }
 
-// keptDir returns the locked directory in which the program of this clone is kept.
+// keptDir returns the locked directory that stores the program of this clone.
 func keptDir() (dir string, unlock func(), err error) {
 	root, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -61,11 +60,11 @@ func keptDir() (dir string, unlock func(), err error) {
 	return dir, unlock, err
 }
 
-// build makes path the program. It takes what was compiled for the test: without cgo
-// the packages above net would be compiled once more. Where no C library can be linked
-// statically, they are.
+// build builds the program at path. It reuses packages that were compiled for the test: without
+// cgo, the packages above net would be compiled again, which happens only if no static C library
+// can be linked.
 func build(path string) error {
-	args := []string{"build", "-buildvcs=false", "-o", path} // as go test builds
+	args := []string{"build", "-buildvcs=false", "-o", path} // like go test
 	var said []string
 	if runtime.GOOS == "linux" {
 		static := exec.Command("go", append(args, "-ldflags=-linkmode=external -extldflags=-static", program)...)

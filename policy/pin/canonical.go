@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// An object keeps its members in order, twice the same key too: what one reader
-// takes first another takes last.
+// An object keeps its members in order, including duplicate keys: readers differ in which one they
+// use.
 type object []member
 
 type member struct {
@@ -21,17 +21,17 @@ type member struct {
 	value any
 }
 
-// compare orders members by the UTF-16 of their keys. Bytes of UTF-8 have the same
+// compare orders members by the UTF-16 encoding of their keys. The bytes of UTF-8 have the same
 // order unless one is of a code point from U+E000 on.
 func (m member) compare(o member) int {
-	if low(m.key) && low(o.key) {
+	if belowE000(m.key) && belowE000(o.key) {
 		return strings.Compare(m.key, o.key)
 	}
 	return slices.Compare(utf16.Encode([]rune(m.key)), utf16.Encode([]rune(o.key)))
 }
 
-// low reports whether all code points of s are below U+E000.
-func low(s string) bool {
+// belowE000 reports whether all code points of s are below U+E000.
+func belowE000(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0xee { // the first byte of U+E000
 			return false
@@ -57,15 +57,15 @@ func parse(raw json.RawMessage) (any, error) {
 // A reader reads a text that is known to be one JSON value.
 type reader struct {
 	text string
-	at   int
+	pos  int
 }
 
 // next skips white space and returns the byte after it.
 func (r *reader) next() byte {
 	for {
-		switch c := r.text[r.at]; c {
+		switch c := r.text[r.pos]; c {
 		case ' ', '\t', '\n', '\r':
-			r.at++
+			r.pos++
 		default:
 			return c
 		}
@@ -81,9 +81,9 @@ func (r *reader) value(depth int) (any, error) {
 		return r.object(depth)
 	case '[':
 		list := []any{}
-		for r.at++; r.next() != ']'; {
-			if r.text[r.at] == ',' {
-				r.at++
+		for r.pos++; r.next() != ']'; {
+			if r.text[r.pos] == ',' {
+				r.pos++
 			}
 			v, err := r.value(depth + 1)
 			if err != nil {
@@ -91,32 +91,32 @@ func (r *reader) value(depth int) (any, error) {
 			}
 			list = append(list, v)
 		}
-		r.at++
+		r.pos++
 		return list, nil
 	case '"':
 		return r.string()
 	case 't':
-		r.at += len("true")
+		r.pos += len("true")
 		return true, nil
 	case 'f':
-		r.at += len("false")
+		r.pos += len("false")
 		return false, nil
 	case 'n':
-		r.at += len("null")
+		r.pos += len("null")
 		return nil, nil
 	}
-	begin := r.at
-	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
-		r.at++
+	begin := r.pos
+	for r.pos < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.pos]) >= 0 {
+		r.pos++
 	}
-	return json.Number(r.text[begin:r.at]), nil
+	return json.Number(r.text[begin:r.pos]), nil
 }
 
 func (r *reader) object(depth int) (any, error) {
 	var o object
-	for r.at++; r.next() != '}'; {
-		if r.text[r.at] == ',' {
-			r.at++
+	for r.pos++; r.next() != '}'; {
+		if r.text[r.pos] == ',' {
+			r.pos++
 			r.next()
 		}
 		key, err := r.string()
@@ -124,32 +124,32 @@ func (r *reader) object(depth int) (any, error) {
 			return nil, err
 		}
 		r.next()
-		r.at++ // the colon
+		r.pos++ // the colon
 		v, err := r.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		o = append(o, member{key, v})
 	}
-	r.at++
+	r.pos++
 	return o, nil
 }
 
-// string reads a string, which most often is a part of the text as it is.
+// string reads a string, which usually needs no unescaping.
 func (r *reader) string() (string, error) {
-	begin, plain := r.at, true
-	for r.at++; r.text[r.at] != '"'; r.at++ {
-		if r.text[r.at] == '\\' {
+	begin, plain := r.pos, true
+	for r.pos++; r.text[r.pos] != '"'; r.pos++ {
+		if r.text[r.pos] == '\\' {
 			plain = false
-			r.at++
+			r.pos++
 		}
 	}
-	r.at++
+	r.pos++
 	if plain {
-		return r.text[begin+1 : r.at-1], nil
+		return r.text[begin+1 : r.pos-1], nil
 	}
 	var s string
-	err := json.Unmarshal([]byte(r.text[begin:r.at]), &s)
+	err := json.Unmarshal([]byte(r.text[begin:r.pos]), &s)
 	return s, err
 }
 
@@ -197,8 +197,8 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	return nil, fmt.Errorf("a value of type %T", v)
 }
 
-// appendNumber writes a number as ECMAScript does. An integer that a double
-// cannot hold keeps its digits, so that no change of it is lost.
+// appendNumber writes a number as ECMAScript does. An integer that a double cannot represent keeps
+// its digits, so that no change of it is lost.
 func appendNumber(b []byte, n json.Number) ([]byte, error) {
 	f, err := n.Float64()
 	if err != nil || math.IsInf(f, 0) {
@@ -217,7 +217,7 @@ func appendNumber(b []byte, n json.Number) ([]byte, error) {
 		format = 'e'
 	}
 	b = strconv.AppendFloat(b, f, format, -1, 64)
-	if format == 'e' { // e-09 is e-9
+	if format == 'e' { // write e-09 as e-9
 		if n := len(b); n >= 4 && b[n-4] == 'e' && b[n-2] == '0' {
 			b[n-2] = b[n-1]
 			b = b[:n-1]

@@ -13,23 +13,22 @@ import (
 // A Weight is the importance of a difference.
 type Weight uint8
 
-// The weights: words can be read, what a call does is changed by the others.
+// The weights. Words are for readers; the other weights change what a call does.
 const (
 	Words    Weight = iota // title and descriptions
 	Contract               // parameters, constraints, annotations, results
 )
 
-// A Difference is one thing that is not as it was.
+// A Difference is one changed part of a definition.
 type Difference struct {
-	// Where is the path of it, such as "inputSchema.properties.bcc".
+	// Where is its path, such as "inputSchema.properties.bcc".
 	Where  string `json:"where"`
 	Weight Weight `json:"-"`
 	// Text describes the difference on one line, with invisible characters escaped.
 	Text string `json:"text"`
 }
 
-// Diff returns what differs between two definitions of a tool, what matters
-// most first.
+// Diff returns the differences between two definitions of a tool, the most important first.
 func Diff(before, after json.RawMessage) ([]Difference, error) {
 	a, err := parse(before)
 	if err != nil {
@@ -49,7 +48,7 @@ func Diff(before, after json.RawMessage) ([]Difference, error) {
 	return d.list, nil
 }
 
-// Worst is the largest weight of some differences.
+// Worst returns the largest weight of the differences.
 func Worst(list []Difference) Weight {
 	worst := Words
 	for _, d := range list {
@@ -88,7 +87,7 @@ func (d *differ) compare(path []string, a, b any) {
 	q, isToo := b.(object)
 	if a == nil && isToo || b == nil && isObject || isObject && isToo {
 		if len(path) == 1 && path[0] != "annotations" && (a == nil || b == nil) {
-			d.whole(path, a == nil)
+			d.schemaChange(path, a == nil)
 			return
 		}
 		if parameterAt(path) && (a == nil || b == nil) {
@@ -101,8 +100,8 @@ func (d *differ) compare(path []string, a, b any) {
 	d.value(path, a, b)
 }
 
-// whole tells of a schema that came or went.
-func (d *differ) whole(path []string, added bool) {
+// schemaChange records a schema that was added or removed.
+func (d *differ) schemaChange(path []string, added bool) {
 	if added {
 		d.add(path, Contract, "%s added", path[0])
 	} else {
@@ -129,7 +128,7 @@ func parameterAt(path []string) bool {
 	return len(path) >= 3 && path[len(path)-2] == "properties"
 }
 
-// parameter tells of one that came or went.
+// parameter records a parameter that was added or removed.
 func (d *differ) parameter(path []string, after object, added bool) {
 	what := "parameter"
 	if path[0] == "outputSchema" {
@@ -142,18 +141,18 @@ func (d *differ) parameter(path []string, after object, added bool) {
 	}
 	text := fmt.Sprintf("%s %q added", what, name)
 	if v := after.get("type"); v != nil {
-		text += ", " + show(v)
+		text += ", " + oneLine(v)
 	}
 	if v := after.get("default"); v != nil {
-		text += ", default " + show(v)
+		text += ", default " + oneLine(v)
 	}
 	if v := after.get("description"); v != nil {
-		text += ": " + show(v)
+		text += ": " + oneLine(v)
 	}
 	d.add(path, Contract, "%s", text)
 }
 
-// value tells of two values that are not both objects.
+// value records two different values that are not both objects.
 func (d *differ) value(path []string, a, b any) {
 	key := path[len(path)-1]
 	name := strings.Join(path[1:], ".")
@@ -174,16 +173,16 @@ func (d *differ) value(path []string, a, b any) {
 	case text && too && (len(s) > 40 || len(t) > 40 || w == Words):
 		d.add(path, w, "%s: %s", name, words(s, t))
 	case a == nil:
-		d.add(path, w, "%s added: %s", name, show(b))
+		d.add(path, w, "%s added: %s", name, oneLine(b))
 	case b == nil:
-		d.add(path, w, "%s %s removed", name, show(a))
+		d.add(path, w, "%s %s removed", name, oneLine(a))
 	default:
-		d.add(path, w, "%s %s -> %s", name, show(a), show(b))
+		d.add(path, w, "%s %s -> %s", name, oneLine(a), oneLine(b))
 	}
 }
 
-// show is a value on one line, cut.
-func show(v any) string {
+// oneLine returns a value on one line, cut.
+func oneLine(v any) string {
 	b, err := appendValue(nil, v)
 	if err != nil {
 		return "?"
@@ -191,8 +190,8 @@ func show(v any) string {
 	return gate.Cut(Spelt(string(b)), 300)
 }
 
-// words tells which words of a text went and came, as [-old-] {+new+}, with a few
-// of those around them.
+// words returns the changed words of a text as [-old-] {+new+}, with a few of the words around
+// them.
 func words(a, b string) string {
 	x, y := strings.Fields(Spelt(a)), strings.Fields(Spelt(b))
 	if len(x) > 2000 || len(y) > 2000 || slices.Equal(x, y) {
@@ -225,7 +224,7 @@ func words(a, b string) string {
 	return strings.Join(out, " ")
 }
 
-// Spelt writes each character that no reader sees as ⟨U+200B⟩.
+// Spelt returns s with each invisible character written as ⟨U+200B⟩.
 func Spelt(s string) string {
 	if !gate.Hides(s) {
 		return s
@@ -241,8 +240,8 @@ func Spelt(s string) string {
 	return b.String()
 }
 
-// hidesAt reports whether a joiner or a selector, which some letters need, is invisible
-// at its position.
+// hidesAt reports whether a joiner or a selector, which some letters need, is invisible at its
+// position.
 func hidesAt(s string, i int, r rune) bool {
 	if r != 0x200c && r != 0x200d && r != 0xfe0f {
 		return false

@@ -1,6 +1,5 @@
-// Package pin tells whether a tool is still the one that was approved: a digest
-// of its definition, and what differs between two of them, the parts that matter
-// first.
+// Package pin compares a tool with its approved definition: it computes a digest of a definition,
+// and the differences between two definitions, the most important first.
 package pin
 
 import (
@@ -11,8 +10,7 @@ import (
 	"fmt"
 )
 
-// Fields are the parts of a tool that a pin covers; _meta and icons change
-// without any meaning.
+// Fields are the parts of a tool that a pin covers; changes of _meta and icons are insignificant.
 var Fields = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
 // A State compares a tool with its pin.
@@ -55,9 +53,8 @@ func missing(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// Digest returns the SHA-256 of the fields of a tool as canonical JSON. The
-// order of keys and the spelling of numbers make no difference; every character
-// of a string does.
+// Digest returns the SHA-256 of the fields of a tool as canonical JSON. The order of keys and the
+// spelling of numbers make no difference; every character of a string does.
 func Digest(definition json.RawMessage) (string, error) {
 	c, err := Canonical(definition)
 	if err != nil {

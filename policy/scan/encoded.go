@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a regular expression that is compiled when it is used.
+// pattern returns a regular expression that is compiled on first use.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -22,9 +22,9 @@ var (
 	escapes = pattern(`\\u00[0-9a-fA-F]{2}|\\x[0-9a-fA-F]{2}`)
 	// template is an address with a placeholder, such as https://host/?q={conversation}.
 	template = pattern(`\b(https?://[^\s"'<]*?)(?:\$\{?|\{\{?|<|%7b|\[|%)\s*([a-z][a-z0-9_.' -]{2,40})`)
-	// hiding is what is not shown of HTML or Markdown.
+	// hiding matches parts of HTML or Markdown that are not displayed.
 	hiding = pattern(`(?s)<!--(.*?)(?:-->|$)|\[(?://|comment)\]: #([^\n]*)|(?:display: ?none|font-size:0|visibility:hidden)(.*?)(?:</|$)|<details>(.*?)(?:</details>|$)`)
-	// runs are commands that run what they download or decode, or open a shell to another
+	// runs matches commands that run what they download or decode, open a shell to another
 	// machine, or send a file away.
 	runs = pattern(`(?:\b(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b|base64\s+(?:-d|-di|--decode)|xxd\s+-r|openssl\s+enc|echo\s+\S{16,})[^|]{0,300}(?:\|[^|]{0,80}){0,2}\|\s*(?:sudo\s+)?(?:/(?:usr/)?bin/)?(?:ba|z|da|k|fi)?(?:sh|python3?|perl|ruby|node|iex|php|pwsh|powershell|cmd)\b` +
 		"|(?:ba|z|da)?sh\\s+(?:-c\\s+)?[\"']?(?:\\$\\(|<\\(|`)\\s*(?:curl|wget)|eval\\s+[\"']?(?:\\$\\(|`)|source\\s+<\\(\\s*(?:curl|wget)|\\$\\(\\s*(?:curl|wget)\\s[^)]*\\)|\\biex\\b[\\s(]*(?:\\(|&)?\\s*(?:new-object|iwr|irm|invoke-)" +
@@ -33,8 +33,8 @@ var (
 	anyShell = pattern(`\S \|\s*(?:sudo )?(?:ba|z)?sh(?:\s|$|[.;)"'` + "`])")
 )
 
-// shells reports whether a text has a command that runs what it downloads, and whether it
-// has one whose output is run.
+// shells reports whether a text contains a command that runs what it downloads, and whether it
+// contains one whose output is run.
 func shells(s string) (sure, any bool) {
 	if (containsAny(s, "curl", "wget", "iex", "eval \"", "eval $", "eval `", "/dev/tcp/", "nc -e", "ncat -e", "powershell", "source <") ||
 		strings.Contains(s, "|") && containsAny(s, "base64 ", "iwr", "irm ", "invoke-", "xxd ", "openssl", "fetch ", "echo ")) && runs().MatchString(s) {
@@ -47,8 +47,8 @@ func containsAny(s string, list ...string) bool {
 	return slices.ContainsFunc(list, func(w string) bool { return strings.Contains(s, w) })
 }
 
-// drains reports whether the conversation, keys or the environment are to be filled into
-// an address.
+// drains reports whether an address is to be filled with the conversation, keys or the
+// environment.
 func (w *walker) drains(s string) bool {
 	if !strings.Contains(s, "://") || !strings.ContainsAny(s, "${<%[") {
 		return false
@@ -59,7 +59,7 @@ func (w *walker) drains(s string) bool {
 	})
 }
 
-// commented reports whether what is not shown has three words of an instruction.
+// commented reports whether hidden parts contain three words of an instruction.
 func (w *walker) commented(s string) bool {
 	if !strings.ContainsAny(s, "<[:") || !containsAny(s, "<!--", "]: #", "display:", "font-size:0", "visibility:", "<details>") {
 		return false
@@ -73,9 +73,9 @@ func (w *walker) commented(s string) bool {
 	})
 }
 
-// encodings are ways to write a text otherwise: what a text has that may be so, the part
-// that is (nil for all), and how it is read. A text in one that is sure is suspicious if it
-// is a sentence.
+// encodings are ways to encode a text: a quick test for texts that may be encoded, a pattern of
+// the encoded part (nil for all), and the decoder. An encoded sentence is suspicious if sure is
+// set.
 var encodings = []struct {
 	may    func(s, folded string) bool
 	like   func() *regexp.Regexp
@@ -105,7 +105,7 @@ var encodings = []struct {
 
 const codes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
 
-// longest is the length of the longest part of s that is made of some bytes.
+// longest returns the length of the longest part of s that consists of the given bytes.
 func longest(s, of string) (most int) {
 	var in [256]bool
 	for i := range len(of) {
@@ -121,13 +121,13 @@ func longest(s, of string) (most int) {
 	return most
 }
 
-// encoded looks into what is encoded in s; tags is what invisible characters spell.
+// encoded scans the decoded parts of s; tags is the text that invisible characters spell.
 func (w *walker) encoded(s, folded, tags string, depth int) (found kind) {
 	inner := func(plain string, sure bool) {
 		if plain == "" || plain == s {
 			return
 		}
-		if more, t := w.kinds(plain, odd, depth+1); more&^(outOfSight|hints) != 0 || more&(aPath|aCommand|aCollector) != 0 {
+		if more, t := w.kinds(plain, odd, depth+1); more&^(outOfSight|hints) != 0 || more&(mentionsPath|mentionsCommand|mentionsCollector) != 0 {
 			found |= encoded | more | unseenChars
 		} else if sure && len(t.words) >= 4 && t.all&instructing != 0 {
 			found |= encoded
@@ -147,7 +147,7 @@ func (w *walker) encoded(s, folded, tags string, depth int) (found kind) {
 		}
 	}
 	if depth > 0 {
-		found &^= unseenChars // the outer text says so
+		found &^= unseenChars // the outer text reports it
 	}
 	return found
 }
@@ -159,7 +159,7 @@ func rot13(r rune) rune {
 	return r
 }
 
-// decode returns the text that digits or base64 are the code of, or "".
+// decode decodes a code in digits or base64, or returns "".
 func decode(code string) string {
 	code = strings.NewReplacer(" ", "", ":", "", "0x", "", ",", "", "-", "+", "_", "/").Replace(code)
 	if b, err := hex.DecodeString(code); err == nil && len(code) >= 16 && strings.Trim(code, "01") != "" {

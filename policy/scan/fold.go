@@ -28,7 +28,7 @@ func fold(s string) string {
 	return latin(norm.NFC.String(b.String()))
 }
 
-// signs are characters that are read as others.
+// signs maps characters to the ones they are read as.
 var signs = map[rune]string{
 	'ı': "i", 'İ': "i", 'ł': "l", 'Ł': "l", 'ø': "o", 'Ø': "o", 'ß': "ss", 'đ': "d", 'Đ': "d", '’': "'", '‘': "'", 'ʼ': "'",
 	'“': `"`, '”': `"`, '„': `"`, '«': `"`, '»': `"`, '。': ". ", '！': ". ", '？': ". ", '，': ",", '、': ",", '…': ". ",
@@ -52,7 +52,7 @@ var lookalikes = map[rune]byte{
 
 var letters = pattern(`\pL+`)
 
-// latin replaces lookalikes in words that have Latin letters too.
+// latin replaces lookalikes in words that also have Latin letters.
 func latin(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return lookalikes[r] != 0 }) {
 		return s
@@ -70,8 +70,8 @@ func latin(s string) string {
 	})
 }
 
-// disguised reports whether s has a word of four letters or more that mixes
-// Latin letters with Cyrillic or Armenian ones that look like them.
+// disguised reports whether s contains a word of four letters or more that mixes Latin letters
+// with similar Cyrillic or Armenian ones.
 func disguised(s string) bool {
 	return !isASCII(s) && slices.ContainsFunc(letters().FindAllString(strings.ToLower(s), -1), func(word string) bool {
 		plain := latin(word)
@@ -79,10 +79,10 @@ func disguised(s string) bool {
 	})
 }
 
-// unleet returns a word with digits and signs as the letters that they look like.
+// unleet replaces digits and signs in a word with the letters that they resemble.
 var unleet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i", "|", "l").Replace
 
-// spelt reports whether letters that stand alone spell words of attacks.
+// spelt reports whether single letters spell words of attacks.
 func spelt(s string) bool {
 	var b strings.Builder
 	singles := 0

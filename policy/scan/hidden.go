@@ -8,19 +8,19 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// flag matches a flag such as that of Wales: a black one, and letters as tags.
+// flag matches a flag such as that of Wales: a black flag, and letters as tags.
 var flag = pattern(`\x{1f3f4}[\x{e0030}-\x{e007a}]{3,6}\x{e007f}`)
 
-// look reports whether s has characters that no reader sees and no script needs, and
-// whether they are more than a slip: tags, overrides of the direction, escape sequences,
-// or several. tags is what they spell.
+// look reports whether s contains characters that are invisible and that no script needs, and
+// whether they are more than a slip: tags, overrides of the direction, escape sequences, or
+// several. tags is the text that they spell.
 func look(s string) (some, blocks bool, tags string) {
 	clean := gate.Clean(s)
 	if clean == s {
 		return false, false, ""
 	}
 	s = flag().ReplaceAllString(s, "")
-	zero, selectors := 0, 0 // characters without a width, and selectors that select nothing
+	zero, selectors := 0, 0 // characters without a width, and selectors without effect
 	var spelt strings.Builder
 	rtl := strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
@@ -43,7 +43,7 @@ func look(s string) (some, blocks bool, tags string) {
 			selectors++
 			spelt.WriteByte(byte(r - 0xe0100 + 16))
 		case unicode.Is(unicode.Bidi_Control, r):
-			if !rtl { // else texts need them
+			if !rtl { // right-to-left texts need them
 				zero++
 				blocks = blocks || r < 0x200e || r > 0x200f
 			}

@@ -8,25 +8,24 @@ import (
 	"sync/atomic"
 )
 
-// Others are the tools of all servers that are connected, as far as one needs
-// them to see that another tool speaks about them or looks like them. The nil
-// *Others knows none. It may be shared once all have been added.
+// Others are the tools of all connected servers, for finding tools that imitate or mention tools
+// of other servers. A nil *Others has none. It may be shared once all tools have been added.
 type Others struct {
 	tools   map[string][]otherTool // by folded name
 	servers map[string]map[string]bool
 	byLen   map[int][]otherTool // by the length of folded names
 
-	// Tools of one server repeat each other: a harmless text is harmless the second time.
-	seed  maphash.Seed
-	quiet sync.Map // of hashes of texts: the classes in them
-	known atomic.Int32
+	// Tools of one server repeat each other: a harmless text is not scanned a second time.
+	seed          maphash.Seed
+	harmless      sync.Map // the classes in texts, by the hash of the text
+	harmlessCount atomic.Int32
 }
 
-// maxQuiet bounds what is remembered.
+// maxQuiet bounds the remembered texts.
 const maxQuiet = 1 << 15
 
-// key is that of a text of a server at a place; ok is false if nothing is remembered.
-func (w *walker) key(s string, at place) (key uint64, ok bool) {
+// key returns the key of a server's text at a location; ok is false if nothing is remembered.
+func (w *walker) key(s string, at location) (key uint64, ok bool) {
 	if w.others == nil || w.others.tools == nil {
 		return 0, false
 	}
@@ -37,14 +36,14 @@ func (o *Others) remembered(key uint64, ok bool) (class, bool) {
 	if !ok {
 		return 0, false
 	}
-	all, known := o.quiet.Load(key)
+	all, known := o.harmless.Load(key)
 	c, _ := all.(class)
 	return c, known
 }
 
 func (o *Others) remember(key uint64, all class) {
-	if o.known.Add(1) <= maxQuiet {
-		o.quiet.Store(key, all)
+	if o.harmlessCount.Add(1) <= maxQuiet {
+		o.harmless.Store(key, all)
 	}
 }
 
@@ -56,8 +55,8 @@ func (o *Others) Add(server, tool, description string) {
 		o.seed = maphash.MakeSeed()
 		o.tools, o.servers, o.byLen = map[string][]otherTool{}, map[string]map[string]bool{}, map[int][]otherTool{}
 	}
-	o.quiet.Clear()
-	o.known.Store(0)
+	o.harmless.Clear()
+	o.harmlessCount.Store(0)
 	name := fold(tool)
 	server = fold(server)
 	t := otherTool{server, name, tool, description}
@@ -69,7 +68,7 @@ func (o *Others) Add(server, tool, description string) {
 	o.servers[server][name] = true
 }
 
-// named returns what the name or address means that begins with word i of a text.
+// named returns the meaning of the name or address that begins with word i of a text.
 func (w *walker) named(t *text, i int, k token) (c class) {
 	s, before, after, prev, next := t.folded, byte(' '), byte(' '), "", ""
 	if k.start > 0 {
@@ -120,8 +119,8 @@ var inName = func() (t [256]bool) {
 	return t
 }()
 
-// foreign reports whether a name, in lower case, is that of a tool of another server.
-// Names that are common words count only if ticked or called marks them as tools.
+// foreign reports whether a lower-case name is that of a tool of another server. Names that are
+// common words count only if ticked or called marks them as tools.
 func (w *walker) foreign(name string, ticked, called bool) bool {
 	o := w.others
 	if o == nil {
@@ -139,7 +138,7 @@ func (w *walker) foreign(name string, ticked, called bool) bool {
 		if o.servers[server] != nil && server != w.server {
 			return sep == "__" || o.servers[server][tool]
 		}
-		// Nobody else writes two underscores, except around names of Python.
+		// Only ids contain two underscores, apart from some names of Python.
 		if sep == "__" && len(server) >= 2 && len(tool) >= 3 && strings.Trim(server, "_") != "" && !strings.Contains(tool, "__") {
 			return squash(server) != squash(w.server)
 		}
@@ -154,10 +153,10 @@ func (w *walker) foreign(name string, ticked, called bool) bool {
 	return called && name != w.server && o.servers[name] != nil
 }
 
-// squash is a name of a server without separators.
+// squash removes the separators from a server's name.
 var squash = strings.NewReplacer("-", "", "_", "", " ", "").Replace
 
-// imitated finds tools of other servers that this one looks like.
+// imitated finds tools of other servers that this one imitates.
 func (o *Others) imitated(w *walker) {
 	if o == nil || w.name == "" {
 		return
@@ -166,7 +165,7 @@ func (o *Others) imitated(w *walker) {
 	for _, t := range o.tools[name] {
 		switch {
 		case t.server == me:
-		case t.name != w.name && !strings.EqualFold(t.name, w.name): // the same only to the eye
+		case t.name != w.name && !strings.EqualFold(t.name, w.name): // the names only look the same
 			w.report.add("name", Block, "shadowing", "lookalikes")
 		case sibling(me, t.server):
 		case similar(t.description, w.description), typo(squash(me), squash(t.server)):
@@ -181,7 +180,7 @@ func (o *Others) imitated(w *walker) {
 			w.report.add("name", Review, "shadowing")
 		}
 	}
-	for n := max(4, len(name)-1); n <= len(name)+1 && len(o.tools) <= 2000; n++ { // a name one letter off, with the same text
+	for n := max(4, len(name)-1); n <= len(name)+1 && len(o.tools) <= 2000; n++ { // a name that differs by one letter, with the same text
 		for _, t := range o.byLen[n] {
 			if t.server != me && typo(name, t.folded) && !sibling(me, t.server) && similar(t.description, w.description) {
 				w.report.add("name", Review, "shadowing")
@@ -190,7 +189,7 @@ func (o *Others) imitated(w *walker) {
 	}
 }
 
-// typo reports whether two names differ by a slip: one letter more, less or other, two
+// typo reports whether two names differ by a slip: one letter added, removed or replaced, two
 // swapped, or digits that look like letters; but not by a number at the end.
 func typo(a, b string) bool {
 	if a == b || min(len(a), len(b)) < 4 || strings.TrimRight(a, "0123456789") == strings.TrimRight(b, "0123456789") {
@@ -206,20 +205,20 @@ func typo(a, b string) bool {
 	return max(len(x), len(y)) == 1 || len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0] || len(a) == len(b) && unleet(a) == unleet(b)
 }
 
-// sibling reports whether two servers are two of one kind by their names, such
-// as slack-work and slack-home.
+// sibling reports whether two servers are variants of one by their names, such as slack-work and
+// slack-home.
 func sibling(a, b string) bool {
 	a, b = base(a), base(b)
 	return a == b && a != ""
 }
 
-// apartWords tell two servers of a kind apart, such as those of two clients.
+// apartWords distinguish variants of a server, such as those of two clients.
 var apartWords = strings.Fields(`prod production dev development staging stage test testing qa work home personal private company eu us local remote primary secondary backup
 	old new legacy main live sandbox demo internal external read readonly ro rw north south east west a b 1 2 3`)
 
 var clientSuffixes = strings.Fields("-claude-code -claude-desktop -cursor -vscode -codex -gemini -windsurf -zed -opencode")
 
-// base is a server's name without what tells two of a kind apart.
+// base returns a server's name without the words that distinguish variants.
 func base(s string) string {
 	s = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace(s)
 	for _, suffix := range clientSuffixes {
@@ -255,6 +254,6 @@ func wordSet(s string) map[string]bool {
 // account matches a wallet, a bank account, or a phone number.
 var account = pattern(`^(?:0x[0-9a-f]{8,}|bc1[0-9a-z]{17,}|[a-z]{2}[0-9]{2}[a-z]{0,4}[0-9][0-9a-z]{9,29}|\+[0-9]{8,})$`)
 
-// collectors are hosts that show everybody the data that was sent to them.
+// collectors are hosts that publish the data sent to them.
 var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", "oast.", "burpcollaborator", "pipedream.net", "pastebin.com", "transfer.sh", "file.io", "0x0.st",
 	"discord.com/api/webhooks", "api.telegram.org/bot", "requestcatcher", "beeceptor", "hookbin", "dnslog", "canarytokens", "trycloudflare.com", "localtunnel", "serveo.net", "ix.io", "termbin", ".onion"}

@@ -5,45 +5,45 @@ import (
 	"sync"
 )
 
-// A kind is one thing that is wrong with a text.
+// A kind is a kind of suspicious content.
 type kind uint32
 
 const (
-	secrecy    kind = 1 << iota // the user shall not be told
-	override                    // other instructions shall not count
-	harvest                     // a parameter is to hold the conversation, keys or files
-	exfil                       // data is to be sent to an address
-	readsPath                   // a file with secrets is to be read
+	secrecy    kind = 1 << iota // the user must not be told
+	override                    // other instructions must not count
+	harvest                     // a parameter shall contain the conversation, keys or files
+	exfil                       // data shall be sent to an address
+	readsPath                   // a file with secrets shall be read
 	crossTool                   // instructs how to use a tool of another server
-	preference                  // this tool before, or in place of, all others
+	preference                  // this tool before, or instead of, all others
 	consent                     // claims that the user has agreed
-	toModel                     // is addressed to the model, not to a reader
-	markup                      // tags, marks of chat templates
+	toModel                     // addresses the model instead of a reader
+	markup                      // tags and markers of chat templates
 	comment                     // an instruction in a comment of HTML or Markdown
-	decoding                    // decode and do
-	persists                    // is to be kept for later sessions
-	redirects                   // recipient or account is to be changed
+	decoding                    // an order to decode and obey
+	persists                    // shall be kept for later sessions
+	redirects                   // the recipient or account shall be changed
 	phishes                     // ask the user for secrets
 	commands                    // run a harmful command
-	encoded                     // sentences in base64, hex and the like
+	encoded                     // sentences in base64, hex and similar codes
 	outOfSight                  // pushed down or to the right by blanks, or spelt letter by letter
-	asksTalk                    // a parameter is to hold something of the conversation
+	asksTalk                    // a parameter shall contain part of the conversation
 	disguise                    // letters that look like others in words
 
 	// These need no second kind.
 	unseenChars
 	shell
 
-	// These are hints, which honest texts have too: alone they mean nothing.
-	aPath
-	aTool
-	aSilence
-	aConsent
-	aCollector
-	aHidden
-	aCommand
+	// These are hints, which honest texts contain too: alone they mean nothing.
+	mentionsPath
+	mentionsTool
+	mentionsSilence
+	mentionsConsent
+	mentionsCollector
+	mentionsHidden
+	mentionsCommand
 
-	hints = aPath | aTool | aSilence | aConsent | aCollector | aHidden | aCommand
+	hints = mentionsPath | mentionsTool | mentionsSilence | mentionsConsent | mentionsCollector | mentionsHidden | mentionsCommand
 	sure  = unseenChars | shell
 )
 
@@ -51,7 +51,7 @@ var kindNames = []string{"secrecy", "override", "harvest", "exfiltration", "sens
 	"decode-and-do", "persistence", "redirect", "phishing", "command", "encoded", "out-of-sight", "asks-for-conversation", "lookalikes",
 	"invisible-characters", "pipe-to-shell", "names-sensitive-path", "", "silently"}
 
-// apart is how many words may be between two words of a rule.
+// apart bounds the words between two words of a rule.
 const apart = 8
 
 // rules find a kind by words in this order in one sentence, each at most apart words behind
@@ -82,21 +82,21 @@ var rules = []struct {
 	{phishes, []string{"!ask user creds"}},
 	{commands, []string{"!call|do command"}},
 	{asksTalk, []string{"whole >talk @p", "talk whole @p", "talk where @p", "talk purpose @p", "!put|send talk @p"}},
-	{aPath, []string{"path"}},
-	{aTool, []string{"other"}},
-	{aCommand, []string{"command"}},
-	{aCollector, []string{"sinkBad"}},
-	{aSilence, []string{"silent send|put|read|call", "send|put|read|call silent"}},
-	{aConsent, []string{"neg confirm"}},
+	{mentionsPath, []string{"path"}},
+	{mentionsTool, []string{"other"}},
+	{mentionsCommand, []string{"command"}},
+	{mentionsCollector, []string{"sinkBad"}},
+	{mentionsSilence, []string{"silent send|put|read|call", "send|put|read|call silent"}},
+	{mentionsConsent, []string{"neg confirm"}},
 }
 
-// A rule is one of rules, read.
+// A rule is a parsed entry of rules.
 type rule struct {
-	kind   kind
-	needs  class // at least one of each step, if the step has one only
-	steps  []step
-	any    bool // of other languages, in any order
-	places string
+	kind      kind
+	needs     class // for a rule with one step, at least one of them
+	steps     []step
+	any       bool // for other languages, in any order
+	locations string
 }
 
 type step struct {
@@ -108,7 +108,7 @@ var ruleTable = sync.OnceValue(func() (list []rule) {
 	for _, row := range rules {
 		for _, pattern := range row.list {
 			r := rule{kind: row.kind}
-			pattern, r.places, _ = strings.Cut(pattern, " @")
+			pattern, r.locations, _ = strings.Cut(pattern, " @")
 			pattern, r.any = strings.CutPrefix(pattern, "~ ")
 			for field := range strings.FieldsSeq(pattern) {
 				var s step
@@ -131,13 +131,13 @@ var ruleTable = sync.OnceValue(func() (list []rule) {
 	return list
 })
 
-// judge returns what the rules find in a text.
+// judge returns the kinds that the rules find in a text.
 func (t *text) judge() (found kind) {
 	if t.all == 0 {
 		return 0
 	}
 	for _, r := range ruleTable() {
-		if t.all&r.needs == r.needs && found&r.kind == 0 && (r.places == "" || strings.IndexByte(r.places, placeNames[t.place]) >= 0) && t.holds(&r) {
+		if t.all&r.needs == r.needs && found&r.kind == 0 && (r.locations == "" || strings.IndexByte(r.locations, locationNames[t.location]) >= 0) && t.holds(&r) {
 			found |= r.kind
 		}
 	}
@@ -159,8 +159,8 @@ func (t *text) fits(r *rule, n, i int) bool {
 	return h.class&s.class != 0 && (!s.order || h.order) && (!s.plain || !h.negated && !h.supposed) && (!s.order || !h.negated) && (h.class&foreign != 0) == r.any
 }
 
-// rest reports whether the steps of a rule from n on follow hit i. What follows "such as"
-// is an example.
+// rest reports whether the steps of a rule from n on follow hit i. Words after "such as" are
+// examples.
 func (t *text) rest(r *rule, n, i int) bool {
 	if n == len(r.steps) {
 		return true

@@ -1,11 +1,11 @@
-// Package scan looks for instructions that are hidden in the definitions of servers'
-// tools: in descriptions, and in every other string and key. It does no I/O, needs no
-// model, and is deterministic.
+// Package scan looks for instructions that are hidden in the definitions of servers' tools: in
+// descriptions, and in every other string and key. It does no I/O, needs no model, and is
+// deterministic.
 //
-// It knows words and phrases (words.txt), the kinds of instructions that they make in one
-// sentence (rules.go), invisible and disguised characters (hidden.go), encodings and
-// commands (encoded.go), and the tools of other servers (others.go). One kind in a text
-// is worth a review; two are an attack, and so is what only attacks contain.
+// It knows words and phrases (words.txt), the kinds of instructions that they form in a sentence
+// (rules.go), invisible and disguised characters (hidden.go), encodings and commands (encoded.go),
+// and the tools of other servers (others.go). A text with one kind needs a review; two kinds are
+// an attack, and so is anything that only attacks contain.
 //
 // Words can always be changed, so Pass means that no known pattern was found, never
 // that a tool is harmless.
@@ -24,7 +24,7 @@ type Verdict uint8
 const (
 	Pass   Verdict = iota // no known pattern
 	Review                // a person should read it
-	Block                 // an attack, or what looks the same
+	Block                 // an attack, or indistinguishable from one
 )
 
 // String returns the verdict as records spell it.
@@ -33,26 +33,25 @@ func (v Verdict) String() string { return [...]string{"pass", "review", "block"}
 // MarshalText implements encoding.TextMarshaler.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; what is not a verdict is
-// Block.
+// UnmarshalText implements encoding.TextUnmarshaler; any other text is Block.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	for *v = Pass; *v < Block && v.String() != string(text); *v++ {
 	}
 	return nil
 }
 
-// A Finding is what is wrong with one field.
+// A Finding is a suspicious field.
 type Finding struct {
 	// Where is the path of the field in the tool, such as
 	// "inputSchema.properties.to.description". A list of strings, such as an
 	// enum, is one field.
 	Where   string  `json:"where"`
 	Verdict Verdict `json:"verdict"`
-	// Kinds name the patterns.
+	// Kinds are the names of the found kinds.
 	Kinds []string `json:"kinds"`
 }
 
-// A Report is what was found in one tool.
+// A Report contains the findings about one tool.
 type Report struct {
 	Verdict  Verdict   `json:"verdict"`
 	Findings []Finding `json:"findings,omitempty"`
@@ -87,9 +86,9 @@ func (r *Report) add(where string, v Verdict, kinds ...string) {
 	r.Findings = append(r.Findings, Finding{where, v, kinds})
 }
 
-// Tool scans the definition of a tool as the server lists it, a JSON object.
-// What is scanned are its name, title, description, inputSchema, outputSchema
-// and annotations. Others are the tools of other servers that are connected; nil
+// Tool scans the definition of a tool as the server lists it, a JSON object: its name, title,
+// description, inputSchema, outputSchema and annotations. others are the tools of the other
+// connected servers; nil means that none are known.
 // means that none are known.
 func Tool(server string, definition json.RawMessage, others *Others) Report {
 	w := walker{server: fold(server), others: others}
@@ -100,34 +99,33 @@ func Tool(server string, definition json.RawMessage, others *Others) Report {
 	return w.report
 }
 
-// Text scans a text outside of tools, such as the instructions of a server.
+// Text scans a text outside tools, such as the instructions of a server.
 func Text(server, where, s string, others *Others) Report {
 	w := walker{server: fold(server), others: others, path: []string{where}}
 	w.leaf(s, prose)
 	return w.report
 }
 
-// A place is the purpose of a string.
-type place uint8
+// A location is the purpose of a string.
+type location uint8
 
 const (
-	prose     place = iota // descriptions
-	parameter              // the description of a parameter
-	odd                    // enums, defaults and what else holds no sentences
-	label                  // names and titles
-	result                 // descriptions of results: no order is in its place there
-	setting                // the description of a boolean or a number, which can hold no text
+	prose     location = iota // descriptions
+	parameter                 // the description of a parameter
+	odd                       // enums, defaults and other strings without sentences
+	label                     // names and titles
+	result                    // descriptions of results, which should contain no orders
+	setting                   // the description of a boolean or a number, which cannot hold text
 )
 
-// placeNames are the places in rules.
-const placeNames = "dpolrs"
+// locationNames are the letters of locations in rules.
+const locationNames = "dpolrs"
 
-// maxLeaf is how much of one string is scanned; what is behind it is a reason
-// for a review.
+// maxLeaf bounds the scanned part of one string, in bytes; a longer string needs a review.
 const maxLeaf = 64 << 10
 
 // leaf scans one string.
-func (w *walker) leaf(s string, at place) *text {
+func (w *walker) leaf(s string, at location) *text {
 	if len(s) < 4 || at == odd && short(s) {
 		return &text{}
 	}
@@ -137,7 +135,7 @@ func (w *walker) leaf(s string, at place) *text {
 		return &text{all: all}
 	}
 	found, t := w.kinds(s, at, 0)
-	if w.all |= t.all; ok && found == 0 && t.all&(path|creds|talk|environ) == 0 { // else it depends on names of parameters
+	if w.all |= t.all; ok && found == 0 && t.all&(path|creds|talk|environ) == 0 { // otherwise it depends on names of parameters
 		w.others.remember(key, t.all)
 	}
 	if v := verdict(found, at, t); v > Pass {
@@ -146,14 +144,13 @@ func (w *walker) leaf(s string, at place) *text {
 	return t
 }
 
-// short reports whether s is a word or two, such as most values of an enum.
+// short reports whether s has one or two words, like most values of an enum.
 func short(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "_-./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// kinds returns what is wrong with s at a place; depth is the number of times it was
-// decoded.
-func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
+// kinds returns the kinds in s at a location; depth is the number of times it was decoded.
+func (w *walker) kinds(s string, at location, depth int) (kind, *text) {
 	var found kind
 	if len(s) > maxLeaf {
 		s, found = s[:maxLeaf], outOfSight
@@ -172,7 +169,7 @@ func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 		found bool
 		kind  kind
 	}{
-		{blocks, unseenChars}, {some && !blocks, aHidden}, {disguised(s), disguise}, {marked(t.folded), markup}, {pushed(s), outOfSight},
+		{blocks, unseenChars}, {some && !blocks, mentionsHidden}, {disguised(s), disguise}, {marked(t.folded), markup}, {pushed(s), outOfSight},
 		{spelt(t.folded), override | outOfSight}, {sure, shell}, {any, commands}, {w.drains(t.folded), exfil | harvest}, {w.commented(t.folded), comment},
 	} {
 		if c.found {
@@ -185,19 +182,19 @@ func (w *walker) kinds(s string, at place, depth int) (kind, *text) {
 	return found, t
 }
 
-// verdict weighs what was found in one text.
-func verdict(found kind, at place, t *text) Verdict {
+// verdict weighs the kinds found in one text.
+func verdict(found kind, at location, t *text) Verdict {
 	v := weigh(found, at)
-	// A tool that is about attacks may quote them.
+	// A tool about attacks may quote them.
 	if v == Block && found&unseenChars == 0 && t.all&detect != 0 && (at == prose || at == parameter) && t.quotes() {
 		v = Review
 	}
 	return v
 }
 
-func weigh(found kind, at place) Verdict {
-	if at == label { // a few words, of what the tool does
-		found &= secrecy | override | readsPath | markup | encoded | outOfSight | disguise | sure | aHidden
+func weigh(found kind, at location) Verdict {
+	if at == label { // a few words that say what the tool does
+		found &= secrecy | override | readsPath | markup | encoded | outOfSight | disguise | sure | mentionsHidden
 	}
 	more := found &^ (hints | sure)
 	switch hint := found & hints; {
@@ -205,28 +202,28 @@ func weigh(found kind, at place) Verdict {
 		return Block
 	case more == 0:
 		switch {
-		case hint&aSilence != 0 && hint&(aPath|aTool) != 0:
+		case hint&mentionsSilence != 0 && hint&(mentionsPath|mentionsTool) != 0:
 			return Block
-		case hint&aTool != 0 && hint&aConsent != 0, hint&aCommand != 0 && hint&aSilence != 0, hint&aHidden != 0 && hint != aHidden, at == odd && hint&aCollector != 0:
+		case hint&mentionsTool != 0 && hint&mentionsConsent != 0, hint&mentionsCommand != 0 && hint&mentionsSilence != 0, hint&mentionsHidden != 0 && hint != mentionsHidden, at == odd && hint&mentionsCollector != 0:
 			return Review
 		}
 		return Pass
 	case more&(more-1) != 0, // two kinds
 		(at == odd || at == label) && more&^(disguise|outOfSight|markup|encoded) != 0, // where no sentence belongs
 		at == parameter && more == harvest,
-		hint&^own[more] != 0:
+		hint&^implied[more] != 0:
 		return Block
 	}
 	return Review
 }
 
-// own are the hints that say nothing beside a kind: it contains them.
-var own = map[kind]kind{readsPath: aPath, crossTool: aTool | aCommand, preference: aTool, commands: aCommand, override: aTool | aPath, persists: aPath | aConsent, consent: aTool | aConsent}
+// implied are the hints that a kind implies.
+var implied = map[kind]kind{readsPath: mentionsPath, crossTool: mentionsTool | mentionsCommand, preference: mentionsTool, commands: mentionsCommand, override: mentionsTool | mentionsPath, persists: mentionsPath | mentionsConsent, consent: mentionsTool | mentionsConsent}
 
 func namesOf(found kind) []string {
 	var list []string
 	for i, name := range kindNames {
-		if k := kind(1 << i); found&k != 0 && name != "" && (k != aPath || found&readsPath == 0) {
+		if k := kind(1 << i); found&k != 0 && name != "" && (k != mentionsPath || found&readsPath == 0) {
 			list = append(list, name)
 		}
 	}

@@ -9,20 +9,20 @@ import (
 // A hit is a word that begins a phrase of the tables.
 type hit struct {
 	class          class
-	word, sentence int  // which word of the text, in which sentence
+	word, sentence int  // indices of the word and the sentence in the text
 	order          bool // it begins a clause, or follows "must" or "also"
 	negated        bool // it follows "not" or "never"
 	supposed       bool // it follows "if" or "after"
 	quoted         bool
 }
 
-// A text is what has been found in one string.
+// A text contains what was found in one string.
 type text struct {
-	folded string
-	place  place
-	words  []string // without apostrophes
-	hits   []hit
-	all    class // of all hits
+	folded   string
+	location location
+	words    []string // without apostrophes
+	hits     []hit
+	all      class // of all hits
 }
 
 // nextWord finds the next word from i on: letters and digits, with an apostrophe or a dot
@@ -73,7 +73,7 @@ func dense(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
 }
 
-// A token is a word of a text and what is in front of it.
+// A token is a word of a text with its context.
 type token struct {
 	start, end, sentence int
 	clause               bool // it begins a sentence or a clause
@@ -120,9 +120,9 @@ func tokens(s string) (list []token) {
 	return list
 }
 
-// read finds the words and phrases of a text, and what its names mean.
-func (w *walker) read(s string, at place) *text {
-	t := &text{folded: fold(s), place: at}
+// read finds the words and phrases of a text, and the meaning of its names.
+func (w *walker) read(s string, at location) *text {
+	t := &text{folded: fold(s), location: at}
 	list := tokens(t.folded)
 	t.words = make([]string, len(list))
 	for i, k := range list {
@@ -141,7 +141,7 @@ func (w *walker) read(s string, at place) *text {
 			said = i + n
 		}
 		if i < said {
-			c &^= neg // "does not" is no order
+			c &^= neg // "does not" is not an order
 		}
 		h := hit{class: c, word: i, sentence: k.sentence, quoted: k.quoted, order: k.clause && (i > 0 || at != prose)}
 		for j := len(t.hits) - 1; j >= 0 && t.hits[j].sentence == k.sentence && i-t.hits[j].word <= 3; j-- {
@@ -155,7 +155,7 @@ func (w *walker) read(s string, at place) *text {
 	return t
 }
 
-// markers are how texts pretend that somebody else than the server speaks.
+// markers are texts that pretend that somebody other than the server speaks.
 var markers = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|endoftext|>", "<|start_header_id|>", "<|begin", "<<sys>>", "[inst]", "[/inst]", "[system]", "[system ", "[system:",
 	"[admin]", "[override]", "[hidden]", "[assistant]", "[internal]", "[instructions]", "[priority", "<important>", "<important ", "<system>", "<system ", "<system-", "<system_", "<instruction", "<secret>", "<hidden>", "<admin>", "<assistant", "<priority", "<critical>", "<override>", "<developer>",
 	"<llm", "<ai>", "<ai-", "<ai_", "<agent>", "<agent-", "<agent_", "<prompt>", "<thinking>", "<must", "<rules>", "<policy>", "<directive", "<note_to", "<note-to", "<internal", "<mandatory", "<sudo", "### instruction", "### system", "## system", "# system prompt", "###system", "### assistant", "### new task",

@@ -20,14 +20,14 @@ type walker struct {
 
 	name, description     string
 	params                map[string]bool // names of the properties, folded
-	all                   class           // of all that was read
+	all                   class           // of all texts read
 	chatty                bool            // the tool is about conversations
-	readOnly, destructive string          // hints, as they are written
+	readOnly, destructive string          // hints, as written
 }
 
 const maxDepth = 100
 
-// fields are what is scanned of a tool, in this order.
+// fields are the scanned parts of a tool, in this order.
 var fields = [...]string{"name", "title", "description", "annotations", "inputSchema", "outputSchema"}
 
 // tool scans the fields of a tool.
@@ -90,14 +90,14 @@ func (w *walker) field(i int, s string) {
 	}
 }
 
-// within visits a part that a key leads to.
+// within visits a part under a key.
 func (w *walker) within(key string, visit func()) {
 	w.path = append(w.path, key)
 	visit()
 	w.path = w.path[:len(w.path)-1]
 }
 
-// deep reports whether the value that is next is nested too deep, and then skips it.
+// deep reports whether the next value is nested too deep, and then skips it.
 func (w *walker) deep(s *jsonscan.Scanner[string], depth int) bool {
 	if depth > maxDepth {
 		w.report.add(strings.Join(w.path, "."), Review, "unreadable")
@@ -106,8 +106,7 @@ func (w *walker) deep(s *jsonscan.Scanner[string], depth int) bool {
 	return depth > maxDepth
 }
 
-// schema visits a JSON Schema, a list of them, or an object with names as keys and schemas
-// as values.
+// schema visits a JSON Schema, a list of schemas, or an object of schemas by name.
 func (w *walker) schema(s *jsonscan.Scanner[string], named bool, depth int) {
 	switch kind := s.Kind(); {
 	case w.deep(s, depth):
@@ -208,8 +207,8 @@ func (w *walker) data(s *jsonscan.Scanner[string], depth int) {
 	}
 }
 
-// copies reports whether the path is that of a value for a parameter that sends copies,
-// such as "bcc".
+// copies reports whether the path leads to a value for a parameter that sends copies, such as
+// "bcc".
 func (w *walker) copies() bool {
 	n := len(w.path)
 	return n >= 2 && slices.Contains([]string{"default", "const", "enum"}, w.path[n-1]) &&
@@ -227,7 +226,7 @@ func (w *walker) property(key string) {
 	case reading && (len(t.words) >= 3 && t.all&path != 0 || t.all&environ != 0):
 		v := Block
 		if t.all&path != 0 && strings.Contains(t.folded, "env") && t.all&sends == 0 {
-			v = Review // of a tool that writes such a file, perhaps
+			v = Review // perhaps the tool writes such a file
 		}
 		w.report.add(where, v, kindNames[2], "names-sensitive-path")
 	case t.all&talk != 0 && len(t.words) > 1 && !w.chatty && len(w.path) == 3 && w.path[0] == "inputSchema":
@@ -235,15 +234,15 @@ func (w *walker) property(key string) {
 	}
 }
 
-// titled is the place of a title: one of many words is a sentence.
-func titled(s string) place {
+// titled returns the location of a title: a long one is a sentence.
+func titled(s string) location {
 	if strings.Count(s, " ") >= 6 || len(s) > 80 {
 		return odd
 	}
 	return label
 }
 
-// split writes the words of a name apart: snake_case and camelCase.
+// split splits the words of a name: snake_case and camelCase.
 func split(name string) string {
 	var b strings.Builder
 	prev := rune(0)
@@ -260,7 +259,7 @@ func split(name string) string {
 	return b.String()
 }
 
-// contradicts finds annotations that the name and the description deny.
+// contradicts finds annotations that the name and the description contradict.
 func (w *walker) contradicts() {
 	if w.readOnly != "true" && w.destructive != "false" {
 		return

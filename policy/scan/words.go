@@ -10,20 +10,20 @@ import (
 //go:embed words.txt
 var wordList string
 
-// A class is the role of a word in an instruction. A word may have several. words.txt has
-// the words of each class.
+// A class is the role of a word in an instruction. A word may have several. words.txt lists the
+// words of each class.
 type class uint64
 
 // Classes that are not in words.txt.
 const (
-	foreign class = 1 << iota // the word is of another language than English
-	sink                      // an address that data can be sent to
-	sinkBad                   // one that is known for collecting
+	foreign class = 1 << iota // a word of another language than English
+	sink                      // an address for sending data
+	sinkBad                   // an address known for collecting data
 	other                     // a tool of another server
 	param                     // a parameter of this tool
 )
 
-// classNamed is the class of a name in words.txt and in rules.
+// classNamed maps the names in words.txt and in rules to classes.
 var classNamed = func() map[string]class {
 	names := map[string]class{"sink": sink, "sinkBad": sinkBad, "other": other, "param": param}
 	for line := range strings.Lines(wordList) {
@@ -36,7 +36,7 @@ var classNamed = func() map[string]class {
 	return names
 }()
 
-// classes returns those of some names.
+// classes returns the classes of some names.
 func classes(names string) (c class) {
 	for name := range strings.SplitSeq(names, "|") {
 		if classNamed[name] == 0 {
@@ -47,7 +47,7 @@ func classes(names string) (c class) {
 	return c
 }
 
-// Classes that have a meaning beside that in rules.
+// Classes with a meaning besides that in rules.
 var (
 	neg, says, cond, eg, orders   = classes("neg"), classes("says"), classes("cond"), classes("eg"), classes("also|must|silent")
 	talk, chat, creds, path       = classes("talk"), classes("chat"), classes("creds"), classes("path")
@@ -56,15 +56,15 @@ var (
 	instructing                   = classes("must|neg|read|send|put|call|do|ai|orders|path|creds|tell|ignore|user|talk|command") | other | sink | param
 )
 
-// A phrase is an entry of words.txt. If stem is set, its last word may go on.
+// A phrase is an entry of words.txt. If stem is set, its last word is a prefix.
 type phrase struct {
 	words []string
 	stem  bool
 	class class
 }
 
-// phrases are the entries by their first word. Those that begin with a word that may go on
-// are by its first two bytes, and those of scripts without blanks by their first character.
+// phrases are the entries by their first word. Entries that begin with a prefix are keyed by its
+// first two bytes, those of scripts without blanks by their first character.
 type phrases struct {
 	first, stems map[string][]phrase
 	runs         map[rune][]phrase
@@ -117,8 +117,8 @@ func (ph *phrase) in(words []string) bool {
 	return true
 }
 
-// at returns the classes of the words and phrases that words begin with, and of how many
-// words the longest is; rest is the text from there on.
+// at returns the classes of the words and phrases at the beginning of words, and the number of
+// words of the longest; rest is the text from there on.
 func (p *phrases) at(words []string, rest string) (c class, n int) {
 	w, english := words[0], false
 	for _, list := range [2][]phrase{p.first[w], p.stems[w[:min(2, len(w))]]} {

@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 )
 
-// An Address is where a container engine is. The zero value is $DOCKER_HOST, with the
-// certificates of $DOCKER_CERT_PATH, and without that the usual sockets of Docker and
-// Podman.
+// An Address is the address of a container engine. The zero value means $DOCKER_HOST, with the
+// certificates of $DOCKER_CERT_PATH, or without that the default sockets of Docker and Podman.
 type Address struct {
 	Host string // such as "unix:///run/podman/podman.sock" or "tcp://10.0.0.5:2376"
-	// CA, Cert and Key are files in PEM, all of them or none: who signs the engine's
-	// certificate, that of the broker, and its key. An engine on another machine
-	// needs them, since whoever can reach one is root there.
+	// CA, Cert and Key are files in PEM, all of them or none: the certificate authority of the
+	// engine, the broker's certificate, and its key. An engine on another machine needs them,
+	// since its clients are root there.
 	CA, Cert, Key string
 }
 
@@ -34,12 +33,11 @@ func ofEnvironment() Address {
 	return a
 }
 
-// check refuses invalid addresses, and engines of other machines without a checked
-// certificate.
+// check rejects invalid addresses, and engines of other machines without a checked certificate.
 func (a Address) check() error {
 	u, err := url.Parse(a.Host)
 	if err != nil {
-		return fmt.Errorf("the address of the container engine is %q, which is none: write unix:///PATH or tcp://HOST:PORT", a.Host)
+		return fmt.Errorf("the address of the container engine is %q, which is invalid: write unix:///PATH or tcp://HOST:PORT", a.Host)
 	}
 	switch u.Scheme {
 	case "unix", "npipe":
@@ -51,7 +49,7 @@ func (a Address) check() error {
 		return fmt.Errorf("the address of the container engine is %q: write unix:///PATH or tcp://HOST:PORT", a.Host)
 	}
 	if a.CA == "" && !isLoopback(u.Hostname()) {
-		return fmt.Errorf("%s is on another machine, where whoever is on the way could run anything as root: "+
+		return fmt.Errorf("%s is on another machine, and anybody on the way to it could run anything as root: "+
 			`name "ca", "cert" and "key" in "docker" of "sandbox" in the config, or set DOCKER_CERT_PATH to their folder`, a.Host)
 	}
 	for _, file := range []string{a.CA, a.Cert, a.Key} {

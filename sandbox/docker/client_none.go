@@ -17,7 +17,7 @@ import (
 
 var errNone = errors.New("this broker was built without containers, with the tag nodocker")
 
-// An apiClient is the client of a program without containers. newClient never returns one.
+// An apiClient is the client in a program without containers. newClient never returns one.
 type apiClient struct{}
 
 func newClient(Address) (*apiClient, error) { return nil, errNone }

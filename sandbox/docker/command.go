@@ -20,7 +20,7 @@ import (
 
 const kindCommand = "command"
 
-// command is any program, in the image that suits it.
+// command is any program, in an image that contains it.
 type command struct{ javaScript }
 
 func (command) name() string { return kindCommand }
@@ -34,14 +34,14 @@ func (command) image(context.Context, *engine, *Options) (string, error) { retur
 
 const commandPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// commands is the sandbox.Commander.
+// commands implements sandbox.Commander.
 type commands struct{ r *runner }
 
-// NewCommands returns a Commander that runs each command in a container of its
-// own, under the limits of those of programs. The image is that of Options; if
-// that names none, the first one of the sandbox's own that the engine has among
-// those that suit the program: node runs in the image of Node, python3 and shells
-// in that of Python. It starts nothing before it is used. Close must be called.
+// NewCommands returns a Commander that runs each command in a container of its own, under the same
+// limits as programs. The image is that of Options; if that is empty, the first of the sandbox's
+// own images that the engine has and that may contain the program: node runs in the image of Node,
+// python3 and shells in that of Python. It starts nothing before its first use. Close must be
+// called.
 func NewCommands(opts *Options) sandbox.Commander { return &commands{newRunner(command{}, opts)} }
 
 // Close implements sandbox.Commander.
@@ -83,12 +83,12 @@ func (c *commands) run(ctx context.Context, cmd sandbox.Command) (int, error) {
 	return box.finish(ctx, cmd)
 }
 
-// gate holds a command back until its host has connected to its streams, where an
-// engine connects them only when it runs: what a quick one has written by then is
-// lost. It takes one line of input.
+// gate delays a command until its host has connected to its streams, for engines that connect them
+// only to a running command: the output of a quick command would be lost before that. It reads one
+// line of input.
 var gate = []string{"sh", "-c", `IFS= read -r line; exec "$@"`, "sh"}
 
-// start makes and starts the container of a command.
+// start creates and starts the container of a command.
 func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sandbox.Command) (*container, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %s", host.Seconds(startTimeout)))
 	defer cancel()
@@ -108,8 +108,8 @@ func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sa
 		}
 		box.removeLater()
 		switch {
-		case err == nil: // now it is known how the engine is, and the next one is held back
-		case lacks(err):
+		case err == nil: // now it is known how the engine behaves, and the next command is delayed
+		case lacksProgram(err):
 			return nil, fmt.Errorf("%w: image %s has no %s", sandbox.ErrNoProgram, image, cmd.Argv[0])
 		default:
 			return nil, fmt.Errorf("start sandbox container from %s: %w", image, because(ctx, err))
@@ -117,10 +117,10 @@ func (c *commands) start(ctx context.Context, eng *engine, image string, cmd *sa
 	}
 }
 
-// commandImage is what a program runs in: the image that is named, or the first
-// one that is there of those that suit it.
+// commandImage returns the image for a program: the named one, or the first existing one that may
+// contain it.
 func (e *engine) commandImage(ctx context.Context, program, named string) (string, error) {
-	images, hint := suiting(program)
+	images, hint := imagesFor(program)
 	if named != "" {
 		images, hint = []string{named}, "the engine does not have it"
 	}
@@ -132,20 +132,19 @@ func (e *engine) commandImage(ctx context.Context, program, named string) (strin
 	return "", fmt.Errorf("%w of %s (%s): %s", ErrNoImage, path.Base(program), strings.Join(images, ", "), hint)
 }
 
-// Programs are the programs that have an image of the sandbox's own, once that is
-// built.
+// Programs returns the programs that the sandbox's own images contain.
 func Programs() []string { return []string{"python3", "sh", "bash", "node"} }
 
-// suiting are the images that may have a program, the best one first, and what
-// to do if none is there.
-func suiting(program string) (images []string, hint string) {
+// imagesFor returns the images that may contain a program, the best one first, and a hint if none
+// exists.
+func imagesFor(program string) (images []string, hint string) {
 	if path.Base(program) == "node" {
 		return []string{NodeImage}, "run: broker sandbox build node"
 	}
 	return []string{PythonImage}, "run: broker sandbox build python"
 }
 
-// create makes the container of a command.
+// create creates the container of a command.
 func (c *commands) create(ctx context.Context, eng *engine, image string, cmd sandbox.Command) (*container, error) {
 	memory := sandbox.Limits{MemoryBytes: cmd.MemoryBytes}.WithDefaults().MemoryBytes
 	config, hostConfig := c.r.config(image, memory)
@@ -166,21 +165,21 @@ func (c *commands) create(ctx context.Context, eng *engine, image string, cmd sa
 	return box, nil
 }
 
-// lacks reports whether a container did not start because its image does not
-// have the program: engines say it in these words only.
-func lacks(err error) bool {
+// lacksProgram reports whether a container did not start because its image does not contain the
+// program. Engines have no code for that, so it reads their messages.
+func lacksProgram(err error) bool {
 	text := err.Error()
 	return cerrdefs.IsNotFound(err) || strings.Contains(text, "executable file not found") || strings.Contains(text, "no such file or directory")
 }
 
-// finish hands a started command its input, and waits for its end.
+// finish sends a started command its input, and waits for its end.
 func (c *container) finish(ctx context.Context, cmd sandbox.Command) (int, error) {
 	unkill := context.AfterFunc(ctx, c.disconnect)
 	defer unkill()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(c.conn.Conn, cmd.Stdin) // one that does not read has its reasons
+		_, _ = io.WriteString(c.conn.Conn, cmd.Stdin) // a command need not read its input
 		_ = c.conn.CloseWrite()
 	}()
 	discard := func(w io.Writer) io.Writer {
@@ -207,7 +206,7 @@ func (c *container) finish(ctx context.Context, cmd sandbox.Command) (int, error
 	return 0, fmt.Errorf("run in a sandbox container: %w", err)
 }
 
-// exitCode waits for the end of a container after the end of its streams.
+// exitCode waits for the end of a container after its streams have ended.
 func (c *container) exitCode(ctx context.Context) (int, error) {
 	over, failed := c.eng.api.ContainerWait(ctx, c.id, typec.WaitConditionNotRunning)
 	select {

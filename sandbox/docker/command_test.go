@@ -75,7 +75,7 @@ try { fs.writeFileSync('/mnt/skills/s/b', '') } catch (e) { console.log(fs.readF
 
 func TestProgramsRunInTheImageThatSuits(t *testing.T) {
 	for program, want := range map[string]string{"node": NodeImage, "/usr/bin/node": NodeImage, "python3": PythonImage, "sh": PythonImage} {
-		images, hint := suiting(program)
+		images, hint := imagesFor(program)
 		if len(images) != 1 || images[0] != want || !strings.Contains(hint, "broker sandbox build ") {
 			t.Errorf("%s runs in %v (%s), want %s", program, images, hint, want)
 		}

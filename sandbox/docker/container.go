@@ -15,9 +15,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
-// Limits of a container besides those of the run.
+// Limits of a container in addition to those of the run.
 const (
-	maxProcesses = 64  // of one container, threads among them
+	maxProcesses = 64  // of one container, including threads
 	maxFiles     = 256 // of one process
 	maxOwned     = 4096
 	processors   = 1e9 // in billionths
@@ -27,20 +27,20 @@ const (
 )
 
 const (
-	// startTimeout is how long a container may take until it is ready. It takes
-	// a fraction of a second; the rest is for machines that are very busy.
+	// startTimeout bounds the start of a container. It takes a fraction of a second, except on
+	// very busy machines.
 	startTimeout = 60 * time.Second
-	// removeTimeout is how long the engine may take to remove one.
+	// removeTimeout bounds the removal of a container.
 	removeTimeout = 60 * time.Second
-	// removeAgain is when an engine that refused to is asked again, the first
-	// time, and removePatience how long one may refuse.
+	// removeAgain is the first delay before a failed removal is repeated, and removePatience the
+	// time after which it is given up.
 	removeAgain    = 5 * time.Millisecond
 	removePatience = 10 * time.Second
-	// askTimeout is how long the engine may take to tell how one ended.
+	// askTimeout bounds the request for the state of an ended container.
 	askTimeout = 5 * time.Second
 )
 
-// A container has been started, and waits for its one program.
+// A container is started, and waits for its program.
 type container struct {
 	id     string
 	eng    *engine
@@ -51,19 +51,18 @@ type container struct {
 	writer *wire.Writer
 	layers []sandbox.Layer
 
-	files   fileSet
-	unfiled error // why it lacks its files
+	files    fileSet
+	filesErr error // the reason it lacks its files
 }
 
-// startContainer makes a container and waits until it is ready. It gives up when
-// ctx is done.
+// startContainer creates a container and waits until it is ready, or ctx is done.
 func (r *runner) startContainer(ctx context.Context, want startOptions) (*container, error) {
 	memory := want.memory
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", host.Seconds(startTimeout)))
 	defer cancel()
 	c, image, err := r.create(ctx, want)
 	if cerrdefs.IsNotFound(err) {
-		r.forgetImage() // somebody has removed it
+		r.forgetImage() // it has been removed
 		c, image, err = r.create(ctx, want)
 	}
 	if err != nil {
@@ -85,7 +84,7 @@ func (r *runner) startContainer(ctx context.Context, want startOptions) (*contai
 	return c, nil
 }
 
-// create makes a container from the image that it returns too.
+// create creates a container, and returns it with its image.
 func (r *runner) create(ctx context.Context, want startOptions) (*container, string, error) {
 	eng, image, err := r.prepare(ctx)
 	if err != nil {
@@ -99,10 +98,10 @@ func (r *runner) create(ctx context.Context, want startOptions) (*container, str
 	if unfiled != nil {
 		r.log.Warn("hand files to a sandbox container", "err", unfiled)
 	}
-	return &container{id: id, eng: eng, r: r, files: want.files, unfiled: unfiled}, image, nil
+	return &container{id: id, eng: eng, r: r, files: want.files, filesErr: unfiled}, image, nil
 }
 
-// because is why something failed: the context's cause, if that is why.
+// because returns the cause of the context if err results from it, otherwise err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -110,11 +109,11 @@ func because(ctx context.Context, err error) error {
 	return brief(err)
 }
 
-// config is what the engine is asked for.
+// config returns the configuration of a container.
 func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostConfig) {
 	config := &typec.Config{
 		Image: image, User: user, Hostname: "sandbox", WorkingDir: "/",
-		// Not as its command, so that an entry point of the image plays no part.
+		// Replace the entry point, so that the image's has no effect.
 		Entrypoint: r.kind.command(memory), Env: r.kind.env(),
 		OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 		NetworkDisabled: true,
@@ -128,7 +127,7 @@ func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostC
 		LogConfig: typec.LogConfig{Type: "none"}, ShmSize: shmBytes, Tmpfs: r.kind.tmpfs(),
 		Resources: typec.Resources{
 			Memory: total, MemorySwap: total, NanoCPUs: processors, PidsLimit: &pids,
-			// Podman without rights of root wants to be told the number of processes.
+			// Rootless Podman needs an explicit number of processes.
 			Ulimits: []*typec.Ulimit{
 				{Name: "nofile", Soft: maxFiles, Hard: maxFiles}, {Name: "core"}, {Name: "nproc", Soft: maxOwned, Hard: maxOwned},
 			},
@@ -137,11 +136,10 @@ func (r *runner) config(image string, memory int64) (*typec.Config, *typec.HostC
 	return config, hostConfig
 }
 
-// attach connects the container's streams and starts it. They are connected
-// first, so that nothing is missed. An engine that refuses that, or cannot even
-// prepare the container then, is asked to start it all the same: it does, or says
-// why not. The runner inside waits for its host to speak, so that the streams can
-// be connected after the start as well.
+// attach connects the container's streams and starts it. It connects them first, so that nothing
+// is lost. If an engine refuses that, or cannot even prepare the container, attach starts it
+// anyway; the engine then does so, or reports the reason. The runner inside waits for its host, so
+// that the streams can be connected after the start as well.
 func (c *container) attach(ctx context.Context) error {
 	opts := typec.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true}
 	conn, err := types.HijackedResponse{}, error(nil)
@@ -180,7 +178,7 @@ func (c *container) greet(ctx context.Context, memory int64) (err error) {
 	return err
 }
 
-// lastWords is what a container that did not get ready said, for an error.
+// lastWords returns the output of a container that did not become ready, for an error.
 func (c *container) lastWords() string {
 	if c.out == nil {
 		return ""
@@ -191,8 +189,8 @@ func (c *container) lastWords() string {
 	return ""
 }
 
-// disconnect ends the connection, and with it what blocks on it. It may be called at
-// any time and from anywhere. The runner inside ends with its input.
+// disconnect closes the connection, and thereby ends everything that blocks on it. It may be
+// called at any time by any goroutine. The runner inside ends with its input.
 func (c *container) disconnect() {
 	if c.conn.Conn != nil {
 		c.conn.Close()
@@ -207,8 +205,8 @@ func (c *container) remove() {
 	}
 }
 
-// removeLater kills the container in the background. The caller has entered the
-// runner's pool.
+// removeLater kills the container in the background. The caller must have acquired the runner's
+// pool.
 func (c *container) removeLater() { c.r.pool.Go(func(context.Context) { c.remove() }) }
 
 // removeContainer kills and removes a container, and returns when it is gone. It has no
@@ -233,8 +231,8 @@ func (e *engine) removeContainer(id string) error {
 	}
 }
 
-// cpuTime is how much processor time the container has used, negative if the
-// engine does not say.
+// cpuTime returns the processor time of the container, or a negative duration if the engine does
+// not report it.
 func (c *container) cpuTime() time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
@@ -250,7 +248,7 @@ func (c *container) cpuTime() time.Duration {
 	return time.Duration(stats.CPUStats.CPUUsage.TotalUsage)
 }
 
-// state returns how a container ended after the end of its streams.
+// state returns the final state of a container after its streams have ended.
 func (c *container) state() (*typec.State, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()

@@ -12,11 +12,11 @@ import (
 //
 //	stream(1) zero(3) length(4, big endian) bytes(length)
 //
-// What went to stdout is what it reads; the beginning of what went to stderr is
-// kept, as the text of a crash. It is for one goroutine.
+// It reads what was written to stdout, and keeps the beginning of what was written to stderr as
+// the text of a crash. It is not safe for concurrent use.
 type demux struct {
 	r     io.Reader
-	left  uint32 // of the block of stdout that is being read
+	left  uint32 // remaining bytes of the current block of stdout
 	crash bytes.Buffer
 }
 
@@ -34,7 +34,7 @@ func (d *demux) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next reads the header of a block, and all of one that is not stdout's.
+// next reads the header of a block, and the rest of a block of another stream.
 func (d *demux) next() error {
 	var h [8]byte
 	if _, err := io.ReadFull(d.r, h[:]); err != nil {

@@ -1,18 +1,17 @@
-// Package docker runs each program in its own container, through the API of Docker
-// (20.10 and newer) or Podman: JavaScript and TypeScript in an image that contains only
-// this program's own binary, or in one with node, Python in one with python3.
+// Package docker runs each program in its own container, through the API of Docker (20.10 and
+// newer) or Podman: JavaScript and TypeScript in an image that contains only this program's own
+// binary, or in one with node, and Python in one with python3.
 //
-// A container has no network, no writable files except a small /tmp (for Python only),
-// no capabilities, no way to new privileges, and limits on memory, processes and
-// processor. No port is opened and nothing of the host is mounted: frames (package
-// wire) go over the streams that the engine attaches, and the files of a request are
-// copied into a volume that is mounted read-only. The program's runner is not trusted:
-// the host makes the calls, counts and caps, and ends the container when the time is
-// up.
+// A container has no network, no writable files except a small /tmp (for Python only), no
+// capabilities, no way to gain privileges, and limits on memory, processes and processor. No port
+// is opened and nothing of the host is mounted: frames (package wire) use the streams that the
+// engine attaches, and the files of a request are copied into a volume that is mounted read-only.
+// The program's runner is not trusted: the host makes and counts the calls, enforces the limits,
+// and ends the container when the time is up.
 //
-// Starting a container takes about a tenth of a second, so a ready one waits as a
-// spare. Containers are removed in the background. Those of a killed broker are removed
-// by the next broker that starts any: labels identify their owner.
+// Starting a container takes about a tenth of a second, so a ready container waits as a spare.
+// Containers are removed in the background. Those of a killed broker are removed by the next
+// broker that starts one: labels identify their owner.
 package docker
 
 import (
@@ -30,69 +29,64 @@ import (
 // ErrNoEngine means that no container engine answers.
 var ErrNoEngine = errors.New("no container engine answers")
 
-// ErrNoImage means that the image that programs run in does not exist yet.
+// ErrNoImage means that the image for programs does not exist.
 var ErrNoImage = errors.New("there is no image for the sandbox")
 
 // Options adjust a runner. The zero value works.
 type Options struct {
-	// Engine is where the engine is.
+	// Engine is the address of the engine.
 	Engine Address
-	// Spares is the number of containers that wait, started, once the first
-	// program or Layers has asked for one; zero means one, a negative number
-	// none.
+	// Spares is the number of started containers that wait after the first program or call of
+	// Layers; zero means one, a negative number none.
 	Spares int
-	// MemoryBytes is the memory limit that the first spares are started for;
-	// zero means the default of sandbox.Limits.
+	// MemoryBytes is the memory limit of the first spares; zero means the default of
+	// sandbox.Limits.
 	MemoryBytes int64
-	// Executable is the binary that JavaScript runs in: static, for Linux,
-	// with a main that calls worker.Main if worker.IsChild. Empty means that of
-	// worker.Program. For Node it bundles programs, on this machine, and need not
-	// be static.
+	// Executable is the binary that runs JavaScript: static, for Linux, with a main that calls
+	// worker.Main if worker.IsChild. Empty means that of worker.Program. For Node it bundles
+	// programs, on this machine, and need not be static.
 	Executable string
-	// Image is the image that Python or Node runs in; empty means PythonImage or
-	// NodeImage. It must have a command python3, of version 3.9 or newer, or a
-	// command node, of version 18 or newer.
+	// Image is the image that runs Python or Node; empty means PythonImage or NodeImage. It must
+	// contain a command python3, of version 3.9 or newer, or a command node, of version 18 or
+	// newer.
 	Image string
-	// Require names the layers without which no program is run: Run fails with
-	// a *sandbox.LayerError.
+	// Require names the layers that must be active: otherwise Run returns a *sandbox.LayerError.
 	Require []string
 	// Logger receives crashes of containers and failures to remove them; nil discards
 	// them.
 	Logger *slog.Logger
 }
 
-// runner is the sandbox.Runner.
+// A runner implements sandbox.Runner.
 type runner struct {
 	kind kind
 	opts Options
 	log  *slog.Logger
 	pool *host.Pool[startOptions, *container]
 
-	shelving sync.Mutex // held while shelf is filled or used
-	shelf    shelf
+	shelfMu sync.Mutex // held while shelf is filled or used
+	shelf   shelf
 
-	connecting sync.Mutex // held while eng is made
-	eng        *engine    // nil until it was needed
-	image      string     // of eng, once it is known to be there
+	engineMu sync.Mutex // held while eng is set
+	eng      *engine    // nil until it is needed
+	image    string     // of eng, once it is known to exist
 }
 
-// startOptions are the options of a container, which determine the programs that it
-// suits.
+// startOptions are the options of a container, which determine the programs that it can run.
 type startOptions struct {
 	memory int64
 	files  fileSet
 }
 
-func (o startOptions) suits(other startOptions) bool {
+func (o startOptions) matches(other startOptions) bool {
 	return o.memory == other.memory && o.files.key == other.files.key
 }
 
-// New returns a runner of JavaScript and TypeScript programs. It starts nothing
-// before it is used; what is wrong with the engine is reported by Run and
-// Layers. Close must be called.
+// New returns a runner of JavaScript and TypeScript programs. It starts nothing before its first
+// use; Run and Layers report problems with the engine. Close must be called.
 func New(opts *Options) sandbox.Runner { return newRunner(javaScript{}, opts) }
 
-// NewPython returns a runner of Python programs, as New does.
+// NewPython is like New, for Python programs.
 func NewPython(opts *Options) sandbox.Runner { return newRunner(python{}, opts) }
 
 func newRunner(k kind, opts *Options) *runner {
@@ -107,23 +101,22 @@ func newRunner(k kind, opts *Options) *runner {
 		Start: func(ctx context.Context, want startOptions, _ bool) (*container, error) {
 			return r.startContainer(ctx, want)
 		},
-		Suits: startOptions.suits, End: (*container).remove,
+		Suits: startOptions.matches, End: (*container).remove,
 	}, host.PoolSize(r.opts.Spares), startOptions{memory: sandbox.Limits{MemoryBytes: r.opts.MemoryBytes}.WithDefaults().MemoryBytes})
 	return r
 }
 
-// refillAfter is how long a run may have the machine to itself before the spare
-// that it took is replaced.
+// refillAfter is the delay before the spare that a run took is replaced, so that the run has the
+// machine to itself at first.
 const refillAfter = 100 * time.Millisecond
 
-// Run implements sandbox.Runner. It returns when the program has ended and all
-// calls have returned; its container is gone a moment later, which Close waits
-// for.
+// Run implements sandbox.Runner. It returns when the program has ended and all calls have
+// returned. The container is removed soon after; Close waits for that.
 func (r *runner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	return r.run(ctx, &program{req: &req, limits: req.Limits.WithDefaults(), started: time.Now()})
 }
 
-// A program is a request under way.
+// A program is a running request.
 type program struct {
 	req     *sandbox.Request
 	limits  sandbox.Limits // with defaults
@@ -132,7 +125,7 @@ type program struct {
 	bundle json.RawMessage
 }
 
-// left is what is left of the time limit.
+// left returns the rest of the time limit.
 func (p *program) left() time.Duration {
 	if p.bundle == nil {
 		return p.limits.Timeout
@@ -170,15 +163,14 @@ func (r *runner) run(ctx context.Context, p *program) (sandbox.Result, error) {
 		x := &execution{program: p, r: r, c: c}
 		res, stillborn := x.run(ctx)
 		if stillborn && !own && ctx.Err() == nil {
-			continue // the spare had died while it waited: nothing has been done
+			continue // the spare died while it waited; nothing has been done
 		}
 		res.Duration = time.Since(p.started)
 		return res, nil
 	}
 }
 
-// Layers implements sandbox.Layered: it asks the container that the next run
-// will take.
+// Layers implements sandbox.Layered: it asks the container that the next run will use.
 func (r *runner) Layers(ctx context.Context) (layers []sandbox.Layer, err error) {
 	ctx, leave, err := r.pool.Enter(ctx)
 	if err != nil {
@@ -192,11 +184,11 @@ func (r *runner) Layers(ctx context.Context) (layers []sandbox.Layer, err error)
 // Close implements sandbox.Runner.
 func (r *runner) Close() error {
 	r.pool.Close()
-	r.shelving.Lock()
+	r.shelfMu.Lock()
 	r.clearShelf(func(remove func(context.Context)) { remove(context.Background()) })
-	r.shelving.Unlock()
-	r.connecting.Lock()
-	defer r.connecting.Unlock()
+	r.shelfMu.Unlock()
+	r.engineMu.Lock()
+	defer r.engineMu.Unlock()
 	if r.eng != nil {
 		return r.eng.api.Close()
 	}

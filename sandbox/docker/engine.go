@@ -15,20 +15,20 @@ import (
 type engine struct {
 	api     *apiClient
 	address string
-	seccomp bool   // it filters system calls of containers; set by describe
+	seccomp bool   // it filters the system calls of containers; set by describe
 	name    string // set by describe
 	podman  bool   // set by describe
-	// attachesLate says that it has refused to attach to a container that was
-	// not started, and then done it.
+	// attachesLate is set once the engine refused to attach to a container before its start, and
+	// attached to it later.
 	attachesLate atomic.Bool
-	enforced     atomic.Pointer[enforcedLimits] // nil until the first container was made
+	enforced     atomic.Pointer[enforcedLimits] // nil until the first container is created
 }
 
-// pingTimeout is how long an engine may take to say that it is there.
+// pingTimeout bounds the time for an engine to answer.
 const pingTimeout = 5 * time.Second
 
-// usualHosts are where engines of this machine are.
-func usualHosts() []string {
+// defaultHosts returns the default addresses of engines on this machine.
+func defaultHosts() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"npipe:////./pipe/docker_engine", "npipe:////./pipe/podman-machine-default"}
 	}
@@ -46,7 +46,7 @@ func usualHosts() []string {
 	return paths
 }
 
-// addresses are where an engine may be. One that the user names is the only one.
+// addresses returns the possible addresses of an engine. One that the user names is the only one.
 func addresses(named Address) (list []Address) {
 	if named.Host == "" {
 		named = ofEnvironment()
@@ -54,20 +54,20 @@ func addresses(named Address) (list []Address) {
 	if named.Host != "" {
 		return []Address{named}
 	}
-	for _, host := range usualHosts() {
+	for _, host := range defaultHosts() {
 		list = append(list, Address{Host: host})
 	}
 	return list
 }
 
-// A MissingEngine is the ErrNoEngine that says where an engine was looked for.
+// A MissingEngine is an ErrNoEngine with the addresses that were tried.
 type MissingEngine struct{ Tried []string }
 
 func (e *MissingEngine) Error() string {
 	return fmt.Sprintf("%v: start Docker or Podman (podman system service --time=0), or set DOCKER_HOST to its socket; tried %s", ErrNoEngine, strings.Join(e.Tried, ", "))
 }
 
-// Is makes it an ErrNoEngine.
+// Is reports whether target is ErrNoEngine.
 func (e *MissingEngine) Is(target error) bool { return target == ErrNoEngine }
 
 // connect returns the first engine that answers.
@@ -125,7 +125,7 @@ func dial(ctx context.Context, a Address) (*engine, error) {
 	return &engine{api: api, address: a.Host}, nil
 }
 
-// describe asks the engine what it contains containers with.
+// describe asks the engine for its properties.
 func (e *engine) describe(ctx context.Context) error {
 	info, err := e.api.Info(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (e *engine) describe(ctx context.Context) error {
 	return nil
 }
 
-// brief is an error of the client without what its users know.
+// brief removes from an error of the client what callers know already.
 func brief(err error) error {
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
 	text = strings.TrimSuffix(text, ". Is the docker daemon running?")

@@ -298,7 +298,7 @@ func TestLimitsThatAreNotKept(t *testing.T) {
 		if err := sandbox.RequireLayers(layers, []string{sandbox.LayerMemory}); (err != nil) != (kind == KindPython) {
 			t.Errorf("%s: %v, layers %+v", kind, err, layers)
 		}
-		if !strings.Contains(layers[0].Detail, noControl) {
+		if !strings.Contains(layers[0].Detail, limitNotEnforced) {
 			t.Errorf("%s: %+v", kind, layers[0])
 		}
 		opts := attack.Options{Timeout: 30 * time.Second, MemoryBytes: 128 << 20}
@@ -314,19 +314,19 @@ func TestPodmanGetsNoWritablePlaces(t *testing.T) {
 	const mine = "rw,size=1m"
 	asked := &typec.HostConfig{ReadonlyRootfs: true, Tmpfs: map[string]string{"/tmp": mine}}
 	podman := &engine{podman: true}
-	got := podman.sealed(asked).Tmpfs
+	got := podman.readOnlyDirs(asked).Tmpfs
 	if len(got) != 3 || got["/tmp"] != mine || !strings.HasPrefix(got["/run"], "ro,noexec,") || !strings.HasPrefix(got["/var/tmp"], "ro,noexec,") {
 		t.Errorf("Podman is asked for %q", got)
 	}
 	if len(asked.Tmpfs) != 1 {
 		t.Errorf("what was asked for has changed: %q", asked.Tmpfs)
 	}
-	if got := podman.sealed(&typec.HostConfig{ReadonlyRootfs: true}).Tmpfs; len(got) != 3 {
+	if got := podman.readOnlyDirs(&typec.HostConfig{ReadonlyRootfs: true}).Tmpfs; len(got) != 3 {
 		t.Errorf("Podman is asked for %q where nothing was", got)
 	}
 	for _, e := range []*engine{{}, podman} {
 		writable := &typec.HostConfig{ReadonlyRootfs: !e.podman}
-		if got := e.sealed(writable); got != writable {
+		if got := e.readOnlyDirs(writable); got != writable {
 			t.Errorf("%+v was changed to %+v", writable, got)
 		}
 	}

@@ -14,24 +14,24 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Files of the host are copied, not mounted: a bind mount would need an engine
-// that sees this machine's folders, and files that user 65534 may read. The
-// copy is in the volume of a container that is never started, the shelf; others
-// mount that volume, read-only. It is gone with the last of them.
+// Files of the host are copied, not mounted: a bind mount would need an engine with access to this
+// machine's folders, and files that user 65534 may read. The copy is in the volume of a container
+// that is never started, the shelf; other containers mount that volume read-only. It is removed
+// with the last of them.
 
-// A shelf is a container that is not started, for its volume.
+// A shelf is a container that is never started, with a volume of files.
 type shelf struct{ id, key string }
 
-// createWith makes a container that sees files. Without files, or where its kind
-// has no file system, it is any container. Files that cannot be handed over are
-// an error of its own, unfiled: the container is there without them.
+// createWith creates a container with access to files. If there are no files, or its kind has no
+// file system, it is an ordinary container. If the files cannot be copied, the container is
+// created without them and unfiled is the reason.
 func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Config, host *typec.HostConfig, files fileSet) (id string, unfiled, err error) {
 	if files.key == "" {
 		id, err = eng.create(ctx, config, host)
 		return id, nil, err
 	}
-	r.shelving.Lock()
-	defer r.shelving.Unlock()
+	r.shelfMu.Lock()
+	defer r.shelfMu.Unlock()
 	for range 2 {
 		if unfiled = r.stock(ctx, eng, config.Image, files); unfiled != nil {
 			break
@@ -43,21 +43,21 @@ func (r *runner) createWith(ctx context.Context, eng *engine, config *typec.Conf
 			return id, nil, err
 		}
 		unfiled = err
-		r.clearShelf(r.pool.Go) // somebody may have removed it
+		r.clearShelf(r.pool.Go) // it may have been removed
 	}
 	if cerrdefs.IsNotFound(unfiled) {
-		return "", nil, unfiled // the image, for all that is known
+		return "", nil, unfiled // the image is probably missing
 	}
 	id, err = eng.create(ctx, config, host)
 	return id, unfiled, err
 }
 
-// stock makes a shelf with files, unless it is there; r.shelving is held.
+// stock creates a shelf with files, unless it exists; r.shelving must be held.
 func (r *runner) stock(ctx context.Context, eng *engine, image string, files fileSet) error {
 	if r.shelf.id != "" && r.shelf.key == files.key {
 		return nil
 	}
-	r.clearShelf(r.pool.Go) // whoever starts a container is one of the active
+	r.clearShelf(r.pool.Go) // the caller, who starts a container, is active
 	id, err := eng.create(ctx, &typec.Config{
 		Image: image, User: user, Entrypoint: []string{"/never-started"}, NetworkDisabled: true,
 		Volumes: map[string]struct{}{files.Dir: {}},
@@ -78,8 +78,8 @@ func (r *runner) stock(ctx context.Context, eng *engine, image string, files fil
 	return nil
 }
 
-// clearShelf has the shelf removed by do, which may do it later. Its volume stays
-// for as long as containers have it mounted. r.shelving is held.
+// clearShelf has the shelf removed by do, perhaps later. Its volume remains as long as containers
+// mount it. r.shelving must be held.
 func (r *runner) clearShelf(do func(remove func(context.Context))) {
 	id := r.shelf.id
 	r.shelf = shelf{}
@@ -102,7 +102,7 @@ func writeFiles(w io.Writer, files *sandbox.Files) error {
 			return err
 		}
 		if !fs.ValidPath(f.Path) || f.Path == "." {
-			return fmt.Errorf("%q is no path of a file", f.Path)
+			return fmt.Errorf("%q is not the path of a file", f.Path)
 		}
 		for i, c := range f.Path {
 			if dir := f.Path[:i]; c == '/' && !made[dir] {
@@ -126,15 +126,15 @@ func writeFiles(w io.Writer, files *sandbox.Files) error {
 	return t.Close()
 }
 
-// A fileSet is files with their key, which is empty if there are none.
+// A fileSet is a set of files with its key, which is empty if there are none.
 type fileSet struct {
 	*sandbox.Files
 	key string
 }
 
-// filesOf are the files that containers of r are given for a request.
+// filesOf returns the files for containers of r from those of a request.
 func (r *runner) filesOf(files *sandbox.Files) fileSet {
-	if kind := r.kind.name(); files == nil || kind == KindGoja || kind == KindNode { // their programs have no file system
+	if kind := r.kind.name(); files == nil || kind == KindGoja || kind == KindNode { // these programs have no file system
 		return fileSet{}
 	}
 	key := files.Key()

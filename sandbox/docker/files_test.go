@@ -80,10 +80,10 @@ func TestFilesAreCopiedAnewWhenTheyAreGone(t *testing.T) {
 	if got := look(t, r, files, code); got != `"A"` {
 		t.Fatal(got)
 	}
-	r.shelving.Lock()
+	r.shelfMu.Lock()
 	old := r.shelf.id
 	err := r.eng.removeContainer(old)
-	r.shelving.Unlock()
+	r.shelfMu.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestFilesAreCopiedAnewWhenTheyAreGone(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	r.shelving.Lock()
-	defer r.shelving.Unlock()
+	r.shelfMu.Lock()
+	defer r.shelfMu.Unlock()
 	if r.shelf.id == old {
 		t.Error("the shelf that was removed is used still")
 	}
@@ -120,9 +120,9 @@ func TestNothingOfTheFilesIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.shelving.Lock()
+	r.shelfMu.Lock()
 	info, err := eng.api.ContainerInspect(t.Context(), r.shelf.id)
-	r.shelving.Unlock()
+	r.shelfMu.Unlock()
 	if err != nil || len(info.Mounts) != 1 {
 		t.Fatalf("%v, %+v", err, info.Mounts)
 	}

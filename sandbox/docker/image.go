@@ -19,10 +19,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// gojaRepository has one image for each binary, tagged by its digest.
+// gojaRepository contains an image for each binary, tagged by its digest.
 const gojaRepository = "mcpbroker/sandbox-goja"
 
-// gojaImage returns the image of a binary, which is made if it is not there.
+// gojaImage returns the image of a binary. It creates the image if necessary.
 func (e *engine) gojaImage(ctx context.Context, executable string) (string, error) {
 	ref, err := gojaName(executable)
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *engine) gojaImage(ctx context.Context, executable string) (string, erro
 	return ref, err
 }
 
-// gojaName is what the image of a binary is called.
+// gojaName returns the name of the image of a binary.
 func gojaName(executable string) (string, error) {
 	f, err := openExecutable(executable)
 	if err != nil {
@@ -72,8 +72,8 @@ func openExecutable(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// CheckExecutable returns nil if containers can run the binary executable, which
-// is as in Options, else why not and what to do about it. It asks no engine.
+// CheckExecutable reports, as an error with advice, why containers cannot run the binary
+// executable, which is as in Options. It does not ask the engine.
 func CheckExecutable(executable string) error {
 	f, err := openExecutable(executable)
 	if err != nil {
@@ -83,8 +83,7 @@ func CheckExecutable(executable string) error {
 	return static(f)
 }
 
-// static refuses a binary that needs a dynamic linker: it would not start in an
-// image in which there is nothing else.
+// static rejects a binary that needs a dynamic linker, since the image contains nothing else.
 func static(r io.ReaderAt) error {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -99,7 +98,7 @@ func static(r io.ReaderAt) error {
 	return nil
 }
 
-// writeRootfs writes the whole file system of the image for binary.
+// writeRootfs writes the complete file system of the image for binary.
 func writeRootfs(w io.Writer, binary *os.File) error {
 	info, err := binary.Stat()
 	if err != nil {
@@ -115,7 +114,7 @@ func writeRootfs(w io.Writer, binary *os.File) error {
 	return t.Close()
 }
 
-// hasImage says whether the engine has an image.
+// hasImage reports whether the engine has an image.
 func (e *engine) hasImage(ctx context.Context, ref string) (bool, error) {
 	_, err := e.api.ImageInspect(ctx, ref)
 	switch {
@@ -135,8 +134,7 @@ func defaultImage(kind string) string {
 	return PythonImage
 }
 
-// imageOf is the image of a kind: the one that is named, else the usual one. It
-// must be there.
+// imageOf returns the image of a kind: the named or the default one. It must exist.
 func (e *engine) imageOf(ctx context.Context, kind, named string) (string, error) {
 	ref := cmp.Or(named, defaultImage(kind))
 	ok, err := e.hasImage(ctx, ref)
@@ -146,8 +144,7 @@ func (e *engine) imageOf(ctx context.Context, kind, named string) (string, error
 	return ref, err
 }
 
-// importImage makes an image of a file system in a tar archive, which may be
-// compressed.
+// importImage creates an image from a file system in a tar archive, which may be compressed.
 func (e *engine) importImage(ctx context.Context, rootfs io.Reader, ref, kind string) error {
 	answer, err := e.api.ImageImport(ctx, typei.ImportSource{Source: rootfs, SourceName: "-"}, ref,
 		typei.ImportOptions{Changes: []string{"USER " + user, "LABEL " + labelKind + "=" + kind}})
@@ -165,13 +162,13 @@ func (e *engine) importImage(ctx context.Context, rootfs io.Reader, ref, kind st
 	return nil
 }
 
-// An Image is one that this package has made, or a broker of another version.
+// An Image is an image of this package, or of a broker of another version.
 type Image struct {
 	Kind  string   `json:"kind"`
 	Names []string `json:"names"`
 	ID    string   `json:"id"`
 	Bytes int64    `json:"bytes"`
-	// Current images are those that this program uses.
+	// Current reports whether this program uses the image.
 	Current bool `json:"current"`
 }
 

@@ -9,26 +9,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// A kind is what tells one language's containers from another's.
+// A kind defines the containers of one language.
 type kind interface {
 	name() string // for labels and images
 	languages() []sandbox.Language
 	command(memory int64) []string
 	env() []string
 	tmpfs() map[string]string
-	overhead() int64 // what the runner needs besides the program's memory
-	// image returns the image to start from, which is there.
+	overhead() int64 // memory of the runner besides the program's
+	// image returns the image for containers, which exists.
 	image(ctx context.Context, e *engine, o *Options) (string, error)
 }
 
 // The kinds of containers and images.
 const (
-	KindGoja   = "goja"   // JavaScript and TypeScript, run by this program
-	KindNode   = "node"   // the same, run by Node
+	KindGoja   = "goja"   // JavaScript and TypeScript in this program's runtime
+	KindNode   = "node"   // JavaScript and TypeScript in Node
 	KindPython = "python" // Python
 )
 
-// javaScript is JavaScript and TypeScript, run by this program's own binary.
+// javaScript runs JavaScript and TypeScript in this program's own binary.
 type javaScript struct{}
 
 func (javaScript) name() string { return KindGoja }
@@ -44,11 +44,11 @@ func (javaScript) image(ctx context.Context, e *engine, o *Options) (string, err
 	return e.gojaImage(ctx, o.Executable)
 }
 
-// prepare returns the engine and the image that containers are started from. It
-// connects once, and removes then what dead brokers left behind.
+// prepare returns the engine and the image for containers. It connects once, and then removes the
+// containers of dead brokers.
 func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
-	r.connecting.Lock()
-	defer r.connecting.Unlock()
+	r.engineMu.Lock()
+	defer r.engineMu.Unlock()
 	if r.eng == nil {
 		e, err := connect(ctx, r.opts.Engine)
 		if err != nil {
@@ -59,7 +59,7 @@ func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
 			return nil, "", err
 		}
 		r.eng = e
-		r.pool.Go(func(closed context.Context) { e.sweep(closed, r.log) }) // the caller is a start, which is one of the active
+		r.pool.Go(func(closed context.Context) { e.sweep(closed, r.log) }) // the caller is a start, which is active
 	}
 	if r.image == "" {
 		image, err := r.kind.image(ctx, r.eng, &r.opts)
@@ -71,27 +71,27 @@ func (r *runner) prepare(ctx context.Context) (*engine, string, error) {
 	return r.eng, r.image, nil
 }
 
-// forgetImage makes the next start look for the image again.
+// forgetImage makes the next start look up the image again.
 func (r *runner) forgetImage() {
-	r.connecting.Lock()
-	defer r.connecting.Unlock()
+	r.engineMu.Lock()
+	defer r.engineMu.Unlock()
 	r.image = ""
 }
 
-// engineLayers are what the engine contains programs with.
+// engineLayers returns the layers of containment that the engine provides.
 func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	limits := fmt.Sprintf("at most %d processes and %s of memory", maxProcesses, host.Size(memory+r.kind.overhead()))
 	memoryLayer := sandbox.Layer{Name: sandbox.LayerMemory, Active: true, Detail: "limited by the kernel"}
 	if k := e.enforced.Load(); !k.all() {
-		limits = noControl
+		limits = limitNotEnforced
 		if !k.memory {
-			memoryLayer.Active, memoryLayer.Detail = false, noControl
+			memoryLayer.Active, memoryLayer.Detail = false, limitNotEnforced
 		}
 	}
 	layers := []sandbox.Layer{
 		{Name: LayerContainer, Active: true, Detail: fmt.Sprintf("%s at %s: one for each run, removed after it; no network, nothing of the host is mounted, files are read-only, no capabilities, no new privileges, user %s, %s", e.name, e.address, user, limits)},
 	}
-	if r.kind.name() != KindGoja { // which says more of itself
+	if r.kind.name() != KindGoja { // the goja runner reports its own layers
 		seccomp := sandbox.Layer{Name: sandbox.LayerSeccomp, Active: e.seccomp, Detail: "the engine's filter of system calls"}
 		if !e.seccomp {
 			seccomp.Detail = "the engine filters no system calls"
@@ -103,6 +103,6 @@ func (r *runner) engineLayers(e *engine, memory int64) []sandbox.Layer {
 	return layers
 }
 
-// LayerContainer is the layer that containers are: namespaces, without
-// capabilities, removed after the run.
+// LayerContainer is the layer of the container itself: namespaces, without capabilities, removed
+// after the run.
 const LayerContainer = "container"

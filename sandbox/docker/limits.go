@@ -9,9 +9,9 @@ import (
 	typec "github.com/docker/docker/api/types/container"
 )
 
-// enforcedLimits says which limits of containers an engine keeps. Rootless engines without
-// control groups of version 2 take all of them and keep none, and say so nowhere
-// but in what they have noted of a container.
+// enforcedLimits are the limits of containers that an engine enforces. Rootless engines without
+// control groups of version 2 accept all limits and enforce none; only the state of a container
+// shows that.
 type enforcedLimits struct{ memory, processes bool }
 
 // create makes a container. It does not stop when ctx is done: the engine would still
@@ -20,12 +20,12 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	known := e.enforced.Load()
-	host = e.sealed(host)
-	id, err = e.make(making, config, known.instead(host))
+	host = e.readOnlyDirs(host)
+	id, err = e.make(making, config, known.perProcess(host))
 	if err != nil || known != nil || host.Memory == 0 {
 		return id, err
 	}
-	found, err := e.look(making, id, host)
+	found, err := e.inspect(making, id, host)
 	if err == nil {
 		e.enforced.Store(found)
 		if found.all() {
@@ -38,12 +38,12 @@ func (e *engine) create(ctx context.Context, config *typec.Config, host *typec.H
 	if err != nil {
 		return "", fmt.Errorf("create sandbox container: %w", brief(err))
 	}
-	return e.make(making, config, found.instead(host))
+	return e.make(making, config, found.perProcess(host))
 }
 
-// sealed returns host without the places that Podman makes writable and executable in
+// readOnlyDirs returns host without the directories that Podman makes writable and executable in
 // containers with a read-only root. It does not change existing mounts.
-func (e *engine) sealed(host *typec.HostConfig) *typec.HostConfig {
+func (e *engine) readOnlyDirs(host *typec.HostConfig) *typec.HostConfig {
 	if !e.podman || !host.ReadonlyRootfs {
 		return host
 	}
@@ -68,9 +68,8 @@ func (e *engine) make(ctx context.Context, config *typec.Config, host *typec.Hos
 	return made.ID, nil
 }
 
-// look compares what the engine has noted of a container with what it was asked
-// for.
-func (e *engine) look(ctx context.Context, id string, asked *typec.HostConfig) (*enforcedLimits, error) {
+// inspect compares the limits in the state of a container with the requested ones.
+func (e *engine) inspect(ctx context.Context, id string, asked *typec.HostConfig) (*enforcedLimits, error) {
 	info, err := e.api.ContainerInspect(ctx, id)
 	if err != nil {
 		return nil, err
@@ -80,21 +79,20 @@ func (e *engine) look(ctx context.Context, id string, asked *typec.HostConfig) (
 	return &k, nil
 }
 
-// all says whether all limits are kept, which is believed of an engine that was
-// not looked at.
+// all reports whether all limits are enforced, which is assumed if the engine was not inspected.
 func (k *enforcedLimits) all() bool { return k == nil || k.memory && k.processes }
 
-// What each process is limited to where the container is not. It is wider: what
-// counts here is what a process could write to, threads' stacks among it, and all
-// processes of that user on the machine.
+// Limits of each process for engines that do not limit the container. They are wider: they count
+// everything that a process could write to, including the stacks of threads, and all processes of
+// that user on the machine.
 const (
 	dataMargin   = 128 << 20
 	maxOwnedWeak = 256
 )
 
-// instead is host with limits of each process in place of those of the container
-// that are not kept.
-func (k *enforcedLimits) instead(host *typec.HostConfig) *typec.HostConfig {
+// perProcess returns host with limits of each process in place of those of the container that are
+// not enforced.
+func (k *enforcedLimits) perProcess(host *typec.HostConfig) *typec.HostConfig {
 	if k.all() || host.Memory == 0 {
 		return host
 	}
@@ -112,5 +110,5 @@ func (k *enforcedLimits) instead(host *typec.HostConfig) *typec.HostConfig {
 	return &weak
 }
 
-// noControl is what becomes of a limit that is not kept.
-const noControl = "the engine does not limit containers here, only each process: rootless engines need control groups of version 2"
+// limitNotEnforced describes a limit that is not enforced.
+const limitNotEnforced = "the engine does not limit containers here, only each process: rootless engines need control groups of version 2"

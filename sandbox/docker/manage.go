@@ -18,8 +18,8 @@ import (
 	typei "github.com/docker/docker/api/types/image"
 )
 
-// drain reads what the engine says while it makes an image, and returns what it
-// says of a failure.
+// drain reads the engine's messages about the creation of an image, and returns the failure that
+// they report.
 func drain(answer io.ReadCloser) error {
 	defer answer.Close()
 	dec := json.NewDecoder(answer)
@@ -41,10 +41,10 @@ func drain(answer io.ReadCloser) error {
 // A Manager manages the images of sandboxes. Close must be called.
 type Manager struct {
 	eng    *engine
-	within string // a label that images must have besides ours; empty means none
+	within string // a label that images must have as well; may be empty
 }
 
-// NewManager connects to an engine. The error is ErrNoEngine if there is none.
+// NewManager connects to an engine. It returns ErrNoEngine if none answers.
 func NewManager(ctx context.Context, at Address) (*Manager, error) {
 	e, err := connect(ctx, at)
 	if err != nil {
@@ -56,25 +56,25 @@ func NewManager(ctx context.Context, at Address) (*Manager, error) {
 // Close ends the connection.
 func (m *Manager) Close() error { return m.eng.api.Close() }
 
-// Address is where the engine answers.
+// Address returns the address of the engine.
 func (m *Manager) Address() string { return m.eng.address }
 
-// BuildGoja makes the image of executable, which is as in Options, unless it is
-// there, and returns its name.
+// BuildGoja creates the image of executable, which is as in Options, unless it exists, and returns
+// its name.
 func (m *Manager) BuildGoja(ctx context.Context, executable string) (string, error) {
 	return m.eng.gojaImage(ctx, executable)
 }
 
-// Import makes the image name of a kind, KindNode or KindPython, of a file system
-// in a tar archive, which may be compressed. It must have what Options says of
-// Image. An empty name means NodeImage or PythonImage.
+// Import creates the image name of a kind, KindNode or KindPython, from a file system in a tar
+// archive, which may be compressed. It must meet the requirements of Options.Image. An empty name
+// means NodeImage or PythonImage.
 func (m *Manager) Import(ctx context.Context, kind, name string, rootfs io.Reader) (string, error) {
 	name = cmp.Or(name, defaultImage(kind))
 	return name, m.eng.importImage(ctx, rootfs, name, kind)
 }
 
-// Build is as Import, but makes the image by a Dockerfile that has an argument
-// BASE, the image to begin with, which the engine downloads unless it has it.
+// Build is like Import, for a Dockerfile with an argument BASE, the base image, which the engine
+// downloads unless it has it.
 func (m *Manager) Build(ctx context.Context, kind, name string, dockerfile []byte, base string) (string, error) {
 	name = cmp.Or(name, defaultImage(kind))
 	var dir bytes.Buffer
@@ -102,8 +102,8 @@ func (m *Manager) Build(ctx context.Context, kind, name string, dockerfile []byt
 	return name, nil
 }
 
-// Images returns the images of sandboxes, by kind and name. executable is as in
-// Options: its image is a current one.
+// Images returns the images of sandboxes, by kind and name. executable is as in Options: its image
+// is a current one.
 func (m *Manager) Images(ctx context.Context, executable string) ([]Image, error) {
 	which := filters.NewArgs(filters.Arg("label", labelKind))
 	if m.within != "" {
@@ -136,17 +136,16 @@ func (m *Manager) Images(ctx context.Context, executable string) ([]Image, error
 	return images, nil
 }
 
-// A Pruned says what Prune has removed.
+// A Pruned lists what Prune removed.
 type Pruned struct {
-	// Containers that brokers left behind which are gone.
+	// Containers is the number of removed containers of dead brokers.
 	Containers int `json:"containers"`
-	// Images that no broker of this version uses, and all of them if asked.
+	// Images are the removed images.
 	Images []Image `json:"images"`
 }
 
-// Prune removes the containers of brokers that are gone, and the images that are
-// not current, or all of them. An image that a container uses stays, and the
-// error says so.
+// Prune removes the containers of dead brokers, and the images that are not current or, if all is
+// set, all images. An image that a container uses stays, and is part of the error.
 func (m *Manager) Prune(ctx context.Context, executable string, all bool, log *slog.Logger) (Pruned, error) {
 	p := Pruned{Containers: m.eng.sweep(ctx, log), Images: []Image{}}
 	images, err := m.Images(ctx, executable)
@@ -167,15 +166,15 @@ func (m *Manager) Prune(ctx context.Context, executable string, all bool, log *s
 	return p, errors.Join(failed...)
 }
 
-// Has returns nil if the engine has the image of a kind, KindNode or KindPython,
-// else ErrNoImage. image is as in Options.
+// Has returns ErrNoImage if the engine lacks the image of a kind, KindNode or KindPython. image is
+// as in Options.
 func (m *Manager) Has(ctx context.Context, kind, image string) error {
 	_, err := m.eng.imageOf(ctx, kind, image)
 	return err
 }
 
-// HasCommands returns nil if the engine has an image that programs of that name
-// may run in as commands do, else ErrNoImage. image is as in sandbox.Command.
+// HasCommands returns the image in which a command with that name would run, or ErrNoImage. image
+// is as in sandbox.Command.
 func (m *Manager) HasCommands(ctx context.Context, program, image string) (string, error) {
 	return m.eng.commandImage(ctx, program, image)
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-// NodeImage is the image that Node runs in unless Options name another.
+// NodeImage is the default image for Node.
 const NodeImage = "mcpbroker/sandbox-node:latest"
 
-// node is JavaScript and TypeScript, run by Node, in an image that somebody has
-// made.
+// node runs JavaScript and TypeScript in Node, in an image that a user created.
 type node struct{}
 
 func (node) name() string                  { return KindNode }
@@ -47,8 +46,7 @@ func (node) image(ctx context.Context, e *engine, o *Options) (string, error) {
 	return e.imageOf(ctx, KindNode, o.Image)
 }
 
-// nodeGlobals are the global names of Node that a program may use: those that are
-// withheld say what to use instead.
+// nodeGlobals are the globals of Node that a program may use: others are withheld with a hint.
 var nodeGlobals = strings.Fields(`
 	AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array Blob Boolean Buffer Crypto CryptoKey
 	CustomEvent DOMException DataView Date Error EvalError Event EventTarget FinalizationRegistry Float32Array Float64Array Function Infinity
@@ -58,29 +56,28 @@ var nodeGlobals = strings.Fields(`
 	decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval global globalThis isFinite isNaN parseFloat parseInt performance
 	queueMicrotask results retry setImmediate setInterval setTimeout skills store structuredClone tools undefined unescape`)
 
-// maxBundle is the most that a program and its modules become.
+// maxBundle bounds a bundled program, in bytes.
 const maxBundle = 64 << 20
 
-// A nodeRunner has programs bundled in a process of the worker, where they are
-// checked too, and runs what comes out in a container.
+// A nodeRunner checks and bundles programs in a process of the worker, and runs the result in a
+// container.
 type nodeRunner struct {
 	*runner
-	bundling sync.Mutex
-	bundler  sandbox.Runner // nil before it is needed
+	bundlerMu sync.Mutex
+	bundler   sandbox.Runner // nil before it is needed
 }
 
-// NewNode returns a runner of JavaScript and TypeScript programs in Node, as New
-// does.
+// NewNode is like New, for JavaScript and TypeScript programs in Node.
 func NewNode(opts *Options) sandbox.Runner { return &nodeRunner{runner: newRunner(node{}, opts)} }
 
-// bundlerRequires are the layers that the bundler must have of those that are
-// required: it takes apart what may be hostile, and is in no container.
+// bundlerRequires returns the required layers that the bundler must have: it parses hostile
+// programs, and is in no container.
 func bundlerRequires(required []string) []string {
 	return slices.DeleteFunc(slices.Clone(required), func(layer string) bool { return layer == LayerContainer })
 }
 
-// bundlerOptions are those of the bundler: as many processes wait for programs as
-// containers do.
+// bundlerOptions returns the options of the bundler: it has as many spares as there are
+// containers.
 func bundlerOptions(o *Options) *worker.Options {
 	return &worker.Options{
 		Prepare: true, Globals: nodeGlobals, Require: bundlerRequires(o.Require),
@@ -88,26 +85,26 @@ func bundlerOptions(o *Options) *worker.Options {
 	}
 }
 
-// bundle makes a program ready.
+// bundle bundles a program.
 func (n *nodeRunner) bundle(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	ctx, leave, err := n.pool.Enter(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	defer leave()
-	n.bundling.Lock()
+	n.bundlerMu.Lock()
 	if n.bundler == nil {
 		n.bundler = worker.New(bundlerOptions(&n.opts))
 	}
 	bundler := n.bundler
-	n.bundling.Unlock()
+	n.bundlerMu.Unlock()
 	return bundler.Run(ctx, req)
 }
 
 // Run implements sandbox.Runner.
 func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
 	inside := req
-	inside.Check = nil // the bundler does that
+	inside.Check = nil // the bundler checks the program
 	p := &program{req: &inside, limits: req.Limits.WithDefaults(), started: time.Now()}
 	if res, refused := host.Refuse(&req, p.limits, n.kind.languages()...); refused {
 		res.Duration = time.Since(p.started)
@@ -116,7 +113,7 @@ func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Resu
 	bundling := req
 	bundling.Limits = p.limits
 	bundling.Limits.ResultBytes = maxBundle
-	bundling.Call = nil // nothing is called before the program runs
+	bundling.Call = nil // a program makes no calls before it runs
 	bundled, err := n.bundle(ctx, bundling)
 	if err != nil || bundled.ExitCode != sandbox.ExitOK {
 		return bundled, err
@@ -130,8 +127,8 @@ func (n *nodeRunner) Run(ctx context.Context, req sandbox.Request) (sandbox.Resu
 // Close implements sandbox.Runner.
 func (n *nodeRunner) Close() error {
 	err := n.runner.Close()
-	n.bundling.Lock()
-	defer n.bundling.Unlock()
+	n.bundlerMu.Lock()
+	defer n.bundlerMu.Unlock()
 	if n.bundler != nil {
 		err = errors.Join(err, n.bundler.Close())
 	}

@@ -19,21 +19,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
-// Labels of containers and images. Every container of a sandbox has both, every
-// image the first.
+// Labels of containers and images. Every container of a sandbox has both, every image the first.
 const (
 	labelKind  = "mcpbroker.sandbox"
 	labelOwner = "mcpbroker.owner" // see owner
 )
 
-// owner says which process a container belongs to: its machine, as far as
-// process ids mean something, its id, and when it was started.
+// owner identifies the process that a container belongs to: its machine, its process id, and its
+// start time.
 var owner = sync.OnceValue(func() string {
 	return fmt.Sprintf("%s/%d/%s", machine(), os.Getpid(), spawn.StartTime(os.Getpid()))
 })
 
-// machine names what has these process ids: this start of this machine, and the
-// container that the broker may be in.
+// machine identifies the scope of process ids: this boot of this machine, and the container that
+// the broker may run in.
 var machine = sync.OnceValue(func() string {
 	name, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -41,8 +40,8 @@ var machine = sync.OnceValue(func() string {
 	return fmt.Sprintf("%x", sum[:8])
 })
 
-// orphan says whether the owner of a container is gone. Of one that belongs to
-// another machine, only one that has ended is: an engine may serve many.
+// orphan reports whether the owner of a container is gone. For an owner on another machine it only
+// reports ended containers: an engine may serve many machines.
 func orphan(label string, ended bool) bool {
 	parts := strings.Split(label, "/")
 	if len(parts) != 3 || parts[0] != machine() {
@@ -61,8 +60,7 @@ func orphan(label string, ended bool) bool {
 	return !exists(pid)
 }
 
-// exists says whether there is a process, also one that /proc does not show
-// because it is another user's.
+// exists reports whether a process exists, including processes of other users that /proc hides.
 func exists(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -76,7 +74,7 @@ func exists(pid int) bool {
 	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
-// sweep removes the containers of brokers that are gone, and returns how many.
+// sweep removes the containers of dead brokers, and returns their number.
 func (e *engine) sweep(ctx context.Context, log *slog.Logger) (removed int) {
 	list, err := e.containers(ctx)
 	if err != nil {
@@ -99,7 +97,7 @@ func (e *engine) sweep(ctx context.Context, log *slog.Logger) (removed int) {
 	return removed
 }
 
-// containers are all those of sandboxes.
+// containers returns all containers of sandboxes.
 func (e *engine) containers(ctx context.Context) ([]typec.Summary, error) {
 	list, err := e.api.ContainerList(ctx, typec.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelKind))})
 	if err != nil {

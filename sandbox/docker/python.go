@@ -8,17 +8,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// PythonImage is the image that Python runs in unless Options name another.
+// PythonImage is the default image for Python.
 const PythonImage = "mcpbroker/sandbox-python:latest"
 
-// python is Python, in an image that somebody has made.
+// python runs Python in an image that a user created.
 type python struct{}
 
 func (python) name() string                  { return KindPython }
 func (python) languages() []sandbox.Language { return []sandbox.Language{sandbox.Python} }
 func (python) command(int64) []string {
 	args := runnerArgs("python", ".py", "wire", "values", "source", "host", "skills", "report", "waits", "program")
-	// The tables go behind boot, as a module of their own.
+	// The tables follow boot as a module of their own.
 	functions := []string{"functions", "import json\nFUNCTIONS = json.loads(r'''" + script.FunctionsJSON() + "''')\nMEDIA = json.loads(r'''" + script.PythonMediaJSON() + "''')"}
 	return append([]string{"python3", "-I", "-B", "-X", "utf8", "-c"}, slices.Insert(args, 1, functions...)...)
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/wire"
 )
 
-// killMargin is how long after the time limit the container is ended. Its
-// runner knows the limit too, and tells the line that the program was at. Node has
-// to be stopped for that as by a debugger.
+// killMargin is the delay after the time limit before the container is killed. Its runner enforces
+// the limit too, and reports the line of the program. Node must be stopped for that as by a
+// debugger.
 const (
 	killMargin     = 500 * time.Millisecond
 	nodeKillMargin = 1500 * time.Millisecond
 )
 
-// An execution is one program in one container.
+// An execution is a program in a container.
 type execution struct {
 	*program
 	r   *runner
@@ -28,9 +28,8 @@ type execution struct {
 	cpu *cpuSample
 }
 
-// run runs the program to its end, which is the container's too. stillborn means
-// that the container was dead before it said a word, for no reason that the
-// program could have given it.
+// run runs the program to the end of the container. stillborn reports that the container was dead
+// before its first message, for a reason other than the program.
 func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t := &host.Talk{
@@ -38,7 +37,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		Stdout: host.NewOutput(x.req.Stdout, x.limits.OutputBytes),
 		Stderr: host.NewOutput(x.req.Stderr, x.limits.OutputBytes),
 	}
-	if f := x.c.files; f.key != "" && x.c.unfiled == nil {
+	if f := x.c.files; f.key != "" && x.c.filesErr == nil {
 		t.FilesDir = f.Dir
 	}
 	left := x.left()
@@ -86,7 +85,7 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 		host.Finish(&res, x.limits, host.End(done))
 	}
 	res.Notes = append(res.Notes, host.Dropped(x.limits, t.Stdout, t.Stderr)...)
-	if err := x.c.unfiled; err != nil {
+	if err := x.c.filesErr; err != nil {
 		res.Notes = append(res.Notes, x.req.Files.Dir+" is empty, because its files could not be handed to the container: "+err.Error())
 	}
 	x.r.pool.Go(func(context.Context) {
@@ -96,8 +95,8 @@ func (x *execution) run(ctx context.Context) (res sandbox.Result, stillborn bool
 	return res, stillborn
 }
 
-// failure says why a container ended without a done frame: cause is why its
-// context was done by then, if it was. unexplained means that nothing is known.
+// failure describes why a container ended without a done frame; cause is the cause of its context,
+// if that was done. unexplained means that the reason is unknown.
 func (x *execution) failure(cause, err error, made, running int) (code int, text string, unexplained bool) {
 	switch {
 	case cause == host.ErrTimeout:
@@ -145,9 +144,8 @@ const exitKilled = 128 + 9
 // exitBadCall is the exit code of a container after SIGSYS.
 const exitBadCall = 128 + 31
 
-// A cpuSample is the processor time that a container had used when the time of
-// its program was nearly up: of one that has ended no engine tells. Its methods
-// are safe for concurrent use.
+// A cpuSample is the processor time of a container shortly before the time limit of its program:
+// engines do not report it for an ended container. Its methods are safe for concurrent use.
 type cpuSample struct {
 	c     *container
 	timer *time.Timer
@@ -155,7 +153,7 @@ type cpuSample struct {
 	value time.Duration // read after once
 }
 
-// sampleEarly is how long before the time limit the sample is taken, at most.
+// sampleEarly bounds the time before the limit at which the sample is taken.
 const sampleEarly = 500 * time.Millisecond
 
 func sampleCPU(c *container, limit time.Duration) *cpuSample {
@@ -164,10 +162,10 @@ func sampleCPU(c *container, limit time.Duration) *cpuSample {
 	return s
 }
 
-// take takes the sample now, unless it was taken.
+// take takes the sample, unless it was taken already.
 func (s *cpuSample) take() { s.once.Do(func() { s.value = s.c.cpuTime() }) }
 
-// end returns the sample, or a negative duration if there will be none.
+// end returns the sample, or a negative duration if there is none.
 func (s *cpuSample) end() time.Duration {
 	s.timer.Stop()
 	s.once.Do(func() { s.value = -1 })

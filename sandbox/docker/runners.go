@@ -5,24 +5,23 @@ import (
 	"path"
 )
 
-// runnerFiles are the runners that are not written in Go. They are handed to
-// their interpreters as arguments, so that an image needs nothing of ours and
-// fits every version of this package.
+// runnerFiles are the runners in other languages than Go. They are passed to their interpreters as
+// arguments, so that an image needs no files of this package and works with every version of it.
 //
 //go:embed runners
 var runnerFiles embed.FS
 
-// runnerText is one file of a runner.
+// runnerText returns one file of a runner.
 func runnerText(language, file string) string {
 	b, err := runnerFiles.ReadFile(path.Join("runners", language, file))
 	if err != nil {
-		panic(err) // a name of our own
+		panic(err) // the name is a constant
 	}
 	return string(b)
 }
 
-// runnerArgs are the arguments that start a runner: the text of boot, and the
-// names and texts of its modules, which boot runs in this order.
+// runnerArgs returns the arguments that start a runner: the text of boot, and the names and texts
+// of its modules, which boot runs in this order.
 func runnerArgs(language, ext string, modules ...string) []string {
 	args := []string{runnerText(language, "boot"+ext)}
 	for _, name := range modules {

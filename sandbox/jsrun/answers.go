@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxTexts bounds the texts that tools answered with and that are remembered.
+	// maxTexts bounds the remembered texts of answers.
 	maxTexts = 8
-	// maxParts bounds the parts of a list that are named.
+	// maxParts bounds the parts of a list that a message names.
 	maxParts = 6
 )
 
@@ -27,8 +27,7 @@ type textAnswer struct {
 	target string
 }
 
-// watchCalls makes reads noticed that a program makes of the wrong values around its
-// first call.
+// watchCalls begins to notice reads of the wrong values around the first call of a program.
 func (r *runtime) watchCalls() {
 	if r.reads.inCalls {
 		return
@@ -40,15 +39,14 @@ func (r *runtime) watchCalls() {
 	r.watchPromises()
 }
 
-// watchWhole makes reads of properties noticed that an answer lacks because it is a text
-// or a list.
+// watchWhole notices reads of properties that an answer lacks because it is a text or a list.
 func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 	if bytes > maxShaped {
 		return
 	}
 	if o, ok := v.(*goja.Object); ok {
 		if o.ClassName() == "Array" {
-			_ = o.SetPrototype(r.listPrototype(target)) // a new array takes any
+			_ = o.SetPrototype(r.listPrototype(target)) // a new array accepts any prototype
 		}
 		return
 	}
@@ -58,7 +56,7 @@ func (r *runtime) watchWhole(v goja.Value, target string, bytes int) {
 	r.reads.texts = append(r.reads.texts, textAnswer{v, target})
 }
 
-// watchTexts notices reads of properties that no text has.
+// watchTexts notices reads of properties that texts do not have.
 func (r *runtime) watchTexts() {
 	r.insertBelow(r.vm.ToValue("").ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
 		if i := slices.IndexFunc(r.reads.texts, func(t textAnswer) bool { return receiver.StrictEquals(t.text) }); i >= 0 {
@@ -71,8 +69,8 @@ func (r *runtime) watchTexts() {
 	}, nil)
 }
 
-// watchPromises notices reads of properties that no promise has, such as those of an
-// answer that the program does not await.
+// watchPromises notices reads of properties that promises do not have, such as those of an answer
+// that the program does not await.
 func (r *runtime) watchPromises() {
 	promise, _, _ := r.vm.NewPromise()
 	r.insertBelow(r.vm.ToValue(promise).ToObject(r.vm).Prototype(), func(property string, receiver goja.Value) {
@@ -96,8 +94,8 @@ func isPromise(o *goja.Object) bool {
 	return ok
 }
 
-// insertBelow puts an object between a prototype and Object.prototype. It calls missed
-// for properties that neither has, and missedSymbol, if it is not nil, for symbols.
+// insertBelow inserts an object between a prototype and Object.prototype. It calls missed for
+// properties that neither has, and missedSymbol, if it is not nil, for symbols.
 func (r *runtime) insertBelow(prototype *goja.Object, missed func(property string, receiver goja.Value), missedSymbol func(*goja.Symbol, goja.Value)) {
 	proxy := r.vm.NewProxy(r.vm.NewObject(), &goja.ProxyTrapConfig{
 		Get: func(_ *goja.Object, property string, receiver goja.Value) goja.Value {
@@ -125,7 +123,7 @@ func (r *runtime) insertBelow(prototype *goja.Object, missed func(property strin
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
 	_ = prototype.SetPrototype(p) // fails only for Object.prototype
-	r.reads.usual[p] = r.reads.plain
+	r.reads.shownPrototypes[p] = r.reads.plain
 }
 
 // isFieldOfText reports whether v is a text that is a JSON object with the property.
@@ -138,8 +136,7 @@ func isFieldOfText(property string, v goja.Value) bool {
 	return json.Unmarshal([]byte(text), &fields) == nil && fields[property] != nil
 }
 
-// missText remembers a read of a property that the text v does not have, with what to
-// write instead.
+// missText records a read of a property that the text v does not have, with what to write instead.
 func (r *runtime) missText(property, of string, v goja.Value) {
 	at, _ := r.reader()
 	if field := isFieldOfText(property, v); field || r.isMethod("Array", property) && isJSONText(stringOr(v, "")) {
@@ -166,10 +163,10 @@ func (r *runtime) missText(property, of string, v goja.Value) {
 	r.missWhole(property, of, "a text: make a list of it first, as in "+split)
 }
 
-// listPrototype returns the prototype for lists that answer calls to target: it has what
-// Array.prototype has.
+// listPrototype returns the prototype for lists that answer calls to target. It inherits from
+// Array.prototype.
 func (r *runtime) listPrototype(target string) *goja.Object {
-	if p := r.reads.lists[target]; p != nil {
+	if p := r.reads.listProtos[target]; p != nil {
 		return p
 	}
 	r.prepareReads()
@@ -193,14 +190,14 @@ func (r *runtime) listPrototype(target string) *goja.Object {
 		GetIdx: func(*goja.Object, int, goja.Value) goja.Value { return goja.Undefined() },
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	if r.reads.lists == nil {
-		r.reads.lists = make(map[string]*goja.Object)
+	if r.reads.listProtos == nil {
+		r.reads.listProtos = make(map[string]*goja.Object)
 	}
-	r.reads.lists[target], r.reads.usual[p] = p, lists
+	r.reads.listProtos[target], r.reads.shownPrototypes[p] = p, lists
 	return p
 }
 
-// listAdvice says what a list contains, and to take an element of it.
+// listAdvice describes the elements of a list, and how to take one.
 func listAdvice(list *goja.Object) string {
 	n := list.Get("length").ToInteger()
 	if n == 0 {
@@ -234,13 +231,13 @@ func listAdvice(list *goja.Object) string {
 	return fmt.Sprintf("a list of %d%s: take one, as in r[0], or all with r.map", n, of)
 }
 
-// missWhole remembers a read of a property that a value does not have because it is
-// something else; of says which value.
+// missWhole records a read of a property that a value lacks because of its type; of describes the
+// value.
 func (r *runtime) missWhole(property, of, is string) {
 	r.missAs(property, gate.Name(property)+" is undefined: "+of+is)
 }
 
-// missAs remembers a read of a property that a value does not have, with the advice.
+// missAs records a read of a missing property, with the advice.
 func (r *runtime) missAs(property, advice string) {
 	at, agent := r.reader()
 	if !agent || len(property) > 200 {
@@ -249,7 +246,7 @@ func (r *runtime) missAs(property, advice string) {
 	r.reads.last = &miss{property: property, at: at, plain: r.reads.sites[at] == script.ReadPlain, advice: advice}
 }
 
-// missIterator answers a read of the iterator of an object of an answer, which has none.
+// missIterator handles a read of the missing iterator of an object of an answer.
 func (r *runtime) missIterator(target string, symbol *goja.Symbol, receiver goja.Value) goja.Value {
 	if v := r.reads.plain.GetSymbol(symbol); v != nil {
 		return v
@@ -263,8 +260,8 @@ func (r *runtime) missIterator(target string, symbol *goja.Symbol, receiver goja
 	return goja.Undefined()
 }
 
-// notIterable says what an object of an answer is that a program takes for a list; text
-// is how the program names it, or "".
+// notIterable describes an object of an answer that a program treats as a list; text is the
+// program's expression for it, or "".
 func (r *runtime) notIterable(o *goja.Object, target, text string) string {
 	var lists, texts []string
 	keys := o.Keys()

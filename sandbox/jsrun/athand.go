@@ -28,7 +28,7 @@ type miss struct {
 	receiver         *goja.Object
 	at               script.Spot
 	plain            bool   // the program does not check the value
-	advice           string // instead of what the keys of the receiver say
+	advice           string // replaces the advice that the keys of the receiver suggest
 	known            bool   // other objects of the answer's type have the property
 }
 
@@ -67,7 +67,7 @@ func (r *runtime) glimpseIn(v goja.Value, target string, depth int, left *int) {
 // openPrototype returns the prototype for objects without a known shape of an answer to
 // target.
 func (r *runtime) openPrototype(target string) *goja.Object {
-	if p := r.reads.open[target]; p != nil {
+	if p := r.reads.unshapedProtos[target]; p != nil {
 		return p
 	}
 	r.prepareReads()
@@ -91,7 +91,7 @@ func (r *runtime) openPrototype(target string) *goja.Object {
 		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	r.reads.open[target] = p
+	r.reads.unshapedProtos[target] = p
 	return p
 }
 
@@ -106,7 +106,7 @@ func (r *runtime) miss(property, target string, receiver goja.Value, at script.S
 
 var unwrapNames = sandbox.UnwrapNames()
 
-// noteAbsent remembers a read of one of the names for sandbox.Result.Absent.
+// noteAbsent records a read for sandbox.Result.Absent.
 func (r *runtime) noteAbsent(read string) {
 	if slices.Contains(unwrapNames, strings.TrimPrefix(read, "string.")) && !slices.Contains(r.reads.absent, read) {
 		r.reads.absent = append(r.reads.absent, read)
@@ -190,8 +190,8 @@ func (r *runtime) isMethod(class, name string) bool {
 	return ok && slices.Contains(prototype.GetOwnPropertyNames(), name)
 }
 
-// noteUndefined adds a note if the program returned undefined, or a list of nothing, because
-// of a read of a missing property of an answer; what says which.
+// noteUndefined adds a note if the program returned undefined, or a list of nothing, because of a
+// read of a missing property of an answer; what describes the result.
 func (r *runtime) noteUndefined(what string) {
 	m := r.reads.last
 	if m != nil && (m == r.reads.unawaited || r.reads.seen[m.property] || m.known && what != "undefined") {
@@ -206,8 +206,8 @@ func (r *runtime) noteUndefined(what string) {
 	r.noteMiss("returned "+what, m)
 }
 
-// notePrinted adds a note if the program prints what it has just read of an answer in
-// vain.
+// notePrinted adds a note if the program prints a missing property of an answer that it has just
+// read.
 func (r *runtime) notePrinted() {
 	m := r.reads.last
 	at, agent := r.reader()

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// maxRandom is how many random bytes a program gets at once.
+// maxRandom bounds the random bytes of one request.
 const maxRandom = 1 << 16
 
-// byteNatives are the natives of the files of lib that deal with bytes.
+// byteNatives adds the natives for the files of lib that process bytes.
 func (r *runtime) byteNatives(add func(string, func(goja.FunctionCall) goja.Value)) {
 	buffer := func(b []byte) goja.Value { return r.vm.ToValue(r.vm.NewArrayBuffer(b)) }
 	add("toBytes", func(c goja.FunctionCall) goja.Value {
@@ -62,8 +62,8 @@ var hashes = map[string]func() hash.Hash{
 	"SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
 }
 
-// bytes reads the arguments (buffer, offset, length), of which the last two
-// may be missing. What it returns is the buffer's own memory.
+// bytes reads the arguments (buffer, offset, length), of which the last two are optional. It
+// returns the memory of the buffer itself.
 func (r *runtime) bytes(args []goja.Value) []byte {
 	buffer, ok := argument(args, 0).Export().(goja.ArrayBuffer)
 	if !ok || buffer.Detached() {
@@ -77,7 +77,7 @@ func (r *runtime) bytes(args []goja.Value) []byte {
 	return b[start:min(start+max(args[2].ToInteger(), 0), int64(len(b)))]
 }
 
-// encodeText writes a string as bytes. Base64 has a function of its own.
+// encodeText converts a string to bytes. Base64 has a function of its own.
 func encodeText(v goja.Value, encoding string) []byte {
 	s, ok := v.(goja.String)
 	if !ok || encoding == "utf8" {
@@ -86,7 +86,7 @@ func encodeText(v goja.Value, encoding string) []byte {
 	n := s.Length()
 	switch encoding {
 	case "hex":
-		b, _ := hex.DecodeString(s.String()) // digits before another character
+		b, _ := hex.DecodeString(s.String()) // the digits before any other character
 		return b
 	case "utf16le":
 		var b []byte
@@ -126,8 +126,8 @@ func decodeBase64(text string, strict bool) ([]byte, bool) {
 	return b, true
 }
 
-// toText is (buffer, offset, length, encoding, fatal, stream): the text, and
-// the number of bytes at the end that wait for more.
+// toText implements (buffer, offset, length, encoding, fatal, stream). It returns the text, and
+// the number of bytes at the end that are incomplete.
 func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 	b := r.bytes(c.Arguments[:3])
 	left := 0
@@ -158,7 +158,7 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 			switch d := charmap.Windows1252.DecodeByte(c); {
 			case encoding == "ascii":
 				units[i] &= 0x7f
-			case encoding == "windows1252" && d != utf8.RuneError: // else a control character
+			case encoding == "windows1252" && d != utf8.RuneError: // otherwise a control character
 				units[i] = uint16(d)
 			}
 		}
@@ -167,7 +167,7 @@ func (r *runtime) toText(c goja.FunctionCall) goja.Value {
 	return r.vm.NewArray(text, left)
 }
 
-// incomplete is the number of bytes at the end of b that begin a character.
+// incomplete returns the number of bytes at the end of b that begin a character.
 func incomplete(b []byte) int {
 	for n := 1; n <= min(3, len(b)); n++ {
 		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
@@ -180,8 +180,8 @@ func incomplete(b []byte) int {
 	return 0
 }
 
-// repaired reads UTF-8, with U+FFFD for what is none.
+// repaired decodes UTF-8, with U+FFFD for invalid bytes.
 func repaired(b []byte) string {
-	text, _ := unicode.UTF8.NewDecoder().Bytes(b) // which replaces what is wrong
+	text, _ := unicode.UTF8.NewDecoder().Bytes(b) // it replaces invalid bytes
 	return string(text)
 }

@@ -18,8 +18,8 @@ const (
 	stderr = 2
 )
 
-// defineConsole gives the program its console. Names that have no meaning
-// here, such as console.clear, do nothing.
+// defineConsole defines console. Methods without a meaning here, such as console.clear, do
+// nothing.
 func (r *runtime) defineConsole() {
 	console := r.vm.NewObject()
 	method := func(name string, f func(args []goja.Value)) {
@@ -93,7 +93,7 @@ func (r *runtime) defineClocks(method func(string, func([]goja.Value))) {
 	r.defineValue(performance, "now", r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 		return r.vm.ToValue(float64(r.tape.since(r.start).Microseconds()) / 1000)
 	}))
-	// Asked for when it is read: a runtime may be set up before its run starts.
+	// It is computed on each read: a runtime may be set up before its run starts.
 	origin := r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 		return r.vm.ToValue(float64(r.tape.origin(r.start).UnixMicro()) / 1000)
 	})
@@ -115,7 +115,7 @@ func label(args []goja.Value) string {
 	return "default"
 }
 
-// print writes one line, or several, in the open groups' indentation.
+// print writes one or more lines with the indentation of the open groups.
 func (r *runtime) print(stream int, text string) {
 	if stream == stdout {
 		r.printed = true
@@ -130,8 +130,8 @@ func (r *runtime) print(stream int, text string) {
 	r.host.Output(stream, append([]byte(text), '\n'))
 }
 
-// format joins what console.log was given: strings as they are, the rest
-// inspected. A first string may have the format verbs of Node.
+// format joins the arguments of console.log: strings as they are, other values inspected. A first
+// string may contain the format verbs of Node.
 func (r *runtime) format(args []goja.Value) string {
 	var texts []string
 	if len(args) > 1 && goja.IsString(args[0]) {
@@ -151,7 +151,7 @@ func (r *runtime) format(args []goja.Value) string {
 
 var verbs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[sdifjoOc%]`) })
 
-// expand fills in the verbs of a format and returns the arguments that are left.
+// expand replaces the verbs of a format and returns the remaining arguments.
 func (r *runtime) expand(format string, args []goja.Value) (string, []goja.Value) {
 	text := verbs().ReplaceAllStringFunc(format, func(verb string) string {
 		switch {
@@ -199,7 +199,7 @@ func (r *runtime) verb(verb byte, v goja.Value) string {
 	return r.inspect(v)
 }
 
-// pad fills s up to n characters.
+// pad pads s to n characters.
 func pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(s)))
 }

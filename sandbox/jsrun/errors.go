@@ -11,9 +11,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// describe says in words what was thrown: the error, its frames in the
-// program's own lines, its causes. The error that it returns ended the run
-// meanwhile: getters and proxies of the value run the program's code.
+// describe describes a thrown value: the error, its frames in the program's own lines, its causes.
+// It returns an error if that ended the run, since getters and proxies of the value run the
+// program's code.
 func (r *runtime) describe(v goja.Value) (string, error) {
 	var text string
 	err := r.guard(func() { text = r.describeValue(v, 0) })
@@ -52,18 +52,17 @@ func (r *runtime) describeValue(v goja.Value, depth int) string {
 	return text
 }
 
-// errorHead returns an error's class and its message, in the words that other
-// engines have for it.
+// errorHead returns an error's class and its message, in the words of other engines.
 func (r *runtime) errorHead(o *goja.Object) (name, message string) {
 	r.rewordMessage(o)
 	name = stringOr(o.Get("name"), "Error")
 	if c, ok := o.Get("constructor").(*goja.Object); ok && name == "Error" {
-		name = stringOr(c.Get("name"), name) // a class of the program that sets no name
+		name = stringOr(c.Get("name"), name) // a class of the program that does not set a name
 	}
 	return name, stringOr(o.Get("message"), "")
 }
 
-// errorLine is both of them as one text.
+// errorLine returns both as one text.
 func (r *runtime) errorLine(o *goja.Object) string { return headline(r.errorHead(o)) }
 
 func stringOr(v goja.Value, otherwise string) string {
@@ -73,8 +72,8 @@ func stringOr(v goja.Value, otherwise string) string {
 	return v.String()
 }
 
-// failure makes an error for the program of one of the classes Error,
-// TypeError, RangeError and SyntaxError.
+// failure returns an error for the program of the class Error, TypeError, RangeError or
+// SyntaxError.
 func (r *runtime) failure(class, message string) goja.Value {
 	o, err := r.vm.New(r.classes[class], r.vm.ToValue(message))
 	if err != nil {
@@ -83,7 +82,7 @@ func (r *runtime) failure(class, message string) goja.Value {
 	return o
 }
 
-// message is what an error says, for a sentence of ours.
+// message returns the message of an error as part of a sentence.
 func (r *runtime) message(err error) string {
 	text := err.Error()
 	if ex, ok := errors.AsType[*goja.Exception](err); ok {

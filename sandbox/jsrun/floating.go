@@ -7,32 +7,32 @@ import (
 	"github.com/dop251/goja"
 )
 
-// float notes the value of a statement, which is the number of a timer if the second
-// argument says so.
+// float records the value of a statement, which is the number of a timer if the second argument is
+// true.
 func (r *runtime) float(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok {
 		if o.ExportType() == promiseType {
 			p := o.Export().(*goja.Promise)
 			if c := r.loop.callOf(p); c != nil {
-				c.stated = true
+				c.isStatement = true
 			} else if p.State() == goja.PromiseStatePending {
 				r.floating = append(r.floating, p)
 			}
 		}
 	} else if id, ok := v.Export().(int64); ok && c.Argument(1).ToBoolean() {
 		if t := r.loop.byID[id]; t != nil {
-			t.kept = true
+			t.floating = true
 		}
 	}
 	return v
 }
 
-// goesOn reports whether something that was started with a statement is still
-// under way and can go on, before the deadline if there is one.
-func (r *runtime) goesOn(deadline time.Time, limited bool) bool {
+// continues reports whether something that a statement started is still running and can continue,
+// before the deadline if limited is set.
+func (r *runtime) continues(deadline time.Time, limited bool) bool {
 	for _, t := range r.loop.timers {
-		if t.kept && t.every == 0 && (!limited || t.due.Before(deadline)) {
+		if t.floating && t.every == 0 && (!limited || t.due.Before(deadline)) {
 			return true
 		}
 	}
@@ -47,14 +47,14 @@ func (r *runtime) goesOn(deadline time.Time, limited bool) bool {
 	return false
 }
 
-// timerNotes says which timers of statements have not come to their end.
+// timerNotes returns notes on timers of statements that did not finish.
 func (r *runtime) timerNotes() (notes []string) {
 	var intervals, timeouts int
 	for _, t := range r.loop.timers {
 		switch {
-		case t.kept && t.every > 0:
+		case t.floating && t.every > 0:
 			intervals++
-		case t.kept:
+		case t.floating:
 			timeouts++
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// read makes a call, and its argument, undefined for none, of what a function of the
-// host was called with.
+// read converts the arguments of a host function to a call and its argument, which may be
+// undefined.
 func (r *runtime) read(f script.Function, args []goja.Value) (c sandbox.Call, arg goja.Value, err error) {
 	text := func(i int) string {
 		if v := argument(args, i); goja.IsString(v) {
@@ -67,26 +67,26 @@ func (r *runtime) read(f script.Function, args []goja.Value) (c sandbox.Call, ar
 	return c, arg, err
 }
 
-// maxCallFrames is how many frames are kept of where a call was made, our own
-// and those of wrappers among them.
+// maxCallFrames bounds the stored frames of a call, including those of this package and of
+// wrappers.
 const maxCallFrames = 16
 
-// A hostCall is one host call under way.
+// A hostCall is a host call in progress.
 type hostCall struct {
-	call    sandbox.Call
-	promise *goja.Promise
-	resolve func(any) error
-	reject  func(any) error
-	stack   []goja.StackFrame // of where the program called
-	late    bool              // main ended before it did
-	stated  bool              // a statement of the program made it, and nothing else
-	lost    bool              // it has lost a race
+	call         sandbox.Call
+	promise      *goja.Promise
+	resolve      func(any) error
+	reject       func(any) error
+	stack        []goja.StackFrame // of the call in the program
+	outlivedMain bool              // main ended before it did
+	isStatement  bool              // it is a statement of the program by itself
+	lostRace     bool              // it has lost a race
 
-	withheld bool  // it has no answer in this run
-	err      error // how it ended
+	withheld bool  // it gets no answer in this run
+	err      error // its result, if it failed
 }
 
-// name is what notes call it.
+// name returns the name of the call in notes.
 func (c *hostCall) name() string {
 	if c.call.CallsTool() && c.call.Target != "" {
 		return sandbox.ShownTarget(c.call.Target)
@@ -112,8 +112,8 @@ func (r *runtime) defineHost() {
 	}
 }
 
-// startCall starts a host call and returns its promise. What is wrong with the
-// arguments rejects it, as every other error does.
+// startCall starts a host call and returns its promise. Wrong arguments reject it, like any other
+// error.
 func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 	promise, resolve, reject := r.vm.NewPromise()
 	c := &hostCall{promise: promise, resolve: resolve, reject: reject, stack: r.vm.CaptureCallStack(maxCallFrames, nil)}
@@ -145,8 +145,7 @@ func (r *runtime) startCall(f script.Function, args []goja.Value) goja.Value {
 	return r.vm.ToValue(promise)
 }
 
-// lineOf is the program's line that the innermost of its frames stands at; 0 if none
-// is the program's own.
+// lineOf returns the line of the innermost frame in the program, or 0.
 func (r *runtime) lineOf(stack []goja.StackFrame) int {
 	for _, f := range stack {
 		if p := f.Position(); p.Filename == r.script.File {
@@ -156,12 +155,12 @@ func (r *runtime) lineOf(stack []goja.StackFrame) int {
 	return 0
 }
 
-// A refuser is a Host that says of calls at once why they are not made.
+// A refuser is a Host that can refuse calls immediately.
 type refuser interface {
 	Refuse(sandbox.Call) error
 }
 
-// send hands a call to the host.
+// send passes a call to the host.
 func (r *runtime) send(c *hostCall) {
 	var once sync.Once
 	r.host.Call(c.call, func(value json.RawMessage, err error) {
@@ -173,7 +172,7 @@ func (r *runtime) send(c *hostCall) {
 	})
 }
 
-// deliver settles the promise of a call. The error is one that ends the run.
+// deliver settles the promise of a call. An error ends the run.
 func (r *runtime) deliver(a answer) error {
 	if a.err == sandbox.ErrWithheld {
 		r.withhold(a.call)
@@ -209,7 +208,7 @@ func (r *runtime) deliver(a answer) error {
 
 // rejectCall throws err in the program.
 func (r *runtime) rejectCall(c *hostCall, err error) error {
-	if thrown, ok := errors.AsType[*goja.Exception](err); ok { // the program's own, such as from a getter
+	if thrown, ok := errors.AsType[*goja.Exception](err); ok { // of the program itself, for example from a getter
 		return c.reject(thrown.Value())
 	}
 	name, message, fields := "", err.Error(), r.vm.NewObject()
@@ -226,13 +225,13 @@ func (r *runtime) rejectCall(c *hostCall, err error) error {
 		return failed
 	}
 	r.thrown[v] = true
-	if c.late {
-		r.late[v] = true
+	if c.outlivedMain {
+		r.lateErrors[v] = true
 	}
 	return c.reject(v)
 }
 
-// newError makes the error of a call that has failed.
+// newError returns the error of a failed call.
 func (r *runtime) newError(name, message string, fields *goja.Object, trace string) (*goja.Object, error) {
 	class := r.classes["Error"]
 	if name == "ToolError" {
@@ -252,8 +251,8 @@ func (r *runtime) newError(name, message string, fields *goja.Object, trace stri
 	return o, nil
 }
 
-// toJSON writes a value of the program as JSON; undefined and what JSON has no
-// text for is nil.
+// toJSON returns a value of the program as JSON, or nil for undefined and values without a JSON
+// form.
 func (r *runtime) toJSON(v goja.Value) (json.RawMessage, error) {
 	if v == nil || goja.IsUndefined(v) {
 		return nil, nil
@@ -265,8 +264,8 @@ func (r *runtime) toJSON(v goja.Value) (json.RawMessage, error) {
 	return json.RawMessage(s.String()), nil
 }
 
-// resultJSON is toJSON for a result: it also contains the content of a Map, a Set, an
-// Error and the like.
+// resultJSON is like toJSON, for a result: it includes the content of a Map, a Set, an Error and
+// the like.
 func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 	if _, ok := v.(*goja.Object); !ok || len(r.loop.calls) == 0 && !r.script.MakesObjects() {
 		return r.toJSON(v)
@@ -280,8 +279,8 @@ func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 	}
 	var text goja.Value
 	err := r.guard(func() {
-		stringify := r.vm.ToValue(func(c goja.FunctionCall) goja.Value { return r.called(r.stringify, c.Argument(0)) })
-		text = r.called(write, stringify, v, r.vm.ToValue(r.script.HasGetters()))
+		stringify := r.vm.ToValue(func(c goja.FunctionCall) goja.Value { return r.callOrThrow(r.stringify, c.Argument(0)) })
+		text = r.callOrThrow(write, stringify, v, r.vm.ToValue(r.script.HasGetters()))
 	})
 	if err != nil || goja.IsUndefined(text) {
 		return nil, err
@@ -289,8 +288,8 @@ func (r *runtime) resultJSON(v goja.Value) (json.RawMessage, error) {
 	return json.RawMessage(text.String()), nil
 }
 
-// isEnd reports whether err ends the run: an interrupt or a full stack, which
-// no program can catch.
+// isEnd reports whether err ends the run: an interrupt or a stack overflow, which programs cannot
+// catch.
 func isEnd(err error) bool {
 	_, interrupted := errors.AsType[*goja.InterruptedError](err)
 	_, overflow := errors.AsType[*goja.StackOverflowError](err)

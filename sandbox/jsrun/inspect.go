@@ -11,42 +11,41 @@ import (
 	"github.com/dop251/goja"
 )
 
-// How much of a value inspect shows.
+// Bounds of inspected values.
 const (
 	maxInspectDepth = 4
 	maxInspectItems = 100
 	maxInspectBytes = 50
-	// maxInspectKeyed is the length up to which an array is searched for keys other
-	// than indices.
+	// maxInspectKeyed is the length up to which an array is searched for keys other than indices.
 	maxInspectKeyed = 10000
 )
 
-// inspect writes a value for people, much as console.log of Node does. Getters
-// do not run; proxies of the value do, and may throw.
+// inspect formats a value for people, like console.log of Node. Getters do not run; proxies of the
+// value do, and may throw.
 func (r *runtime) inspect(v goja.Value) string { return r.inspectDeep(v, maxInspectDepth) }
 
-// inspectDeep is inspect with so many levels.
+// inspectDeep is like inspect, with the given number of levels.
 func (r *runtime) inspectDeep(v goja.Value, levels int) string {
 	in := inspector{r: r, levels: levels}
 	return in.value(v, 0)
 }
 
-// What goja says about the types that have no class name of their own.
+// The types in goja without a class name of their own.
 var (
 	promiseType     = reflect.TypeFor[*goja.Promise]()
 	arrayBufferType = reflect.TypeFor[goja.ArrayBuffer]()
 )
 
-// plainKey matches the keys that are written without quotes.
+// plainKey matches keys that are written without quotes.
 var plainKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*$`) })
 
-// An inspector writes one value.
+// An inspector formats one value.
 type inspector struct {
 	r       *runtime
 	levels  int
-	path    []*goja.Object       // the objects that enclose the one being written
-	circles map[*goja.Object]int // those that hold themselves, by number
-	indent  int                  // of the object that is being written
+	path    []*goja.Object       // the objects around the current one
+	circles map[*goja.Object]int // the objects that contain themselves, by number
+	indent  int                  // of the current object
 	deepest int                  // the level of the object that was begun last
 }
 
@@ -87,7 +86,7 @@ func (in *inspector) value(v goja.Value, depth int) string {
 	return text
 }
 
-// inner writes a value inside of an object at depth.
+// inner formats a value in an object at depth.
 func (in *inspector) inner(v goja.Value, depth int) string {
 	in.indent += 2
 	text := in.value(v, depth+1)
@@ -150,7 +149,7 @@ func callable(o *goja.Object) bool {
 	return ok
 }
 
-// name is the name of o's class, with what it says of itself beside that.
+// name returns the name of o's class, with its Symbol.toStringTag.
 func (in *inspector) name(o *goja.Object, class string) string {
 	p := o.Prototype()
 	if p == nil {
@@ -183,7 +182,7 @@ func (in *inspector) date(o *goja.Object) string {
 	return strings.Trim(string(text), `"`)
 }
 
-// function is a function without its properties: [Function: name].
+// function formats a function without its properties: [Function: name].
 func (in *inspector) function(o *goja.Object) string {
 	name := stringOr(o.Get("name"), "")
 	if text := o.String(); strings.HasPrefix(text, "class") {
@@ -211,17 +210,17 @@ func (in *inspector) promise(p *goja.Promise, depth int) string {
 	return in.lay(s, depth)
 }
 
-// failure writes an error: on top, and as a cause or one of several, with its
-// frames, elsewhere on one line.
+// failure formats an error: with its frames at the top level, as a cause or one of several errors;
+// otherwise on one line.
 func (in *inspector) failure(o *goja.Object, depth int) string {
 	if depth > 0 {
 		return "[" + in.r.errorLine(o) + "]"
 	}
-	return in.whole(o, depth)
+	return in.withFrames(o, depth)
 }
 
-// whole writes an error with its frames and its properties.
-func (in *inspector) whole(o *goja.Object, depth int) string {
+// withFrames formats an error with its frames and its properties.
+func (in *inspector) withFrames(o *goja.Object, depth int) string {
 	in.deepest = depth
 	head := in.r.errorLine(o) + in.r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)
 	head = strings.ReplaceAll(head, "\n", "\n"+strings.Repeat(" ", in.indent))
@@ -242,7 +241,7 @@ func (in *inspector) whole(o *goja.Object, depth int) string {
 	return in.lay(s, depth)
 }
 
-// reason is what stands behind an error.
+// reason formats the cause of an error.
 func (in *inspector) reason(v goja.Value, depth int) string {
 	o, ok := v.(*goja.Object)
 	if !ok || o.ClassName() != "Error" || depth+1 >= in.levels {
@@ -250,7 +249,7 @@ func (in *inspector) reason(v goja.Value, depth int) string {
 	}
 	in.indent += 2
 	defer func() { in.indent -= 2 }()
-	return in.whole(o, depth+1)
+	return in.withFrames(o, depth+1)
 }
 
 func (in *inspector) array(o *goja.Object, depth int, name string) string {
@@ -285,7 +284,7 @@ func counted(n int64, what string) string {
 	return strconv.FormatInt(n, 10) + " " + what + "s"
 }
 
-// hexBytes writes bytes, and how many there are more.
+// hexBytes formats bytes, and the number of omitted ones.
 func hexBytes(name string, b []byte) string {
 	text := fmt.Sprintf("<%s % x", name, b[:min(len(b), maxInspectBytes)])
 	if len(b) > maxInspectBytes {
@@ -325,7 +324,7 @@ func (in *inspector) plain(o *goja.Object, name string, depth int) string {
 	return in.lay(s, depth)
 }
 
-// keyed writes what has a text of its own, with the properties that it was given.
+// keyed formats an object that has a text of its own, with its added properties.
 func (in *inspector) keyed(o *goja.Object, s shape, depth int) string {
 	s.items = in.fields(o, depth, nil)
 	if len(s.items) == 0 {
@@ -335,10 +334,10 @@ func (in *inspector) keyed(o *goja.Object, s shape, depth int) string {
 	return in.lay(s, depth)
 }
 
-// fields writes the own enumerable properties of o, but those that skip says. One
-// that is an accessor is not read.
+// fields formats the own enumerable properties of o, except those that skip selects. It does not
+// read accessors.
 func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) (fields []string) {
-	list := in.r.called(in.r.ownKeys, o).(*goja.Object)
+	list := in.r.callOrThrow(in.r.ownKeys, o).(*goja.Object)
 	n := list.Get("length").ToInteger()
 	for i := range n {
 		if len(fields) == maxInspectItems {

@@ -14,9 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/intl"
 )
 
-// defineLocale gives the built-ins their methods that depend on a locale.
-// goja's own ignore their arguments, or throw. It is called for programs that
-// name one of them.
+// defineLocale defines the methods of built-ins that depend on a locale. goja's own methods ignore
+// their arguments, or throw. It is called for programs that name one of them.
 func (r *runtime) defineLocale() {
 	prototypes := r.load("prototypes")
 	method := func(class, name string, f func(c goja.FunctionCall) string) {
@@ -53,7 +52,7 @@ func (r *runtime) defineLocale() {
 	}))
 }
 
-// changeCase gives a method that changes the case of letters the rules of a language.
+// changeCase defines a method that changes the case of letters by the rules of a language.
 func (r *runtime) changeCase(prototype *goja.Object, name string, caser func(language.Tag, ...cases.Option) cases.Caser) {
 	r.defineMethod(prototype, name, 0, func(c goja.FunctionCall) goja.Value {
 		tags := r.localeTags(c.Argument(0))
@@ -64,8 +63,7 @@ func (r *runtime) changeCase(prototype *goja.Object, name string, caser func(lan
 	})
 }
 
-// plainBlanks has blanks for the narrow ones in front of AM and PM, as V8 does:
-// too many programs take times apart.
+// plainBlanks replaces the narrow blanks before AM and PM, like V8: too many programs split times.
 func plainBlanks(s string) string { return strings.ReplaceAll(s, "\u202f", " ") }
 
 // primitive unwraps a Number or a BigInt object.
@@ -76,15 +74,15 @@ func primitive(v goja.Value) goja.Value {
 	return v
 }
 
-// A collator compares texts as a language does.
+// A collator compares texts by the rules of a language.
 type collator struct {
 	*collate.Collator
 	locale, sensitivity string
 	numeric             bool
 }
 
-// collator reads the arguments of Intl.Collator. Those that a program uses
-// again and again in a sort are made once.
+// collator reads the arguments of Intl.Collator. It caches the collators that a program uses
+// repeatedly, for example in a sort.
 func (r *runtime) collator(locales, opts goja.Value) *collator {
 	o := r.options(opts)
 	c := &collator{locale: intl.Default}
@@ -123,8 +121,8 @@ func (c *collator) compare(a, b string) int {
 	return c.CompareString(norm.NFC.String(a), norm.NFC.String(b))
 }
 
-// intlNatives are the natives of lib/intl.js. Each make… returns an object of
-// functions that share one format.
+// intlNatives adds the natives of lib/intl.js. Each make… returns an object of functions that
+// share one format.
 func (r *runtime) intlNatives(add func(string, func(goja.FunctionCall) goja.Value)) {
 	object := func(methods map[string]func(goja.FunctionCall) goja.Value) goja.Value {
 		o := r.vm.NewObject()
@@ -187,8 +185,7 @@ func (r *runtime) partList(parts []intl.Part) goja.Value {
 	return r.vm.NewArray(list...)
 }
 
-// resolved are the options of a date format that programs ask for, most of all its
-// time zone.
+// resolved returns the options of a date format that programs read, most often its time zone.
 func (r *runtime) resolved(f *dateFormat) *goja.Object {
 	o := r.vm.NewObject()
 	var cycle string
@@ -208,7 +205,7 @@ func (r *runtime) resolved(f *dateFormat) *goja.Object {
 	return o
 }
 
-// relative is (style, unit, value, numeric): "in 3 days".
+// relative implements (style, unit, value, numeric): "in 3 days".
 func (r *runtime) relative(l *intl.Locale, c goja.FunctionCall) goja.Value {
 	value := c.Argument(2).ToFloat()
 	if math.IsNaN(value) || math.IsInf(value, 0) {

@@ -14,8 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/intl"
 )
 
-// An options reads the options object of an Intl class. What is wrong is
-// thrown.
+// An options reads the options object of an Intl class. It throws for invalid options.
 type options struct {
 	r *runtime
 	o *goja.Object
@@ -36,8 +35,7 @@ func (o options) get(name string) goja.Value {
 	return goja.Undefined()
 }
 
-// text reads an option that is one of the values, the first of which is the
-// default.
+// text reads an option with one of the given values, the first of which is the default.
 func (o options) text(name string, values ...string) string {
 	v := o.get(name)
 	if goja.IsUndefined(v) {
@@ -52,8 +50,8 @@ func (o options) text(name string, values ...string) string {
 
 func isEmpty(s string) bool { return s == "" }
 
-// refuse throws if one of these options is given with another value than its own
-// default: what is formatted without it would look right and be wrong.
+// refuse throws if one of these options has another value than its default: ignoring it would make
+// a plausible, wrong text.
 func (o options) refuse(defaults map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		if v := o.get(name); !goja.IsUndefined(v) && !slices.Contains(strings.Fields(defaults[name]), v.String()) {
@@ -62,7 +60,7 @@ func (o options) refuse(defaults map[string]string) {
 	}
 }
 
-// number reads a whole number between low and high.
+// number reads an integer between low and high.
 func (o options) number(name string, low, high, otherwise int) int {
 	v := o.get(name)
 	if goja.IsUndefined(v) {
@@ -77,8 +75,8 @@ func (o options) number(name string, low, high, otherwise int) int {
 
 func (o options) has(name string) bool { return !goja.IsUndefined(o.get(name)) }
 
-// foundLocale is the locale that serves a tag, empty if none does, and the tag as it is
-// written properly. Of the options in tags only that of numeric collation is read.
+// foundLocale returns the locale for a tag, or "", and the canonical form of the tag. Of the
+// options in tags it reads only that of numeric collation.
 func (r *runtime) foundLocale(tag string) (name, canonical string) {
 	if _, options, ok := strings.Cut(tag, "-u-"); ok && options != "kn" {
 		panic(r.failure("RangeError", "Intl reads no options in tags here: give those of "+tag+" beside it"))
@@ -90,8 +88,8 @@ func (r *runtime) foundLocale(tag string) (name, canonical string) {
 	return name, canonical
 }
 
-// findLocale reads the argument locales. Where no locale of them is known, it
-// throws: another language would be a wrong text.
+// findLocale reads the argument locales. If all are unknown, it throws: another language would
+// make a wrong text.
 func (r *runtime) findLocale(locales goja.Value) (l *intl.Locale, tag string) {
 	tags := r.localeTags(locales)
 	for _, t := range tags {
@@ -218,9 +216,8 @@ type dateFormat struct {
 	tag string
 }
 
-// dateFormat reads the arguments of Intl.DateTimeFormat. required and defaults
-// are "date", "time" or "any": what must be among the options, and what is
-// added if it is not.
+// dateFormat reads the arguments of Intl.DateTimeFormat. required and defaults are "date", "time"
+// or "any": the options of which one must be present, and the options that are added otherwise.
 func (r *runtime) dateFormat(locales, opts goja.Value, required, defaults string) *dateFormat {
 	o := r.options(opts)
 	f := &dateFormat{}
@@ -284,7 +281,7 @@ func (o options) hourCycle(f *dateFormat) string {
 	return o.text("hourCycle", "h23", "h11", "h12", "h24")
 }
 
-// time reads the argument of format: nothing is now.
+// time reads the argument of format: undefined means now.
 func (r *runtime) time(v goja.Value) time.Time {
 	if goja.IsUndefined(v) {
 		return r.tape.now()

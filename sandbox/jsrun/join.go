@@ -7,22 +7,21 @@ import (
 )
 
 const (
-	// minJoin is the length from which a text that grows is given a builder.
+	// minJoin is the length from which a growing text gets a builder.
 	minJoin = 256
-	// maxJoins is how many texts may grow at the same time.
+	// maxJoins bounds the texts that grow at the same time.
 	maxJoins = 8
 )
 
-// A joined text was made by appending to the one that the builder held before.
-// Strings do not change: what a program keeps of an earlier text is the
-// beginning of the same memory.
+// A joined text was made by appending to the earlier text of the builder. Strings are immutable:
+// an earlier text that a program keeps is a prefix of the same memory.
 type joined struct {
 	builder *goja.StringBuilder
 	text    goja.String
 }
 
-// join is the + of the language. goja copies both sides, which makes a loop of
-// s += x quadratic; here s is appended to if it is the last text of a builder.
+// join implements +. goja copies both operands, which makes a loop of s += x quadratic; join
+// appends to s if it is the last text of a builder.
 func (r *runtime) join(c goja.FunctionCall) goja.Value { return r.sum(c.Argument(0), c.Argument(1)) }
 
 func (r *runtime) sum(left, right goja.Value) goja.Value {
@@ -37,12 +36,12 @@ func (r *runtime) sum(left, right goja.Value) goja.Value {
 	case goja.IsNumber(left) && goja.IsNumber(right):
 		return r.vm.ToValue(left.ToFloat() + right.ToFloat())
 	default:
-		return r.called(r.add, left, right)
+		return r.callOrThrow(r.add, left, right)
 	}
 	return r.append(s, x)
 }
 
-// isPrimitive reports whether v becomes the same text wherever it becomes text.
+// isPrimitive reports whether v always converts to the same text.
 func isPrimitive(v goja.Value) bool {
 	switch v.(type) {
 	case *goja.Object, *goja.Symbol:
@@ -51,7 +50,7 @@ func isPrimitive(v goja.Value) bool {
 	return true
 }
 
-// text is what a primitive value becomes as text.
+// text returns the text of a primitive value.
 func (r *runtime) text(v goja.Value) goja.String {
 	if s, ok := v.(goja.String); ok {
 		return s
@@ -59,7 +58,7 @@ func (r *runtime) text(v goja.Value) goja.String {
 	return r.vm.ToValue(v.String()).(goja.String)
 }
 
-// append is the text s with x behind it.
+// append returns s followed by x.
 func (r *runtime) append(s, x goja.String) goja.Value {
 	if s.Length()+x.Length() < minJoin {
 		return s.Concat(x)
@@ -80,8 +79,8 @@ func (r *runtime) append(s, x goja.String) goja.Value {
 	return r.joins[r.nextJoin].text
 }
 
-// sameText reports whether two texts are one, without reading them unless both
-// are ASCII and of the same length.
+// sameText reports whether two texts are the same string. It reads them only if both are ASCII and
+// of equal length.
 func sameText(a, b goja.String) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if x.Type() != y.Type() {

@@ -15,19 +15,18 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// maxJSONDepth is how deeply arrays and objects may be nested, in both
-// directions; encoding/json draws the same line.
+// maxJSONDepth bounds the nesting of arrays and objects, in both directions, like encoding/json.
 const maxJSONDepth = 10000
 
-// maxSafeInteger is the largest integer up to which a JavaScript number holds
-// every integer; what is beyond becomes a bigint.
+// maxSafeInteger is the largest integer up to which a JavaScript number represents every integer;
+// larger ones become bigints.
 const maxSafeInteger = 1<<53 - 1
 
-// fromJSON builds the JavaScript value of one JSON text: ordinary objects with
-// the keys in their order, and integers that a number cannot hold as bigint.
-// It accepts what encoding/json accepts. The error is a *jsonError.
+// fromJSON returns the JavaScript value of one JSON text: ordinary objects with keys in order, and
+// bigints for integers that a number cannot represent. It accepts what encoding/json accepts. The
+// error is a *jsonError.
 //
-// Texts in the value are parts of raw, which lives as long as one of them does.
+// Strings in the value are parts of raw, which lives as long as any of them.
 func fromJSON(vm *goja.Runtime, raw string) (v goja.Value, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -38,36 +37,35 @@ func fromJSON(vm *goja.Runtime, raw string) (v goja.Value, err error) {
 			v, err = nil, wrong
 		}
 	}()
-	s := jsonScanner{vm: vm, in: raw, words: make(map[string]goja.Value), prototype: vm.NewObject().Prototype()}
+	s := jsonScanner{vm: vm, src: raw, words: make(map[string]goja.Value), prototype: vm.NewObject().Prototype()}
 	v = s.value()
-	if s.peek(); s.pos < len(s.in) {
+	if s.peek(); s.pos < len(s.src) {
 		s.fail("Unexpected non-whitespace character after JSON")
 	}
 	return v, nil
 }
 
-// A jsonError is what is wrong with a text, in the words of V8, which programs
-// print and models know.
+// A jsonError describes an invalid text in the words of V8, which programs print and models know.
 type jsonError struct{ message string }
 
 func (e *jsonError) Error() string { return e.message }
 
-// fail ends the reading at the present place. Without a message it is about what
-// stands there.
+// fail stops reading at the current position. Without a message, the error is about the text
+// there.
 func (s *jsonScanner) fail(message string) {
-	switch rest := s.in[s.pos:]; {
+	switch rest := s.src[s.pos:]; {
 	case message != "":
-		message += " at position " + strconv.Itoa(len(utf16.Encode([]rune(s.in[:s.pos]))))
+		message += " at position " + strconv.Itoa(len(utf16.Encode([]rune(s.src[:s.pos]))))
 	case rest == "":
 		message = "Unexpected end of JSON input"
 	default:
 		c, _ := utf8.DecodeRuneInString(rest)
-		message = fmt.Sprintf("Unexpected token '%c', %s is not valid JSON", c, excerpt(s.in, s.pos))
+		message = fmt.Sprintf("Unexpected token '%c', %s is not valid JSON", c, excerpt(s.src, s.pos))
 	}
 	panic(&jsonError{message})
 }
 
-// excerpt quotes what is around a byte of a text.
+// excerpt quotes the text around a byte offset.
 func excerpt(raw string, at int) string {
 	const around = 10
 	if len(raw) <= 4*around {
@@ -84,8 +82,7 @@ func excerpt(raw string, at int) string {
 	return text
 }
 
-// Texts up to maxInterned bytes that come again and again are made once, as long
-// as there are not too many.
+// Repeated texts of up to maxInterned bytes are created once, up to maxInterns of them.
 const (
 	maxInterned = 24
 	maxInterns  = 1024
@@ -93,22 +90,22 @@ const (
 
 type jsonScanner struct {
 	vm     *goja.Runtime
-	in     string
+	src    string
 	pos    int
 	depth  int
-	items  []any    // of the arrays that are being read, one behind the other
-	keys   []string // of the objects, likewise
+	items  []any    // of all open arrays, one after the other
+	keys   []string // of all open objects, likewise
 	values []goja.Value
 	words  map[string]goja.Value
-	// prototype is that of objects.
+	// prototype is the prototype of objects.
 	prototype *goja.Object
 }
 
 // peek returns the next byte other than space, or 0 at the end. (A 0 is invalid
 // everywhere in the text, so it is not ambiguous.)
 func (s *jsonScanner) peek() byte {
-	for ; s.pos < len(s.in); s.pos++ {
-		if c := s.in[s.pos]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+	for ; s.pos < len(s.src); s.pos++ {
+		if c := s.src[s.pos]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
 	}
@@ -148,7 +145,7 @@ func (s *jsonScanner) nested(f func() goja.Value) goja.Value {
 
 func (s *jsonScanner) word(w string, v goja.Value) goja.Value {
 	for _, c := range []byte(w) {
-		if s.pos == len(s.in) || s.in[s.pos] != c {
+		if s.pos == len(s.src) || s.src[s.pos] != c {
 			s.fail("")
 		}
 		s.pos++
@@ -202,7 +199,7 @@ func (s *jsonScanner) array() goja.Value {
 			s.pos++
 		case ']':
 			s.pos++
-			a := s.vm.NewArray(s.items[first:]...) // which copies them
+			a := s.vm.NewArray(s.items[first:]...) // NewArray copies them
 			s.items = s.items[:first]
 			return a
 		default:
@@ -214,17 +211,17 @@ func (s *jsonScanner) array() goja.Value {
 func (s *jsonScanner) number() goja.Value {
 	start := s.pos
 	n, i := int64(0), start
-	for ; i < len(s.in) && i < start+15 && s.in[i] >= '0' && s.in[i] <= '9'; i++ {
-		n = 10*n + int64(s.in[i]-'0')
+	for ; i < len(s.src) && i < start+15 && s.src[i] >= '0' && s.src[i] <= '9'; i++ {
+		n = 10*n + int64(s.src[i]-'0')
 	}
-	if i > start && s.in[start] != '0' && i < len(s.in) && (s.in[i] == ',' || s.in[i] == '}' || s.in[i] == ']') { // most are
+	if i > start && s.src[start] != '0' && i < len(s.src) && (s.src[i] == ',' || s.src[i] == '}' || s.src[i] == ']') { // the common case
 		s.pos = i
 		return s.vm.ToValue(n)
 	}
-	for s.pos < len(s.in) && strings.IndexByte("0123456789.+-eE", s.in[s.pos]) >= 0 {
+	for s.pos < len(s.src) && strings.IndexByte("0123456789.+-eE", s.src[s.pos]) >= 0 {
 		s.pos++
 	}
-	text := s.in[start:s.pos]
+	text := s.src[start:s.pos]
 	integer := !strings.ContainsAny(text, ".eE")
 	if integer && text[0] != '0' && !strings.HasPrefix(text, "-0") {
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil && -maxSafeInteger <= i && i <= maxSafeInteger {
@@ -232,7 +229,7 @@ func (s *jsonScanner) number() goja.Value {
 		}
 	}
 	if !jsonscan.Valid(text) {
-		s.pos = start + 1 // most often it is 0
+		s.pos = start + 1 // usually it is 0
 		s.fail("Unexpected number in JSON")
 	}
 	if i, ok := new(big.Int).SetString(text, 10); ok && i.Sign() != 0 {
@@ -242,7 +239,7 @@ func (s *jsonScanner) number() goja.Value {
 	return s.vm.ToValue(f)
 }
 
-// interned is the value of a text.
+// interned returns the value of a text.
 func (s *jsonScanner) interned(text string) goja.Value {
 	if len(text) > maxInterned {
 		return s.vm.ToValue(text)
@@ -260,20 +257,20 @@ func (s *jsonScanner) interned(text string) goja.Value {
 // text reads a string. Half of a surrogate pair becomes U+FFFD.
 func (s *jsonScanner) text() string {
 	start, plain := s.pos, true
-	if end, escaped, ok := jsonscan.String(s.in, start); ok && !escaped {
-		if text := s.in[start+1 : end-1]; utf8.ValidString(text) {
+	if end, escaped, ok := jsonscan.String(s.src, start); ok && !escaped {
+		if text := s.src[start+1 : end-1]; utf8.ValidString(text) {
 			s.pos = end
 			return text
 		}
 	}
-	for s.pos++; s.pos < len(s.in); s.pos++ {
-		switch c := s.in[s.pos]; {
+	for s.pos++; s.pos < len(s.src); s.pos++ {
+		switch c := s.src[s.pos]; {
 		case c == '"':
 			s.pos++
-			if quoted := s.in[start:s.pos]; !plain {
+			if quoted := s.src[start:s.pos]; !plain {
 				return s.unquoted(quoted, start)
 			}
-			return s.in[start+1 : s.pos-1]
+			return s.src[start+1 : s.pos-1]
 		case c == '\\':
 			s.pos++
 			plain = false
@@ -283,12 +280,12 @@ func (s *jsonScanner) text() string {
 			plain = false
 		}
 	}
-	s.pos = len(s.in)
+	s.pos = len(s.src)
 	s.fail("Unterminated string in JSON")
 	return ""
 }
 
-// unquoted is a string, which begins at start, that has escapes or is not ASCII.
+// unquoted returns a string that begins at start and has escapes or is not ASCII.
 func (s *jsonScanner) unquoted(quoted string, start int) (text string) {
 	if text = quoted[1 : len(quoted)-1]; !strings.Contains(text, `\`) && utf8.ValidString(text) {
 		return text

@@ -2,9 +2,8 @@ package jsrun
 
 import "github.com/dop251/goja"
 
-// newObject is an object with these properties. It gets its prototype last: plain
-// assignment would call the accessor for "__proto__", and setters that a program put on
-// Object.prototype.
+// newObject returns an object with the given properties. It sets the prototype last: assignment
+// would call the accessor for "__proto__", and setters that a program defined on Object.prototype.
 func newObject(vm *goja.Runtime, prototype *goja.Object, keys []string, values []goja.Value) *goja.Object {
 	o := vm.CreateObject(nil)
 	for i, key := range keys {

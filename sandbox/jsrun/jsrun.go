@@ -22,24 +22,23 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// A Host is what a running program reaches. Its methods are called from the
-// goroutine that called Run and must not block for long.
+// A Host implements the environment of a running program. Its methods are called in the goroutine
+// that called Run and must not block for long.
 type Host interface {
-	// Call starts one host call. done takes its answer (nil is undefined) or
-	// the error to throw; it may be called from any goroutine, counts once,
-	// and does nothing after Run has returned.
+	// Call starts one host call. done takes its answer (nil is undefined) or the error to throw;
+	// it may be called in any goroutine, only its first call counts, and it does nothing after Run
+	// has returned.
 	Call(c sandbox.Call, done func(value json.RawMessage, err error))
-	// Output takes what the program prints: stream 1 is stdout, 2 stderr. p
-	// must not be kept.
+	// Output receives the output of the program: stream 1 is stdout, 2 stderr. p must not be
+	// retained.
 	Output(stream int, p []byte)
 }
 
-// A Program is what Run runs. Of its limits Run looks at Grace, and zero does not
-// wait; of its functions Run calls Check.
+// A Program is a program for Run. Of its limits Run uses only Grace, of which zero does not wait;
+// of its functions it calls only Check.
 type Program = sandbox.Request
 
-// An Outcome is how a program ended; its fields mean what they mean in
-// sandbox.Result.
+// An Outcome is the result of a program; its fields are those of sandbox.Result.
 type Outcome struct {
 	ExitCode int
 	Value    json.RawMessage
@@ -50,30 +49,28 @@ type Outcome struct {
 	Diverged bool
 }
 
-// Run runs p to its end. It returns soon after ctx is done, except from a loop
-// inside a built-in function, which only the end of the process ends; the
-// cause of ctx decides between ExitTimeout (context.DeadlineExceeded) and
-// ExitCanceled. Host calls that have no answer when Run returns are the
-// caller's to cancel. Run may be called from many goroutines at once.
+// Run runs p. It returns soon after ctx is done, except from a loop inside a built-in function,
+// which only the end of the process stops; the cause of ctx decides between ExitTimeout
+// (context.DeadlineExceeded) and ExitCanceled. The caller must cancel host calls without an answer
+// when Run returns. Run is safe for concurrent use.
 func Run(ctx context.Context, p Program, h Host) Outcome {
 	return runIn(ctx, nil, p, h)
 }
 
-// A Spare is a runtime that was set up before its program is known. It serves
-// for one program, in any goroutine.
+// A Spare is a runtime that is set up in advance. It runs one program, in any goroutine.
 type Spare struct{ r *runtime }
 
-// NewSpare sets a runtime up, which is the larger part of what a small program
-// costs. It returns nil if that fails, which a Spare method takes as well.
+// NewSpare sets up a runtime, which is most of the cost of a small program. It returns nil if that
+// fails; the methods of Spare accept nil.
 func NewSpare() *Spare {
 	r := newRuntime()
 	if r.setUp() != nil {
-		return nil // Run will say why
+		return nil // Run reports the error
 	}
 	return &Spare{r}
 }
 
-// Run is as the function Run. It must be called at most once.
+// Run is like the function Run. It must be called at most once.
 func (s *Spare) Run(ctx context.Context, p Program, h Host) Outcome {
 	if s == nil {
 		return Run(ctx, p, h)
@@ -81,10 +78,10 @@ func (s *Spare) Run(ctx context.Context, p Program, h Host) Outcome {
 	return runIn(ctx, s.r, p, h)
 }
 
-// runIn runs p in r, which is set up, or in a new runtime if it is nil.
+// runIn runs p in r, or in a new runtime if r is nil.
 func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	defer func() {
-		// A fault in the engine must not take the host down with it.
+		// A fault in the engine must not crash the host.
 		if x := recover(); x != nil {
 			out = Outcome{
 				ExitCode: sandbox.ExitThrew,
@@ -117,7 +114,7 @@ func runIn(ctx context.Context, r *runtime, p Program, h Host) (out Outcome) {
 	return out
 }
 
-// withRest adds the other mistakes of a program to the error that refuses its imports.
+// withRest adds the other mistakes of a program to the error about its imports.
 func (r *runtime) withRest(ctx context.Context, p Program, err error) error {
 	return script.WithRest(p, err, func(rest Program) error {
 		ready, err := prepare(rest)
@@ -128,13 +125,13 @@ func (r *runtime) withRest(ctx context.Context, p Program, err error) error {
 	})
 }
 
-// Warm makes the first Run fast: esbuild and goja build tables when they are
-// first used. It takes a few milliseconds.
+// Warm makes the first Run fast: esbuild and goja build tables on first use. It takes a few
+// milliseconds.
 func Warm() {
 	Run(context.Background(), script.Warm, warmHost{})
 }
 
-// A warmHost answers every call at once and prints nothing.
+// A warmHost answers every call immediately and prints nothing.
 type warmHost struct{}
 
 func (warmHost) Call(c sandbox.Call, done func(json.RawMessage, error)) { done(c.Args, nil) }

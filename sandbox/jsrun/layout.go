@@ -7,23 +7,22 @@ import (
 	"unicode/utf16"
 )
 
-// Inspected values have the layout of Node, whose output models read with ease.
+// Inspected values have the layout of Node, which models know.
 const (
-	maxInspectLine  = 80 // an object that fits is written on one line
-	maxInspectInner = 3  // if no more levels than this are inside of it
-	minGrouped      = 7  // so many items of an array stand several on a line
+	maxInspectLine  = 80 // the length of an object on one line
+	maxInspectInner = 3  // the levels in an object on one line
+	minGrouped      = 7  // the items of an array with several items per line
 )
 
-// A shape is what an object is written as: its name, its brackets, and what is
-// between them.
+// A shape is the text of an object in parts: its name, its brackets, and the items between them.
 type shape struct {
 	name        string
 	open, close string
 	items       []string
-	array       bool // several items stand on a line if there are many
+	array       bool // several items share a line if there are many
 }
 
-// lay writes a shape of an object at the given depth.
+// lay formats a shape of an object at the given depth.
 func (in *inspector) lay(s shape, depth int) string {
 	prefix := s.name
 	if prefix != "" && s.open != "" {
@@ -50,7 +49,7 @@ func (in *inspector) lay(s shape, depth int) string {
 	return prefix + s.open + indent + "  " + strings.Join(items, ","+indent+"  ") + indent + s.close
 }
 
-// textLen is the length of a text as JavaScript counts.
+// textLen returns the length of a text in UTF-16.
 func textLen(s string) int {
 	n := 0
 	for _, r := range s {
@@ -59,7 +58,7 @@ func textLen(s string) int {
 	return n
 }
 
-// filled joins the items of an array to lines, as many as there is room for.
+// filled joins the items of an array to lines, as many per line as fit.
 func (in *inspector) filled(items []string) []string {
 	lines := []string{items[0]}
 	for _, item := range items[1:] {
@@ -100,5 +99,5 @@ func quoteJS(s string) string {
 	return b.String()
 }
 
-// controls are the control characters that have an escape of their own.
+// controls maps the control characters that have short escapes.
 var controls = map[rune]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`, '\v': `\v`}

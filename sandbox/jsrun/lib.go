@@ -10,16 +10,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// Much of what programs expect is seldom used. It stands in lib: a file for
-// each topic, a function of the natives that it draws on (see natives) which
-// returns what it defines. A file is compiled once in a process, and run when a
-// program first reads one of its globals.
+// Many built-ins are seldom used. The files of lib define them, one file for each topic: a
+// function of the natives that it uses (see natives), which returns its definitions. A file is
+// compiled once per process, and run when a program first reads one of its globals.
 //
 //go:embed lib/*.js
 var libFiles embed.FS
 
-// libGlobals are the globals that are there when they are first read, with the
-// file that has them.
+// libGlobals maps globals that are defined on first use to their files.
 var libGlobals = map[string]string{
 	"Iterator":        "iterator",
 	"DOMException":    "events",
@@ -46,8 +44,8 @@ var libGlobals = map[string]string{
 	"FinalizationRegistry": "weak",
 }
 
-// builtinMethods are what the file "builtins" has, by the object that gets it, or
-// for String its prototype.
+// builtinMethods are the methods in the file "builtins", by the object, or for String its
+// prototype, that gets them.
 var builtinMethods = map[string][]string{
 	"Promise":    {"withResolvers", "try"},
 	"Object":     {"groupBy"},
@@ -58,32 +56,31 @@ var builtinMethods = map[string][]string{
 	"globalThis": {"structuredClone"},
 }
 
-// knows reports whether a name means something without a declaration.
+// knows reports whether a name is defined without a declaration.
 func (r *runtime) knows(name string) bool {
 	return libGlobals[name] != "" || r.vm.GlobalObject().Get(name) != nil
 }
 
-// absent throws the error of a withheld name that a program uses.
+// absent throws the error for the use of a withheld name.
 func (r *runtime) absent(c goja.FunctionCall) goja.Value {
 	name := c.Argument(0).String()
 	panic(r.failure("Error", name+" is not available: "+script.Withheld[name]))
 }
 
-// Library returns the source of one of the parts of this package's runtime written in
-// JavaScript, which other engines may need too: "builtins", "iterator", "revive",
-// "plain" or "retry".
+// Library returns the source of a part of this runtime that is written in JavaScript and that
+// other engines may need too: "builtins", "iterator", "revive", "plain" or "retry".
 func Library(name string) string {
 	text, err := libFiles.ReadFile("lib/" + name + ".js")
 	if err != nil {
-		panic(err) // a name of our own
+		panic(err) // the name is a constant
 	}
 	return string(text)
 }
 
 var libPrograms sync.Map // of file names to func() *goja.Program
 
-// libProgram compiles lib/name.js, once. Traces call it broker:name, and its
-// frames are cut.
+// libProgram compiles lib/name.js, once. Its name in traces is broker:name, and its frames are
+// removed.
 func libProgram(name string) *goja.Program {
 	once, _ := libPrograms.LoadOrStore(name, sync.OnceValue(func() *goja.Program {
 		return goja.MustCompile("broker:"+name, Library(name), true)
@@ -91,7 +88,7 @@ func libProgram(name string) *goja.Program {
 	return once.(func() *goja.Program)()
 }
 
-// load runs a file of lib, once in a runtime, and returns what it defines.
+// load runs a file of lib, once per runtime, and returns its definitions.
 func (r *runtime) load(name string) *goja.Object {
 	if o := r.libs[name]; o != nil {
 		return o
@@ -101,12 +98,12 @@ func (r *runtime) load(name string) *goja.Object {
 		panic(err)
 	}
 	define, _ := goja.AssertFunction(v)
-	o := r.called(define, r.natives(name)).(*goja.Object)
+	o := r.callOrThrow(define, r.natives(name)).(*goja.Object)
 	r.libs[name] = o
 	return o
 }
 
-// defineLibs puts a getter in the place of every global of lib.
+// defineLibs defines a getter for every global of lib.
 func (r *runtime) defineLibs() {
 	global := r.vm.GlobalObject()
 	for name, file := range libGlobals {
@@ -125,7 +122,7 @@ func (r *runtime) defineLibs() {
 			r.lazily(object, name, func() goja.Value { return r.load("builtins").Get(owner).(*goja.Object).Get(name) })
 		}
 	}
-	// What esbuild's lowered for await, async generators and using look for.
+	// The code that esbuild generates for for await, async generators and using reads these.
 	symbol := global.Get("Symbol").(*goja.Object)
 	for _, name := range []string{"asyncIterator", "dispose", "asyncDispose"} {
 		_ = symbol.DefineDataProperty(name, goja.NewSymbol("Symbol."+name), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE)
@@ -136,8 +133,7 @@ func (r *runtime) defineLibs() {
 	}
 }
 
-// lazily gives object a property that is read when a program first reads it, unless
-// goja has it by now.
+// lazily defines a property that is computed on its first read, unless goja has it.
 func (r *runtime) lazily(object *goja.Object, name string, read func() goja.Value) {
 	if object.Get(name) != nil {
 		return
@@ -154,8 +150,8 @@ func (r *runtime) lazily(object *goja.Object, name string, read func() goja.Valu
 	_ = object.DefineAccessorProperty(name, get, set, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// natives are the functions in Go that a file of lib gets. None of them
-// reaches anything outside of the runtime.
+// natives returns the functions in Go for a file of lib. None of them affects anything outside the
+// runtime.
 func (r *runtime) natives(name string) goja.Value {
 	o := r.vm.NewObject()
 	add := func(name string, f func(c goja.FunctionCall) goja.Value) { _ = o.Set(name, f) }

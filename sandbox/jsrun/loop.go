@@ -11,24 +11,24 @@ import (
 	"github.com/dop251/goja"
 )
 
-// What ends a turn of the loop other than something that ran.
+// The reasons for which a turn of the loop ends without running anything.
 var (
 	errIdle     = errors.New("nothing is pending")
 	errOver     = errors.New("the waiting time is over")
 	errWithheld = errors.New("nothing is pending but calls that are withheld")
 )
 
-// A loop holds what a run waits for. Everything but the mailbox belongs to the
-// goroutine of Run.
+// A loop contains what a run waits for. Everything but the mailbox belongs to the goroutine of
+// Run.
 type loop struct {
-	timers  []*timer // the one that is due next in front; equals as they were set
+	timers  []*timer // in the order of their due times; equal ones in the order of creation
 	byID    map[int64]*timer
 	nextID  int64
 	calls   map[*hostCall]struct{}
 	mailbox mailbox
 }
 
-// An answer is what a host call came back with.
+// An answer is the answer to a host call.
 type answer struct {
 	call  *hostCall
 	value json.RawMessage
@@ -68,7 +68,7 @@ func (m *mailbox) take() []answer {
 	return items
 }
 
-// close drops what came and what comes.
+// close drops all answers, including later ones.
 func (m *mailbox) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,12 +77,12 @@ func (m *mailbox) close() {
 
 // A timer is one setTimeout, setInterval or setImmediate.
 type timer struct {
-	id    int64
-	due   time.Time
-	every time.Duration // 0 for a timeout
-	kept  bool          // a statement of the program has set it
-	f     goja.Callable
-	args  []goja.Value
+	id       int64
+	due      time.Time
+	every    time.Duration // 0 for a timeout
+	floating bool          // set by a statement of the program
+	f        goja.Callable
+	args     []goja.Value
 }
 
 func newLoop() loop {
@@ -122,7 +122,7 @@ func (l *loop) removeTimer(id int64) {
 	}
 }
 
-// dueTimer takes the next timer if its time has come.
+// dueTimer removes and returns the next timer if it is due.
 func (l *loop) dueTimer(now time.Time) *timer {
 	if len(l.timers) == 0 || l.timers[0].due.After(now) {
 		return nil
@@ -130,7 +130,7 @@ func (l *loop) dueTimer(now time.Time) *timer {
 	return l.takeTimer(l.timers[0], now)
 }
 
-// takeTimer takes a timer out, but for an interval, which its own callback can clear.
+// takeTimer removes a timer, unless it is an interval, which its own callback can clear.
 func (l *loop) takeTimer(t *timer, now time.Time) *timer {
 	l.removeTimer(t.id)
 	if t.every > 0 {
@@ -150,16 +150,15 @@ func (l *loop) callOf(p *goja.Promise) *hostCall {
 	return nil
 }
 
-// timerBefore reports whether a timer is due before end that fires once, or that a
-// statement of the program has set.
+// timerBefore reports whether a timer is due before end that is not an interval, or was set by a
+// statement of the program.
 func (l *loop) timerBefore(end time.Time) bool {
-	return slices.ContainsFunc(l.timers, func(t *timer) bool { return (t.every == 0 || t.kept) && t.due.Before(end) })
+	return slices.ContainsFunc(l.timers, func(t *timer) bool { return (t.every == 0 || t.floating) && t.due.Before(end) })
 }
 
-// turn runs what is due: the answers that came, or one timer. With nothing
-// due it waits. It returns errIdle when there is nothing to wait for, errOver
-// when over fires first, ctx's error when that ends, and otherwise an error
-// that a callback threw or that ended the engine.
+// turn runs what is due: the received answers, or one timer. If nothing is due, it waits. It
+// returns errIdle if there is nothing to wait for, errOver if over fires first, ctx's error if
+// that ends, and otherwise an error that a callback threw or that ended the engine.
 func (r *runtime) turn(ctx context.Context, over <-chan time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -206,7 +205,7 @@ func (r *runtime) wait(ctx context.Context, over <-chan time.Time) error {
 	case <-over:
 		return errOver
 	case <-r.loop.mailbox.ready:
-		// The token goes back, for take to find.
+		// Return the token, for take to find.
 		select {
 		case r.loop.mailbox.ready <- struct{}{}:
 		default:

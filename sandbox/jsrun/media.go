@@ -11,10 +11,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// mediaMark is in every answer with an image, a sound or a file.
+// mediaMark occurs in every answer with an image, a sound or a file.
 const mediaMark = `"ref":"r_`
 
-// mediaShape returns the shape of the objects that represent one in answers to target.
+// mediaShape returns the shape of the objects for images, sounds and files in answers to target.
 func (r *runtime) mediaShape(target string) *sandbox.Shape {
 	if s := r.reads.media[target]; s != nil {
 		return s
@@ -30,7 +30,7 @@ func (r *runtime) mediaShape(target string) *sandbox.Shape {
 	return s
 }
 
-// watchMedia makes reads of the bytes of images, sounds and files in an answer noticed.
+// watchMedia notices reads of the data of images, sounds and files in an answer.
 func (r *runtime) watchMedia(v goja.Value, target string) {
 	left := maxMedia
 	r.watchMediaIn(v, target, 0, &left)
@@ -58,7 +58,7 @@ func (r *runtime) watchMediaIn(v goja.Value, target string, depth int, left *int
 	if slices.Contains(keys, "size") && slices.Contains(keys, "ref") && !slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(script.MediaTexts.Fields, k) }) {
 		if strings.HasPrefix(stringOr(o.Get("ref"), ""), "r_") {
 			*left--
-			_ = o.SetPrototype(r.prototype(r.mediaShape(target), target)) // an ordinary object takes any
+			_ = o.SetPrototype(r.prototype(r.mediaShape(target), target)) // an ordinary object accepts any prototype
 		}
 		return
 	}
@@ -67,8 +67,8 @@ func (r *runtime) watchMediaIn(v goja.Value, target string, depth int, left *int
 	}
 }
 
-// missedBytes answers a read of the bytes of an image, a sound or a file: it throws if
-// the program uses them unchecked, or else leaves a note.
+// missedBytes handles a read of the data of an image, a sound or a file: it throws if the program
+// uses the value unchecked, otherwise it adds a note.
 func (r *runtime) missedBytes(property string, receiver goja.Value, at script.Spot) goja.Value {
 	if r.reads.sites[at] == script.ReadPlain {
 		failure := r.failure("TypeError", property+script.MediaTexts.Message)

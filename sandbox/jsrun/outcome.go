@@ -17,8 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// settled ends a run after its main function: it takes the result as it is now, then
-// gives calls in progress their time.
+// settled ends a run after its main function: it takes the current result, then gives calls in
+// progress time to finish.
 func (r *runtime) settled(ctx context.Context) Outcome {
 	for r.tape.replay != nil {
 		if err := r.turn(ctx, nil); err != nil {
@@ -78,8 +78,8 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 // hollow matches results that consist of null and of empty objects.
 var hollow = lazyregexp.New(`^\[(?:(?:null|\{\}),)*(?:null|\{\})\]$`)
 
-// isHollow reports whether a result is a list of nothing, as if each read of an element
-// had failed.
+// isHollow reports whether a result is a list of nothing, as if each read of an element had
+// failed.
 func isHollow(value json.RawMessage) bool {
 	return len(value) >= len("[{}]") && len(value) < maxHollow && (value[1] == 'n' || value[1] == '{' && value[2] == '}') && hollow.MatchString(string(value))
 }
@@ -87,7 +87,7 @@ func isHollow(value json.RawMessage) bool {
 // maxHollow bounds the examined results, in bytes.
 const maxHollow = 64 << 10
 
-// returned says what became of a result that JSON does not have; "" if it has it.
+// returned describes a result without a JSON form, or returns "".
 func returned(v goja.Value) string {
 	switch v := v.(type) {
 	case *goja.Symbol:
@@ -107,22 +107,21 @@ func returned(v goja.Value) string {
 	return ""
 }
 
-// drain waits for what the program has started with statements of its own, and, at
-// most for the grace period, for the calls that it left behind, but for those that
-// have lost a race, and for timers.
+// drain waits for what statements of the program started and, at most for the grace period, for
+// other calls in progress, except those that have lost a race, and for timers.
 func (r *runtime) drain(ctx context.Context, out Outcome) (_ Outcome, aborted bool) {
 	var late []*hostCall
 	r.noteLost()
 	for c := range r.loop.calls {
-		c.late = true
+		c.outlivedMain = true
 		late = append(late, c)
 	}
 	end := time.Now().Add(r.prog.Limits.Grace)
 	over := time.NewTimer(r.prog.Limits.Grace)
 	defer over.Stop()
-	grace := over.C // nil once it is over
+	grace := over.C // nil once it has fired
 wait:
-	for r.prog.Limits.Grace > 0 && (r.goesOn(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
+	for r.prog.Limits.Grace > 0 && (r.continues(ctx.Deadline()) || grace != nil && (r.awaitsCalls() || len(r.loop.timers) > r.lostTimers && r.loop.timerBefore(end))) {
 		switch err := r.turn(ctx, grace); {
 		case err == nil:
 		case isEnd(err), r.tape.diverged != "":
@@ -140,11 +139,11 @@ wait:
 			break wait
 		}
 	}
-	if ctx.Err() != nil && (!timedOut(ctx) || out.ExitCode == sandbox.ExitOK && out.Value == nil && r.goesOn(time.Time{}, false)) {
+	if ctx.Err() != nil && (!timedOut(ctx) || out.ExitCode == sandbox.ExitOK && out.Value == nil && r.continues(time.Time{}, false)) {
 		return r.aborted(ctx, ctx.Err()), true
 	}
 	for c := range r.loop.calls {
-		if !c.late { // a floating function went on and made this one
+		if !c.outlivedMain { // a floating function made it later
 			late = append(late, c)
 		}
 	}
@@ -163,8 +162,8 @@ func (r *runtime) failedByCall() bool {
 	return ok && r.thrown[o]
 }
 
-// lateNotes says what became of the calls that were still running when main
-// ended, those that went alike together.
+// lateNotes returns notes on calls that were still running when main ended, one for calls with the
+// same outcome.
 func (r *runtime) lateNotes(late []*hostCall) []string {
 	type fate struct{ name, end string }
 	counts := make(map[fate]int)
@@ -175,7 +174,7 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 		} else if c.err != nil {
 			end = "failed: " + c.err.Error()
 		} else if script.OnlyActs(c.call.Func) {
-			continue // the call had its effect
+			continue // the call took effect
 		}
 		counts[fate{c.name(), end}]++
 	}
@@ -198,12 +197,12 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	return notes
 }
 
-// withRejections adds the unhandled rejections: the first is the program's error unless
-// it has one. Failures of abandoned calls are in the notes already and change nothing.
+// withRejections adds the unhandled rejections: the first becomes the program's error unless it
+// has one. Failures of abandoned calls are in the notes already and change nothing.
 func (r *runtime) withRejections(ctx context.Context, out Outcome) Outcome {
 	for _, p := range r.unhandled {
 		reason := p.Result()
-		if o, ok := reason.(*goja.Object); p == r.main || ok && r.late[o] {
+		if o, ok := reason.(*goja.Object); p == r.main || ok && r.lateErrors[o] {
 			continue
 		}
 		text, err := r.describe(reason)
@@ -236,7 +235,7 @@ func (r *runtime) stuck(ctx context.Context) Outcome {
 	}
 }
 
-// threw ends a run with an exception that no promise carries.
+// threw ends a run with an exception outside any promise.
 func (r *runtime) threw(ctx context.Context, err error) Outcome {
 	if overflow, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		text := "RangeError: maximum call stack size exceeded" + r.frames(overflow.Stack(), 3, shortIndent)
@@ -256,8 +255,7 @@ func (r *runtime) threw(ctx context.Context, err error) Outcome {
 	return Outcome{ExitCode: sandbox.ExitThrew, Error: text}
 }
 
-// aborted ends a run that err broke off: the end of its context, or an
-// exception outside of any promise.
+// aborted ends a run after err: the end of its context, or an exception outside any promise.
 func (r *runtime) aborted(ctx context.Context, err error) Outcome {
 	if why := r.tape.diverged; why != "" {
 		return Outcome{ExitCode: sandbox.ExitThrew, Error: why, Diverged: true}
@@ -279,7 +277,7 @@ func (r *runtime) aborted(ctx context.Context, err error) Outcome {
 	}
 }
 
-// whereabouts says what the program was doing when it was broken off.
+// whereabouts describes what the program was doing when it was aborted.
 func (r *runtime) whereabouts(err error) string {
 	if stopped, ok := errors.AsType[*goja.InterruptedError](err); ok {
 		if frames := r.frames(stopped.Stack(), 1, shortIndent); frames != "" {
@@ -307,8 +305,7 @@ func timedOut(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 }
 
-// seconds writes a limit as it was given, though it began a moment before the
-// run did.
+// seconds formats a limit as it was given, although it began shortly before the run.
 func seconds(d time.Duration) string {
 	unit := time.Second
 	if d < 2*time.Second {

@@ -10,15 +10,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// A prepared program is ready to run. Its value is a function of the parameters of
-// every script (see script.Tree) and of those below.
+// A prepared program is ready to run. Its value is a function of the parameters of every script
+// (see script.Tree) and of those below.
 type prepared struct {
 	*script.Tree
 	program  *goja.Program
 	needs    amend.Needs
-	idle     string                          // note that the program does nothing
-	implicit bool                            // its value is that of its last expression, without return
-	reads    map[script.Spot]script.ReadSite // if the program is to be checked
+	idle     string                          // note on a program that does nothing
+	implicit bool                            // its result is the value of its last expression
+	reads    map[script.Spot]script.ReadSite // nil if reads are not checked
 }
 
 // prepare compiles a program. The error, a *script.Refusal, is for the agent to read.
@@ -39,7 +39,7 @@ func prepare(p Program) (*prepared, error) {
 	return compile(tree)
 }
 
-// compile settles what the result of a whole script is, and compiles it.
+// compile determines the result of a whole script, and compiles it.
 func compile(tree *script.Tree) (*prepared, error) {
 	s := &prepared{Tree: tree}
 	if s.Check != nil {

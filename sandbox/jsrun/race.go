@@ -2,11 +2,11 @@ package jsrun
 
 import "github.com/dop251/goja"
 
-// A racer is a promise that Promise.race or Promise.any was given, and the one that
-// it was made of by then, catch and finally, which may be itself.
+// A racer is a promise that was passed to Promise.race or Promise.any, and the promise from which
+// then, catch or finally created it, or the promise itself.
 type racer struct{ promise, origin *goja.Promise }
 
-// raced notes one.
+// raced records a racer.
 func (r *runtime) raced(c goja.FunctionCall) goja.Value {
 	p, ok := c.Argument(0).Export().(*goja.Promise)
 	origin, made := c.Argument(1).Export().(*goja.Promise)
@@ -16,11 +16,10 @@ func (r *runtime) raced(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// noteLost finds the calls in progress that no code waits for any more because they
-// have lost a race: those that took part in one. A promise of an async function, or of
-// Promise.all, may have lost too, and does not reveal its calls; then all calls count
-// except those that are statements. It assumes that as many of these promises as there
-// are timers wait for a timer.
+// noteLost finds the calls in progress that no code waits for any more because they have lost a
+// race. A promise of an async function, or of Promise.all, may have lost too, and does not reveal
+// its calls; then all calls count except those that are statements. It assumes that as many of
+// these promises as there are timers wait for a timer.
 func (r *runtime) noteLost() {
 	unknown := 0
 	for _, x := range r.racers {
@@ -28,21 +27,21 @@ func (r *runtime) noteLost() {
 			continue
 		}
 		if c := r.loop.callOf(x.origin); c != nil {
-			c.lost = true
+			c.lostRace = true
 		} else {
 			unknown++
 		}
 	}
 	r.lostTimers = min(unknown, len(r.loop.timers))
 	for c := range r.loop.calls {
-		c.lost = c.lost || unknown > r.lostTimers && !c.stated
+		c.lostRace = c.lostRace || unknown > r.lostTimers && !c.isStatement
 	}
 }
 
-// awaitsCalls reports whether a call is under way that has not lost a race.
+// awaitsCalls reports whether a call is in progress that has not lost a race.
 func (r *runtime) awaitsCalls() bool {
 	for c := range r.loop.calls {
-		if !c.lost {
+		if !c.lostRace {
 			return true
 		}
 	}

@@ -20,34 +20,34 @@ const (
 	maxReads = 10
 	// maxShaped bounds the answers whose reads are watched, in bytes.
 	maxShaped = 256 << 10
-	// shownFields is how many fields are named when none is near.
+	// shownFields bounds the fields that a message lists if none is similar.
 	shownFields = 8
 )
 
-// reads notices reads of unknown properties. Objects of an answer with a known shape
-// have an object between them and Object.prototype, which is asked only for properties
-// that the object itself lacks: everything else is as in plain JavaScript, and as fast.
+// reads notices reads of unknown properties. Objects of an answer with a known shape have an
+// object between them and Object.prototype, which is consulted only for properties that the object
+// itself lacks: other reads are as in plain JavaScript, and as fast.
 type reads struct {
-	shapes  map[string]*sandbox.Shape // by target of the call
-	listed  map[*sandbox.Shape]bool   // shapes in elements of lists
-	sites   map[script.Spot]script.ReadSite
-	protos  map[*sandbox.Shape]*goja.Object
-	plain   *goja.Object // Object.prototype
-	seen    map[string]bool
-	notes   []string
-	absent  []string                  // reads for sandbox.Result.Absent
-	open    map[string]*goja.Object   // prototypes of answers without a shape, by target
-	media   map[string]*sandbox.Shape // of images, sounds and files, by target
-	lists   map[string]*goja.Object   // prototypes of answers that are lists, by target
-	texts   []textAnswer
-	inCalls bool                          // reads of texts and promises are watched
-	usual   map[*goja.Object]*goja.Object // what our other prototypes are shown as
-	last    *miss
+	shapes          map[string]*sandbox.Shape // by target of the call
+	listed          map[*sandbox.Shape]bool   // shapes in elements of lists
+	sites           map[script.Spot]script.ReadSite
+	shapedProtos    map[*sandbox.Shape]*goja.Object
+	plain           *goja.Object // Object.prototype
+	seen            map[string]bool
+	notes           []string
+	absent          []string                  // reads for sandbox.Result.Absent
+	unshapedProtos  map[string]*goja.Object   // prototypes of answers without a shape, by target
+	media           map[string]*sandbox.Shape // of images, sounds and files, by target
+	listProtos      map[string]*goja.Object   // prototypes of answers that are lists, by target
+	texts           []textAnswer
+	inCalls         bool                          // reads of texts and promises are watched
+	shownPrototypes map[*goja.Object]*goja.Object // replacements for the added prototypes in Object.getPrototypeOf
+	last            *miss
 	// unawaited is the last read of a property of a promise.
 	unawaited *miss
 }
 
-// shapeOf is the shape of the answer to a call, if its reads are watched.
+// shapeOf returns the shape of the answer to a call, if its reads are watched.
 func (r *runtime) shapeOf(target string, bytes int) *sandbox.Shape {
 	if bytes > maxShaped {
 		return nil
@@ -55,12 +55,12 @@ func (r *runtime) shapeOf(target string, bytes int) *sandbox.Shape {
 	return r.reads.shapes[target]
 }
 
-// watch makes reads of v noticed, as far as its shape is known.
+// watch begins to notice reads of v, as far as its shape is known.
 func (r *runtime) watch(v goja.Value, s *sandbox.Shape, target string) {
 	r.watchIn(v, s, target, false)
 }
 
-// watchIn is watch for a part of an answer; listed is set if a list contains it.
+// watchIn is like watch, for a part of an answer; listed is set if a list contains it.
 func (r *runtime) watchIn(v goja.Value, s *sandbox.Shape, target string, listed bool) {
 	o, ok := v.(*goja.Object)
 	if !ok || s == nil {
@@ -83,18 +83,17 @@ func (r *runtime) watchIn(v goja.Value, s *sandbox.Shape, target string, listed 
 		if listed {
 			r.reads.listed[s] = true
 		}
-		// An ordinary object takes any prototype.
+		// An ordinary object accepts any prototype.
 		_ = o.SetPrototype(p)
 	}
 }
 
-// prototype is what an object of that shape has as its prototype; nil means
-// the usual one.
+// prototype returns the prototype for objects of a shape; nil means the default one.
 func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 	if s == nil || len(s.Props) == 0 || s.Open {
 		return nil
 	}
-	if p := r.reads.protos[s]; p != nil {
+	if p := r.reads.shapedProtos[s]; p != nil {
 		return p
 	}
 	r.prepareReads()
@@ -107,26 +106,26 @@ func (r *runtime) prototype(s *sandbox.Shape, target string) *goja.Object {
 		},
 	})
 	p := r.vm.ToValue(proxy).(*goja.Object)
-	r.reads.protos[s] = p
+	r.reads.shapedProtos[s] = p
 	return p
 }
 
 // prepareReads initializes the reads for the first watched object.
 func (r *runtime) prepareReads() {
-	if r.reads.protos != nil {
+	if r.reads.shapedProtos != nil {
 		return
 	}
-	r.reads.protos = make(map[*sandbox.Shape]*goja.Object)
-	r.reads.open = make(map[string]*goja.Object)
-	r.reads.usual = make(map[*goja.Object]*goja.Object)
+	r.reads.shapedProtos = make(map[*sandbox.Shape]*goja.Object)
+	r.reads.unshapedProtos = make(map[string]*goja.Object)
+	r.reads.shownPrototypes = make(map[*goja.Object]*goja.Object)
 	r.reads.seen = make(map[string]bool)
 	r.reads.listed = make(map[*sandbox.Shape]bool)
 	r.reads.plain = r.vm.NewObject().Prototype()
 	r.hidePrototypes()
 }
 
-// hidePrototypes makes the functions that tell an object's prototype tell the
-// usual one: code that asks whether an object is a plain one hears that it is.
+// hidePrototypes makes functions such as Object.getPrototypeOf return the default prototypes, so
+// that watched objects look like plain ones.
 func (r *runtime) hidePrototypes() {
 	hide := func(owner *goja.Object) {
 		original, ok := goja.AssertFunction(owner.Get("getPrototypeOf"))
@@ -134,11 +133,11 @@ func (r *runtime) hidePrototypes() {
 			return
 		}
 		r.defineValue(owner, "getPrototypeOf", r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			v := r.called(original, c.Arguments...)
+			v := r.callOrThrow(original, c.Arguments...)
 			if o, ok := v.(*goja.Object); ok && r.isShaped(o) {
 				return r.reads.plain
-			} else if ok && r.reads.usual[o] != nil {
-				return r.reads.usual[o]
+			} else if ok && r.reads.shownPrototypes[o] != nil {
+				return r.reads.shownPrototypes[o]
 			}
 			return v
 		}))
@@ -153,14 +152,14 @@ func (r *runtime) hidePrototypes() {
 	}
 }
 
-// isShaped reports whether o is one of our prototypes.
+// isShaped reports whether o is one of the added prototypes.
 func (r *runtime) isShaped(o *goja.Object) bool {
-	for _, p := range r.reads.protos {
+	for _, p := range r.reads.shapedProtos {
 		if p == o {
 			return true
 		}
 	}
-	for _, p := range r.reads.open {
+	for _, p := range r.reads.unshapedProtos {
 		if p == o {
 			return true
 		}
@@ -168,8 +167,8 @@ func (r *runtime) isShaped(o *goja.Object) bool {
 	return false
 }
 
-// missed answers a read of a property that an object of shape s lacks, and notes it if
-// the property is unknown.
+// missed handles a read of a property that an object of shape s lacks, and adds a note if the
+// property is unknown.
 func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goja.Value) goja.Value {
 	if property == "__proto__" {
 		return r.reads.plain
@@ -199,15 +198,15 @@ func (r *runtime) missed(s *sandbox.Shape, target, property string, receiver goj
 	if len(near) == 0 && (site != script.ReadPlain || r.reads.listed[s]) {
 		return goja.Undefined() // the script checks the field; fields of records are often optional
 	}
-	// Without a name that is near, the code may well know what it does.
+	// Without a similar name, the read may be intended.
 	if s.Closed && site == script.ReadPlain && len(near) > 0 {
-		panic(r.failure("TypeError", fmt.Sprintf("%s is no field of what %s answers%s", gate.Name(property), sandbox.ShownTarget(target), wayOut(s, near))))
+		panic(r.failure("TypeError", fmt.Sprintf("%s is not a field of what %s answers%s", gate.Name(property), sandbox.ShownTarget(target), wayOut(s, near))))
 	}
 	r.noteRead(at.Line, property, wayOut(s, near))
 	return goja.Undefined()
 }
 
-// wayOut names the fields that were meant, or those that there are.
+// wayOut lists the similar fields, or the existing ones.
 func wayOut(s *sandbox.Shape, near []string) string {
 	if len(near) > 0 {
 		return "; did you mean " + strings.Join(gate.Names(near), " or ") + "?"
@@ -227,8 +226,7 @@ func (r *runtime) noteRead(line int, property, rest string) {
 	r.reads.notes = append(r.reads.notes, fmt.Sprintf("line %d: %s is undefined%s", line, gate.Name(property), rest))
 }
 
-// reader is where the code stands that reads at the moment, if it is the
-// program's own.
+// reader returns the position of the code that reads, if it is the program's own.
 func (r *runtime) reader() (script.Spot, bool) {
 	for _, f := range r.vm.CaptureCallStack(2, nil) {
 		p := f.Position()

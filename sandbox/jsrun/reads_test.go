@@ -70,8 +70,8 @@ func TestReadsThatADeclaredShapeRulesOutThrow(t *testing.T) {
 	tests := []struct {
 		name, code, want string // want is the error; "" means that it does not throw
 	}{
-		{"plain", "return r.isues", "TypeError: isues is no field of what echo__echo answers; did you mean issues?\n  at agent.ts:2:"},
-		{"in a call", "return r.issues.map(i => i.titel)", "titel is no field of what echo__echo answers; did you mean title?"},
+		{"plain", "return r.isues", "TypeError: isues is not a field of what echo__echo answers; did you mean issues?\n  at agent.ts:2:"},
+		{"in a call", "return r.issues.map(i => i.titel)", "titel is not a field of what echo__echo answers; did you mean title?"},
 		{"by text", "return r['isues']", "isues is no field"},
 		{"caught", "try { return r.isues } catch (e) { return e.message }", ""},
 		{"optional", "return r.isues?.length", ""},

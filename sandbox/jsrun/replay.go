@@ -10,14 +10,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A replay brings a program to where runs before it have come. Its calls are
-// answered with what is recorded, in the order in which that came, and timers
-// fire in their place; no call leaves before all that are recorded were made.
+// A replay repeats the recorded part of a run. Calls get the recorded answers, in the recorded
+// order, and timers fire at their recorded positions; no call is sent before all recorded calls
+// were made.
 type replay struct {
 	calls []sandbox.Recorded
 	steps []int64
 	moves []int64
-	made  map[int]*hostCall // and not answered yet
+	made  map[int]*hostCall // without an answer yet
 }
 
 func newReplay(j *sandbox.Journal) *replay {
@@ -29,11 +29,10 @@ func newReplay(j *sandbox.Journal) *replay {
 	return p
 }
 
-// errDiverged ends a program that does not do what it did.
+// errDiverged ends a program that behaves differently from its record.
 var errDiverged = errors.New("the program diverged")
 
-// number gives a call its place in the journal, and reports whether it is to be
-// sent now.
+// number assigns a call its number in the journal, and reports whether the call is to be sent.
 func (r *runtime) number(c *hostCall) bool {
 	t := &r.tape
 	if t.journal == nil {
@@ -44,41 +43,41 @@ func (r *runtime) number(c *hostCall) bool {
 		switch why := t.replay.differs(n, c.call); {
 		case why == "":
 			c.call.Seq, t.calls = n, n
-			t.steps, t.moves = t.steps[:0], t.moves[:0] // they are recorded
+			t.steps, t.moves = t.steps[:0], t.moves[:0] // they are recorded already
 			t.replay.made[n] = c
 			return false
 		case !t.journal.Lenient && (n <= len(t.replay.calls) || len(t.replay.steps) > 0):
 			r.diverge(why)
 			return false
 		}
-		r.goOn()
+		r.endReplay()
 	}
 	t.calls = n
-	c.call.Seq, c.call.Steps = n, t.written()
+	c.call.Seq, c.call.Steps = n, t.takeRecord()
 	return true
 }
 
-// differs says why a call is not the one that is recorded in its place.
+// differs describes how a call differs from the recorded one.
 func (p *replay) differs(n int, c sandbox.Call) string {
 	if n > len(p.calls) {
 		return fmt.Sprintf("call %d, of %s, is made earlier than it was", n, callName(c.Func, c.Target))
 	}
 	was := p.calls[n-1]
 	switch {
-	case was.Func != c.Func || was.Target != c.Target && was.Target != sandbox.ShownTarget(c.Target): // as journals had it once
+	case was.Func != c.Func || was.Target != c.Target && was.Target != sandbox.ShownTarget(c.Target): // older journals have the shown target
 		return fmt.Sprintf("call %d was %s, and is %s now", n, callName(was.Func, was.Target), callName(c.Func, c.Target))
 	case was.Args != sandbox.HashArgs(c.Args):
-		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), gate.Cut(string(c.Args), maxTold))
+		return fmt.Sprintf("call %d, of %s, has other arguments than it had: %s", n, callName(c.Func, c.Target), gate.Cut(string(c.Args), maxQuoted))
 	}
 	return ""
 }
 
-// maxTold is as much of a text as a message has room for.
-const maxTold = 300
+// maxQuoted bounds a text in a message.
+const maxQuoted = 300
 
 func callName(f, target string) string {
 	c := hostCall{call: sandbox.Call{Func: f, Target: target}}
-	return gate.Cut(c.name(), maxTold)
+	return gate.Cut(c.name(), maxQuoted)
 }
 
 // diverge ends the program.
@@ -89,7 +88,7 @@ func (r *runtime) diverge(why string) {
 	}
 }
 
-// repeat is a turn of the loop during a replay: the next thing that is recorded.
+// repeat is a turn of the loop during a replay: it performs the next recorded step.
 func (r *runtime) repeat() error {
 	t, p := &r.tape, r.tape.replay
 	if t.diverged != "" {
@@ -98,7 +97,7 @@ func (r *runtime) repeat() error {
 	why := ""
 	if len(p.steps) == 0 {
 		if t.calls == len(p.calls) || t.journal.Lenient {
-			r.goOn()
+			r.endReplay()
 			return nil
 		}
 		was := p.calls[t.calls]
@@ -116,14 +115,14 @@ func (r *runtime) repeat() error {
 		why = fmt.Sprintf("its timer %d is not set any more", -id)
 	}
 	if t.journal.Lenient {
-		r.goOn()
+		r.endReplay()
 		return nil
 	}
 	r.diverge(why)
 	return errDiverged
 }
 
-// answer takes what is recorded of a call.
+// answer returns the recorded answer of a call.
 func (p *replay) answer(c *hostCall) answer {
 	n := c.call.Seq
 	delete(p.made, n)
@@ -137,9 +136,9 @@ func (p *replay) answer(c *hostCall) answer {
 	return answer{c, nil, was.Error}
 }
 
-// goOn ends a replay: answers that no call has waited for come in their order, and
-// calls that had none are made.
-func (r *runtime) goOn() {
+// endReplay ends a replay: remaining answers are delivered in their order, and calls without one are
+// sent.
+func (r *runtime) endReplay() {
 	t, p := &r.tape, r.tape.replay
 	t.replay = nil
 	if h, ok := r.host.(interface{ Replayed(int) }); ok {
@@ -166,9 +165,8 @@ func (r *runtime) goOn() {
 }
 
 const (
-	// nearTimer is up to when a timer is waited for that may make a call which
-	// can be decided about together with those that are withheld, and nearTimers
-	// how long all of them are waited for.
+	// nearTimer is the longest wait for a timer that may make a call which can be decided about
+	// together with the withheld ones, and nearTimers the longest wait for all such timers.
 	nearTimer  = time.Second
 	nearTimers = 2 * time.Second
 )
@@ -180,8 +178,8 @@ func (r *runtime) withhold(c *hostCall) {
 	}
 }
 
-// onlyWithheld reports whether the program waits for nothing but calls that are
-// withheld, and timers that may wait.
+// onlyWithheld reports whether the program waits only for withheld calls, and timers that may
+// wait.
 func (r *runtime) onlyWithheld() bool {
 	if r.tape.withheld.IsZero() || len(r.loop.calls) == 0 {
 		return false

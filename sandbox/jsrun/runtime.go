@@ -14,38 +14,38 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/jsrun/amend"
 )
 
-// maxCallStack is the depth of calls at which a run ends: goja lets no program
-// catch that. Where built-ins call back at every level, going back from 4,000
-// takes half a second, and from 10,000 several.
+// maxCallStack is the depth of calls at which a run ends, which programs cannot catch. Where
+// built-ins call back at every level, unwinding 4,000 levels takes half a second, and 10,000
+// several.
 const maxCallStack = 4000
 
-// toolErrorProgram is the one part of the surface that is easier to say in
-// JavaScript and that every program has. The engine's parser and compiler are
-// most of what a start costs, so the rest is Go, or in lib for those who use it.
+// toolErrorProgram defines the only class that every program needs and that is simpler in
+// JavaScript. The engine's parser and compiler cost most of a start, so other definitions are in
+// Go, or in lib for the programs that use them.
 var toolErrorProgram = sync.OnceValue(func() *goja.Program {
 	return goja.MustCompile("broker:errors", "(class ToolError extends Error {})", true)
 })
 
-// A runtime is one run: a goja runtime, its loop and what it keeps of the
-// intrinsics. It belongs to the goroutine of Run.
+// A runtime is one run: a goja runtime, its loop and the saved intrinsics. It belongs to the
+// goroutine of Run.
 type runtime struct {
 	vm     *goja.Runtime
 	host   Host
 	prog   Program
 	script *prepared
-	hints  map[string]string // for names that are not defined
+	hints  map[string]string // for undefined names
 	start  time.Time
 	loop   loop
 	tape   tape
 
 	main     *goja.Promise
-	printed  bool            // something went to stdout
-	floating []*goja.Promise // of statements that are not awaited
+	printed  bool            // the program wrote to stdout
+	floating []*goja.Promise // of statements that do not await them
 	racers   []racer         // promises that took part in a race while they were pending
-	// lostTimers is how many timers are those of races that something else has won.
+	// lostTimers is the number of timers in races that something else has won.
 	lostTimers int
 	unhandled  []*goja.Promise         // rejected and not handled yet
-	late       map[*goja.Object]bool   // errors of calls that main did not await
+	lateErrors map[*goja.Object]bool   // errors of calls that main did not await
 	thrown     map[*goja.Object]bool   // errors of calls
 	advice     map[*goja.Object]string // hints of errors, by error
 	groups     int                     // open console.group calls
@@ -56,10 +56,10 @@ type runtime struct {
 
 	reads     reads
 	toolError *goja.Object
-	add       goja.Callable // +
+	add       goja.Callable // implements +
 	joins     [maxJoins]joined
 	nextJoin  int
-	ownKeys   goja.Callable // the enumerable keys of an object
+	ownKeys   goja.Callable // returns the enumerable keys of an object
 	stringify goja.Callable // the engine's JSON.stringify
 
 	classes           map[string]*goja.Object // of errors
@@ -71,20 +71,20 @@ type runtime struct {
 // newRuntime returns a runtime without a program; Run sets its fields.
 func newRuntime() *runtime {
 	r := &runtime{
-		vm:        goja.New(),
-		loop:      newLoop(),
-		late:      make(map[*goja.Object]bool),
-		thrown:    make(map[*goja.Object]bool),
-		counts:    make(map[string]int),
-		clocks:    make(map[string]time.Time),
-		libs:      make(map[string]*goja.Object),
-		collators: make(map[string]*collator),
-		classes:   make(map[string]*goja.Object),
+		vm:         goja.New(),
+		loop:       newLoop(),
+		lateErrors: make(map[*goja.Object]bool),
+		thrown:     make(map[*goja.Object]bool),
+		counts:     make(map[string]int),
+		clocks:     make(map[string]time.Time),
+		libs:       make(map[string]*goja.Object),
+		collators:  make(map[string]*collator),
+		classes:    make(map[string]*goja.Object),
 	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
 	r.vm.SetTimeSource(r.tape.now)
 	r.vm.SetRandSource(r.tape.float)
-	// Source text that names a source map would make goja read that file.
+	// A comment about a source map in the text would make goja read that file.
 	r.vm.SetParserOptions(parser.WithDisableSourceMaps)
 	r.vm.SetPromiseRejectionTracker(r.trackRejection)
 	return r
@@ -95,7 +95,7 @@ func (r *runtime) run(ctx context.Context) Outcome {
 	stop := context.AfterFunc(ctx, func() { r.vm.Interrupt(context.Cause(ctx)) })
 	defer stop()
 	defer r.loop.mailbox.close()
-	if err := ctx.Err(); err != nil { // the interrupt comes a moment later
+	if err := ctx.Err(); err != nil { // the interrupt comes slightly later
 		return r.aborted(ctx, err)
 	}
 	if err := r.begin(); err != nil {
@@ -115,8 +115,7 @@ func (r *runtime) run(ctx context.Context) Outcome {
 	return r.settled(ctx)
 }
 
-// begin starts the program; it returns when the program awaits something for
-// the first time.
+// begin starts the program; it returns when the program first awaits something.
 func (r *runtime) begin() error {
 	v, err := r.vm.RunProgram(r.script.program)
 	if err != nil {
@@ -145,8 +144,8 @@ func (r *runtime) begin() error {
 	return nil
 }
 
-// evaluated returns the text that eval or Function was given, which goja reads by
-// itself, and throws if it would read it in another way.
+// evaluated returns the text that eval or Function was given, which goja parses itself, and throws
+// if goja would parse it differently.
 func (r *runtime) evaluated(c goja.FunctionCall) goja.Value {
 	if amend.Chained(c.Argument(0).String()) {
 		panic(r.failure("SyntaxError", "a < b < c compares the result of a comparison, which is not supported in eval and Function: write a < b && b < c"))
@@ -154,8 +153,8 @@ func (r *runtime) evaluated(c goja.FunctionCall) goja.Value {
 	return c.Argument(0)
 }
 
-// defineNamed makes better built-ins where the program names them: they would
-// cost every run that does not.
+// defineNamed defines improved built-ins if the program names them: they would slow down every
+// other run.
 func (r *runtime) defineNamed() {
 	need := r.script.needs
 	if need.RegExp {
@@ -178,7 +177,7 @@ func (r *runtime) defineNamed() {
 	}
 }
 
-// namesTyped reports whether the program names Uint8Array or its like.
+// namesTyped reports whether the program names Uint8Array or another typed array.
 func (r *runtime) namesTyped() bool {
 	for name := range r.script.Names {
 		if strings.HasSuffix(name, "Array") && name != "Array" {
@@ -188,7 +187,7 @@ func (r *runtime) namesTyped() bool {
 	return false
 }
 
-// setUp makes everything that is there before the program is.
+// setUp defines everything that exists before the program.
 func (r *runtime) setUp() error {
 	global := r.vm.GlobalObject()
 	for _, name := range []string{"Error", "TypeError", "RangeError", "SyntaxError"} {
@@ -221,8 +220,7 @@ func (r *runtime) setUp() error {
 	return nil
 }
 
-// core is a function of the file "core" of lib, which is loaded when one of
-// them is first called.
+// core returns a function of the file "core" of lib, which is loaded on the first call.
 func (r *runtime) core(name string) goja.Callable {
 	var f goja.Callable
 	return func(this goja.Value, args ...goja.Value) (goja.Value, error) {
@@ -235,12 +233,12 @@ func (r *runtime) core(name string) goja.Callable {
 	}
 }
 
-// define makes f a global that a program may replace but does not enumerate.
+// define defines f as a global that programs may replace and that is not enumerable.
 func (r *runtime) define(name string, f func(goja.FunctionCall) goja.Value) {
 	r.defineValue(r.vm.GlobalObject(), name, r.vm.ToValue(f))
 }
 
-// defineMethod gives o a method with the name and the length that others have.
+// defineMethod defines a method of o with the name and the length of other engines.
 func (r *runtime) defineMethod(o *goja.Object, name string, length int, f func(goja.FunctionCall) goja.Value) {
 	method := r.vm.ToValue(f).(*goja.Object)
 	_ = method.DefineDataProperty("name", r.vm.ToValue(name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
@@ -249,17 +247,17 @@ func (r *runtime) defineMethod(o *goja.Object, name string, length int, f func(g
 }
 
 func (r *runtime) defineValue(o *goja.Object, name string, v goja.Value) {
-	// A fresh global object takes every property.
+	// A fresh global object accepts every property.
 	_ = o.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// called calls a function; what it throws is thrown.
-func (r *runtime) called(f goja.Callable, args ...goja.Value) goja.Value {
-	return r.calledOn(goja.Undefined(), f, args...)
+// callOrThrow calls a function, and throws its exception.
+func (r *runtime) callOrThrow(f goja.Callable, args ...goja.Value) goja.Value {
+	return r.callMethod(goja.Undefined(), f, args...)
 }
 
-// calledOn calls a method.
-func (r *runtime) calledOn(this goja.Value, f goja.Callable, args ...goja.Value) goja.Value {
+// callMethod calls a method, and throws its exception.
+func (r *runtime) callMethod(this goja.Value, f goja.Callable, args ...goja.Value) goja.Value {
 	v, err := f(this, args...)
 	if err != nil {
 		panic(err)

@@ -30,9 +30,9 @@ func (r *runtime) line(n int) string {
 	return ""
 }
 
-// only returns what the first group of pattern matches in a line, or "" if the pattern
-// matches more or less than once.
-func only(line string, pattern interface {
+// onlyMatch returns the match of the first group of pattern in a line, or "" if the pattern does
+// not match exactly once.
+func onlyMatch(line string, pattern interface {
 	FindAllStringSubmatch(string, int) [][]string
 }) string {
 	all := pattern.FindAllStringSubmatch(line, 2)
@@ -42,16 +42,16 @@ func only(line string, pattern interface {
 	return all[0][1]
 }
 
-// readOf returns how a line names the value that a property is read of, or "".
+// readOf returns the line's expression for the value whose property it reads, or "".
 func (r *runtime) readOf(line int, property string) string {
 	pattern, err := regexp.Compile(`(?:^|[^\w$.)\]?])([A-Za-z_$][\w$.]*)[?!]?\.` + regexp.QuoteMeta(property) + `(?:[^\w$]|$)`)
 	if err != nil {
 		return ""
 	}
-	return only(r.line(line), pattern)
+	return onlyMatch(r.line(line), pattern)
 }
 
-// partOf returns how a line names the value of which it reads a property of an element,
+// partOf returns the line's expression for the value of which it reads a property of an element,
 // such as r.content, and the rest, such as [0].text.
 func (r *runtime) partOf(line int, property string) (text, rest string) {
 	pattern, err := regexp.Compile(`(?:^|[^\w$.)\]?])([A-Za-z_$][\w$.]*)[?!]?\.?(\[\d+\])[?!]?\.` + regexp.QuoteMeta(property) + `(?:[^\w$]|$)`)
@@ -77,11 +77,11 @@ var (
 	dropsPromises = lazyregexp.New(`\.\s*(forEach|map|filter|some|every|find|findIndex|findLast)\s*\(\s*async\b`)
 )
 
-// iterated returns how a line names the value that it takes for a list, or "".
-func (r *runtime) iterated(line int) string { return only(r.line(line), iteratedName) }
+// iterated returns the line's expression for the value that it treats as a list, or "".
+func (r *runtime) iterated(line int) string { return onlyMatch(r.line(line), iteratedName) }
 
-// promiseAdvice says that await is missing before the call whose promise o is; text is
-// how the program names the promise in a line, or "".
+// promiseAdvice says that await is missing before the call whose promise is o; text is the line's
+// expression for the promise, or "".
 func (r *runtime) promiseAdvice(o *goja.Object, text string, line int) string {
 	if text == "" {
 		text = "this"
@@ -99,7 +99,7 @@ func (r *runtime) promiseAdvice(o *goja.Object, text string, line int) string {
 	return advice
 }
 
-// writtenCall returns how the program names the function of a call.
+// writtenCall returns the program's name for the function of a call.
 func (r *runtime) writtenCall(c *hostCall) string {
 	letters := func(s string) string {
 		return strings.ToLower(strings.Map(func(r rune) rune {
@@ -118,7 +118,7 @@ func (r *runtime) writtenCall(c *hostCall) string {
 	return c.name()
 }
 
-// parseAdvice says what to parse instead of an object whose only text is JSON, or "".
+// parseAdvice says what to parse instead of an object whose only text is JSON, or returns "".
 func (r *runtime) parseAdvice(o *goja.Object) string {
 	keys := o.Keys()
 	if o.ClassName() != "Object" || len(keys) > shownFields {
@@ -138,10 +138,10 @@ func (r *runtime) parseAdvice(o *goja.Object) string {
 	}
 	at, _ := r.reader()
 	line := r.line(at.Line)
-	name, use := only(line, parsedName), ""
+	name, use := onlyMatch(line, parsedName), ""
 	if use = name; name == "" {
-		if name = "this"; only(line, parsedCall) != "" {
-			use = "(" + only(line, parsedCall) + "(…))"
+		if name = "this"; onlyMatch(line, parsedCall) != "" {
+			use = "(" + onlyMatch(line, parsedCall) + "(…))"
 		} else {
 			use = "r"
 		}
@@ -152,7 +152,7 @@ func (r *runtime) parseAdvice(o *goja.Object) string {
 	return name + " is " + r.sketch(o) + ": " + use + "." + field + " is the text"
 }
 
-// sketch writes the keys of an object with the types of their values.
+// sketch lists the keys of an object with the types of their values.
 func (r *runtime) sketch(o *goja.Object) string {
 	var parts []string
 	for _, key := range o.Keys() {
@@ -178,8 +178,8 @@ func (r *runtime) sketch(o *goja.Object) string {
 	return "{ " + strings.Join(parts, ", ") + " }"
 }
 
-// within names the field of an object that contains a property, as in
-// resource: { text }, and how to read it; "" if none does.
+// within returns the field of an object that contains a property, as in resource: { text }, and
+// how to read it, or "".
 func (r *runtime) within(o *goja.Object, property string) string {
 	keys := o.Keys()
 	for _, key := range keys[:min(len(keys), maxKeys)] {
@@ -208,8 +208,8 @@ func isJSONText(text string) bool {
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// droppedNotes says where a method of a list does not await its callback, for programs
-// that left calls behind.
+// droppedNotes says where a list method does not await its callback, for programs that left calls
+// behind.
 func (r *runtime) droppedNotes(late []*hostCall) []string {
 	at := dropsPromises.FindStringSubmatchIndex(r.prog.Code)
 	if len(late) == 0 || at == nil {

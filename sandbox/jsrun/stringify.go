@@ -2,8 +2,8 @@ package jsrun
 
 import "github.com/dop251/goja"
 
-// defineStringify has JSON.stringify write a bigint as a plain integer. A
-// replacer sees the bigint itself.
+// defineStringify makes JSON.stringify write a bigint as a plain integer. A replacer gets the
+// bigint itself.
 func (r *runtime) defineStringify() {
 	object := r.vm.Get("JSON").(*goja.Object)
 	rawJSON, _ := goja.AssertFunction(object.Get("rawJSON"))
@@ -11,7 +11,7 @@ func (r *runtime) defineStringify() {
 	prototype := r.vm.Get("BigInt").(*goja.Object).Get("prototype").(*goja.Object)
 	text, _ := goja.AssertFunction(prototype.Get("toString"))
 	integer := func(v goja.Value) goja.Value {
-		return r.called(rawJSON, r.calledOn(v, text))
+		return r.callOrThrow(rawJSON, r.callMethod(v, text))
 	}
 	replacing := false
 	r.defineMethod(prototype, "toJSON", 0, func(c goja.FunctionCall) goja.Value {
@@ -24,13 +24,13 @@ func (r *runtime) defineStringify() {
 		value, replacer := c.Argument(0), c.Argument(1)
 		replace, ok := goja.AssertFunction(replacer)
 		if !ok {
-			return r.called(r.stringify, c.Arguments...)
+			return r.callOrThrow(r.stringify, c.Arguments...)
 		}
 		before := replacing
 		replacing = true
 		defer func() { replacing = before }()
-		return r.called(r.stringify, value, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-			v := r.calledOn(c.This, replace, c.Arguments...)
+		return r.callOrThrow(r.stringify, value, r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+			v := r.callMethod(c.This, replace, c.Arguments...)
 			if goja.IsBigInt(v) {
 				return integer(v)
 			}

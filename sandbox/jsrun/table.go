@@ -8,8 +8,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// table writes the items of an object or an array as rows, and anything else as
-// console.log does. Without columns, those are the keys of the items.
+// table formats the items of an object or an array as rows, and other values like console.log. The
+// default columns are the keys of the items.
 func (r *runtime) table(v, columns goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok || r.vm.InstanceOf(o, r.mapClass) || r.vm.InstanceOf(o, r.setClass) {
@@ -56,7 +56,7 @@ func (r *runtime) table(v, columns goja.Value) string {
 	return text
 }
 
-// tableText writes rows under the names of their columns.
+// tableText formats rows below the names of their columns.
 func tableText(names []string, rows []map[string]string) string {
 	lines := make([]string, len(rows)+1)
 	for _, name := range names {

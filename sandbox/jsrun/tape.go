@@ -9,34 +9,34 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A tape is what makes a run repeatable: all that its program can see of the
-// outside, but for the answers of its calls. Without a journal it is the outside.
+// A tape makes a run repeatable: it contains everything that the program observes of its
+// environment except the answers to its calls. Without a journal it records nothing.
 //
-// Random numbers come from a seed. The clock is the real one, of which is kept at
-// which of its readings it had moved. The order in which answers and timers came
-// is kept too: it decides what a program that waits for several does next.
+// Random numbers come from a seed. The clock is the real one; the tape records at which of its
+// readings it had advanced. It also records the order of answers and timers, which decides what a
+// program that waits for several does next.
 type tape struct {
 	journal *sandbox.Journal
 	random  *rand.ChaCha8
 	numbers *rand.Rand
 
-	base     time.Time     // when this run started
-	ahead    time.Duration // of base, since the epoch
+	base     time.Time     // the start of this run
+	offset   time.Duration // the offset of base from the epoch
 	readings int64         // of the clock
-	moved    int           // how often it has moved
-	last     int64         // what it showed, in microseconds since the epoch
+	advances int           // how often the clock has advanced
+	last     int64         // the last reading, in microseconds since the epoch
 
-	calls int     // that the program has made
-	steps []int64 // since the last of them: calls that were answered, and timers, below 0
-	moves []int64 // likewise, of the clock: a reading, and what it showed
+	calls int     // made by the program
+	steps []int64 // since the last call: answered calls, and timers as negative numbers
+	moves []int64 // since the last call: the number of a reading, and its value
 
-	replay   *replay // nil when there is nothing to repeat (any more)
-	diverged string  // why the program was ended
+	replay   *replay // nil if nothing is left to repeat
+	diverged string  // the reason the program was ended
 	withheld time.Time
 }
 
-// maxMoves is how often the clock can move in one run. Then it moves once in a
-// thousand readings, which takes no record.
+// maxMoves bounds the advances of the clock that are recorded in one run. After that it advances
+// every thousand readings, which needs no record.
 const maxMoves = 10_000
 
 // insert makes a run repeatable that starts now.
@@ -45,7 +45,7 @@ func (t *tape) insert(j *sandbox.Journal, now time.Time) {
 		return
 	}
 	t.journal, t.base = j, now
-	t.ahead = max(now.Sub(time.UnixMicro(j.Epoch)), 0)
+	t.offset = max(now.Sub(time.UnixMicro(j.Epoch)), 0)
 	var seed [32]byte
 	copy(seed[:], j.Seed)
 	t.random = rand.NewChaCha8(seed)
@@ -55,7 +55,7 @@ func (t *tape) insert(j *sandbox.Journal, now time.Time) {
 	}
 }
 
-// now is the time as Date has it.
+// now returns the time for Date.
 func (t *tape) now() time.Time {
 	if t.journal == nil {
 		return time.Now()
@@ -63,7 +63,7 @@ func (t *tape) now() time.Time {
 	return time.UnixMicro(t.journal.Epoch + t.read(time.Millisecond))
 }
 
-// since is the time since start, or since the epoch, as performance has it.
+// since returns the time since start, or since the epoch, for performance.
 func (t *tape) since(start time.Time) time.Duration {
 	if t.journal == nil {
 		return time.Since(start)
@@ -71,7 +71,7 @@ func (t *tape) since(start time.Time) time.Duration {
 	return time.Duration(t.read(time.Microsecond)) * time.Microsecond
 }
 
-// origin is what since counts from.
+// origin returns the time from which since counts.
 func (t *tape) origin(start time.Time) time.Time {
 	if t.journal == nil {
 		return start
@@ -79,11 +79,11 @@ func (t *tape) origin(start time.Time) time.Time {
 	return time.UnixMicro(t.journal.Epoch)
 }
 
-// read reads the clock: the microseconds since the epoch.
+// read reads the clock, in microseconds since the epoch.
 func (t *tape) read(unit time.Duration) int64 {
 	t.readings++
 	switch p := t.replay; {
-	case t.moved >= maxMoves:
+	case t.advances >= maxMoves:
 		if t.readings%1000 == 0 {
 			t.last += 1000
 		}
@@ -93,7 +93,7 @@ func (t *tape) read(unit time.Duration) int64 {
 			p.moves = p.moves[2:]
 		}
 	default:
-		show := time.UnixMicro(t.journal.Epoch).Add(t.ahead+time.Since(t.base)).Truncate(unit).UnixMicro() - t.journal.Epoch
+		show := time.UnixMicro(t.journal.Epoch).Add(t.offset+time.Since(t.base)).Truncate(unit).UnixMicro() - t.journal.Epoch
 		if show > t.last {
 			t.move(show)
 		}
@@ -102,7 +102,7 @@ func (t *tape) read(unit time.Duration) int64 {
 }
 
 func (t *tape) move(show int64) {
-	t.moved++
+	t.advances++
 	t.last = show
 	t.moves = append(t.moves, t.readings, show)
 }
@@ -114,24 +114,24 @@ func (t *tape) float() float64 {
 	return t.numbers.Float64()
 }
 
-// fill makes random bytes.
+// fill fills b with random bytes.
 func (t *tape) fill(b []byte) {
 	if t.journal == nil {
 		_, _ = crand.Read(b) // never fails
 		return
 	}
-	_, _ = t.random.Read(b) // likewise
+	_, _ = t.random.Read(b) // never fails
 }
 
-// step notes that an answer or a timer came.
+// step records an answer or a timer.
 func (t *tape) step(id int64) {
 	if t.journal != nil {
 		t.steps = append(t.steps, id)
 	}
 }
 
-// written takes what was noted since the last call.
-func (t *tape) written() []byte {
+// takeRecord returns and clears the record since its last call.
+func (t *tape) takeRecord() []byte {
 	if len(t.steps)+len(t.moves) == 0 {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (t *tape) written() []byte {
 	return b
 }
 
-// readSteps is the reverse of written.
+// readSteps is the inverse of written.
 func readSteps(b []byte) (steps, moves []int64) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 {

@@ -10,7 +10,7 @@ import (
 // maxDelay is the longest delay of a timer; no run lasts as long.
 const maxDelay = 24 * time.Hour
 
-// defineTimers gives the program setTimeout and its relatives, and queueMicrotask.
+// defineTimers defines setTimeout, its relatives and queueMicrotask.
 func (r *runtime) defineTimers() {
 	r.define("setTimeout", r.setTimer("setTimeout", false, 2))
 	r.define("setInterval", r.setTimer("setInterval", true, 2))
@@ -32,16 +32,16 @@ func (r *runtime) defineTimers() {
 		if !ok {
 			panic(r.vm.NewTypeError("queueMicrotask: the argument must be a function"))
 		}
-		r.calledOn(r.vm.ToValue(resolved), then, r.vm.ToValue(func(goja.FunctionCall) goja.Value {
-			r.called(f)
+		r.callMethod(r.vm.ToValue(resolved), then, r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			r.callOrThrow(f)
 			return goja.Undefined()
 		}))
 		return goja.Undefined()
 	})
 }
 
-// setTimer returns the function of one kind of timer; extra is the place of
-// the first argument for the callback.
+// setTimer returns the function for a kind of timer; extra is the index of the first argument for
+// the callback.
 func (r *runtime) setTimer(name string, repeat bool, extra int) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
 		f, ok := goja.AssertFunction(c.Argument(0))
@@ -64,7 +64,7 @@ func (r *runtime) setTimer(name string, repeat bool, extra int) func(goja.Functi
 	}
 }
 
-// milliseconds reads a delay as browsers do: other values than numbers are 0.
+// milliseconds reads a delay like browsers: values other than numbers are 0.
 func milliseconds(v goja.Value) time.Duration {
 	ms := v.ToFloat()
 	if math.IsNaN(ms) || ms <= 0 {

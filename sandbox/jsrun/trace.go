@@ -11,31 +11,31 @@ import (
 	"github.com/dop251/goja"
 )
 
-// How many frames of an error are shown: in what the agent reads of its own
-// accord, and in the stack property, where other engines have ten as well.
+// The frames of an error that are shown: to the agent, and in the stack property, where other
+// engines also have ten.
 const (
 	maxFrames = 8
 	maxTrace  = 10
 )
 
-// What stands in front of a frame, in the same two places.
+// The indentation of a frame in these two texts.
 const (
 	shortIndent = "  "
 	traceIndent = "    "
 )
 
-// frameLine is one line of a trace as goja writes it, with the program counter
-// at its end, or as we do.
+// frameLine matches a line of a trace as goja writes it, with the program counter at its end, or
+// as this package does.
 var frameLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s+at (?:(.*) \()?(.+?):(\d+):(\d+)(\(\d+\))?\)?$`)
 })
 
-// rawFrames is what stands between the head of a trace that goja wrote and its
-// first frame. Ours are indented by spaces.
+// rawFrames separates the head of a trace by goja from its first frame. This package indents
+// frames with spaces.
 const rawFrames = "\n\tat "
 
-// caught returns what a program has caught. An error gets the message and the trace
-// that other engines have, as far as the program mentions them.
+// caught returns the value that a program has caught. An error gets the message and the trace of
+// other engines, as far as the program mentions them.
 func (r *runtime) caught(c goja.FunctionCall) goja.Value {
 	v := c.Argument(0)
 	if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
@@ -47,9 +47,9 @@ func (r *runtime) caught(c goja.FunctionCall) goja.Value {
 	return v
 }
 
-// cleanTrace makes an error's stack property similar to other engines: the head, and
-// the frames of the program with its own lines. goja writes the property on its first
-// read, so an unread trace costs nothing.
+// cleanTrace makes an error's stack property similar to other engines: the head, and the frames of
+// the program with its own lines. goja creates the property on its first read, so an unread trace
+// costs nothing.
 func (r *runtime) cleanTrace(o *goja.Object) {
 	stack := o.Get("stack")
 	if stack == nil || !goja.IsString(stack) {
@@ -57,7 +57,7 @@ func (r *runtime) cleanTrace(o *goja.Object) {
 	}
 	text := stack.String()
 	head, _, raw := strings.Cut(text, rawFrames)
-	if !raw { // clean, or of no place, or the program's own
+	if !raw { // clean already, without a position, or set by the program
 		head = strings.TrimSuffix(text, "\n")
 	} else {
 		head += r.cleanStack(text, maxTrace, traceIndent)
@@ -67,13 +67,12 @@ func (r *runtime) cleanTrace(o *goja.Object) {
 	}
 }
 
-// redefine gives an error's own property another text; one that is frozen
-// keeps what it has.
+// redefine changes the text of an error's own property, unless the error is frozen.
 func (r *runtime) redefine(o *goja.Object, name, text string) {
 	_ = o.DefineDataProperty(name, r.vm.ToValue(text), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// defineErrors defines what of Error reads messages and traces.
+// defineErrors defines the methods of Error that read messages and traces.
 func (r *runtime) defineErrors() {
 	class := r.classes["Error"]
 	prototype := class.Get("prototype").(*goja.Object)
@@ -89,14 +88,14 @@ func (r *runtime) defineErrors() {
 		if !ok {
 			panic(r.failure("TypeError", "Invalid argument"))
 		}
-		if o.ClassName() != "Error" { // an error has its trace
+		if o.ClassName() != "Error" { // an error has its own trace
 			r.redefine(o, "stack", r.errorText(o)+r.frames(r.vm.CaptureCallStack(maxCallFrames, nil), maxTrace, traceIndent))
 		}
 		return goja.Undefined()
 	}))
 }
 
-// errorText is what Error.prototype.toString makes of an object.
+// errorText implements Error.prototype.toString.
 func (r *runtime) errorText(o *goja.Object) string {
 	if o.ClassName() == "Error" {
 		r.rewordMessage(o)
@@ -111,8 +110,7 @@ func headline(name, message string) string {
 	return name + ": " + message
 }
 
-// cleanStack keeps of a trace the frames of the program, at most n, each on a line
-// behind the one before.
+// cleanStack returns the frames of the program in a trace, at most n, one per line.
 func (r *runtime) cleanStack(stack string, n int, indent string) string {
 	var frames strings.Builder
 	for line := range strings.Lines(stack) {
@@ -124,7 +122,7 @@ func (r *runtime) cleanStack(stack string, n int, indent string) string {
 	return frames.String()
 }
 
-// frames are those of a stack, likewise.
+// frames returns the frames of a stack in the same form.
 func (r *runtime) frames(stack []goja.StackFrame, n int, indent string) string {
 	var text bytes.Buffer
 	for i := range stack {
@@ -135,8 +133,8 @@ func (r *runtime) frames(stack []goja.StackFrame, n int, indent string) string {
 	return r.cleanStack(text.String(), n, indent)
 }
 
-// frame is one line of a trace in the program's own lines and columns. It is empty
-// for one that is not of the program, nor of what that made while it ran.
+// frame returns one line of a trace in the program's own lines and columns, or "" for a frame
+// outside the program and the code that it evaluates.
 func (r *runtime) frame(text string) string {
 	m := frameLine().FindStringSubmatch(text)
 	if m == nil {
@@ -146,10 +144,10 @@ func (r *runtime) frame(text string) string {
 	line, _ := strconv.Atoi(m[3])
 	column, _ := strconv.Atoi(m[4])
 	switch {
-	case file == r.script.File && m[5] != "": // as goja wrote it
+	case file == r.script.File && m[5] != "": // as goja writes it
 		column = r.script.Column(line, column)
 	case file == r.script.File:
-	case file == "<eval>" || file == "<anonymous>": // what goja and we call the text of eval and new Function
+	case file == "<eval>" || file == "<anonymous>": // the names of the text of eval and new Function
 		file = "<anonymous>"
 		if function == "" {
 			function = "eval"

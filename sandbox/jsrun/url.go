@@ -18,8 +18,7 @@ func parseURL(input, base string) (*whatwg.Url, error) {
 	return whatwg.ParseRef(base, input)
 }
 
-// urlParts are the parts of a URL that programs can set; what cannot be one changes
-// nothing.
+// urlParts are the parts of a URL that programs can set; invalid values are ignored.
 var urlParts = map[string]struct {
 	get func(*whatwg.Url) string
 	set func(*whatwg.Url, string)
@@ -32,11 +31,11 @@ var urlParts = map[string]struct {
 	"port":     {(*whatwg.Url).Port, (*whatwg.Url).SetPort},
 	"pathname": {(*whatwg.Url).Pathname, (*whatwg.Url).SetPathname},
 	"search":   {(*whatwg.Url).Search, (*whatwg.Url).SetSearch},
-	"query":    {(*whatwg.Url).Search, (*whatwg.Url).SetSearch}, // by searchParams
+	"query":    {(*whatwg.Url).Search, (*whatwg.Url).SetSearch}, // for searchParams
 	"hash":     {(*whatwg.Url).Hash, (*whatwg.Url).SetHash},
 }
 
-// urlOrigin is the origin of u; "null" for one that has none.
+// urlOrigin returns the origin of u, or "null".
 func urlOrigin(u *whatwg.Url) string {
 	if inner, err := whatwg.Parse(u.Pathname()); u.Scheme() == "blob" && err == nil {
 		return urlOrigin(inner)
@@ -47,7 +46,7 @@ func urlOrigin(u *whatwg.Url) string {
 	return u.Protocol() + "//" + u.Host()
 }
 
-// urlNatives are the natives of lib/url.js.
+// urlNatives adds the natives of lib/url.js.
 func (r *runtime) urlNatives(add func(string, func(goja.FunctionCall) goja.Value)) {
 	add("parse", func(c goja.FunctionCall) goja.Value {
 		base := ""
@@ -95,11 +94,11 @@ func (r *runtime) urlNatives(add func(string, func(goja.FunctionCall) goja.Value
 	})
 }
 
-// percents finds bytes that are written with percent signs.
+// percents matches percent-encoded bytes.
 var percents = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:%[0-9a-fA-F]{2})+`) })
 
-// formText reads application/x-www-form-urlencoded, in which + is a blank
-// already. Percent signs without two digits stay as they are.
+// formText decodes application/x-www-form-urlencoded text whose + are blanks already. Percent
+// signs without two digits are kept.
 func formText(s string) string {
 	return repaired([]byte(percents().ReplaceAllStringFunc(s, func(escaped string) string {
 		text, _ := url.PathUnescape(escaped) // never fails
@@ -107,8 +106,7 @@ func formText(s string) string {
 	})))
 }
 
-// formEscape is url.QueryEscape but for the two characters that forms write
-// otherwise than Go.
+// formEscape is url.QueryEscape except for the two characters that forms encode differently.
 func formEscape(s string) string {
 	return strings.NewReplacer("%2A", "*", "~", "%7E").Replace(url.QueryEscape(s))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// A wording is what goja says of a frequent mistake, and what models know of
-// other engines. In say, $1 is what the pattern has in parentheses.
+// A wording replaces goja's message for a frequent mistake by that of other engines, which models
+// know. In say, $1 is the match of the group in pattern.
 type wording struct {
 	class   string
 	pattern *regexp.Regexp
@@ -21,21 +21,21 @@ var wordings = sync.OnceValue(func() []wording {
 		return wording{class, regexp.MustCompile("^" + pattern + "$"), say}
 	}
 	return []wording{
-		// goja does not tell undefined from null.
+		// goja does not distinguish undefined from null.
 		is("TypeError", `Cannot read property '(.*)' of undefined(?: or null)?`, "Cannot read properties of undefined or null (reading '$1')"),
 		is("TypeError", `Object has no member '(.*)'`, "$1 is not a function"),
-		// It says the same of the operands of in and instanceof, and of arguments.
+		// goja has the same message for the operands of in and instanceof, and for arguments.
 		is("TypeError", `Value is not an object: (.*)`, "$1 is not a function, or not an object where one is needed"),
 		is("TypeError", `Value is not object coercible`, "Cannot destructure undefined or null"),
 		is("TypeError", `No initial value`, "Reduce of empty array with no initial value"),
 		is("TypeError", `Cannot assign to read only property '(.*)'`, "Cannot assign to read only property '$1' of object '#<Object>'"),
 		is("URIError", `Malformed URI`, "URI malformed"),
-		is("AggregateError", ``, "All promises were rejected"), // of Promise.any, which has no place
+		is("AggregateError", ``, "All promises were rejected"), // of Promise.any, which has no position
 	}
 })
 
-// rewordMessage puts the message of an error of the engine's own into the words
-// that other engines have for it, and what the trace has of it already.
+// rewordMessage replaces the message of an error of the engine, and its copy in the trace, with
+// the words of other engines.
 func (r *runtime) rewordMessage(o *goja.Object) {
 	class, message, stack := stringOr(o.Get("name"), ""), stringOr(o.Get("message"), ""), stringOr(o.Get("stack"), "")
 	for _, w := range wordings() {
@@ -45,7 +45,7 @@ func (r *runtime) rewordMessage(o *goja.Object) {
 		words := w.pattern.ReplaceAllString(message, w.say)
 		if message == "" {
 			if r.cleanStack(stack, 1, "") != "" {
-				return // the program's own
+				return // the program's own error
 			}
 			message, words = class, class+": "+words
 		}

@@ -20,7 +20,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// A Bundle is a program made ready for another engine than goja, such as Node: read, checked, with its modules in one script.
+// A Bundle is a program prepared for an engine other than goja, such as Node: checked, and combined
+// with its modules in one script.
 type Bundle struct {
 	// File is what positions in the agent's text are called.
 	File string `json:"file"`

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// features corrects what ES2022 stands for: goja has less, and what takes a
-// module elsewhere stands inside of a function here.
+// features corrects the feature set of ES2022: goja lacks some, and some that require a module
+// elsewhere work inside a function here.
 var features = map[string]bool{
 	"top-level-await": true,
 	"for-await":       false,
@@ -20,41 +20,41 @@ var features = map[string]bool{
 	"hashbang":        false,
 }
 
-// A built is what esbuild made of a program.
+// A built is the output of esbuild for a program.
 type built struct {
 	code []byte
 	smap []byte
 }
 
-// A composed text is what esbuild reads: the program's function, and behind it
-// the imports. places says where each piece of it is in the agent's text.
+// A composed text is the input for esbuild: the program's function, followed by the imports.
+// segments maps its parts to the agent's text.
 type composed struct {
-	text   string
-	places []place
+	text     string
+	segments []segment
 }
 
-type place struct{ at, from, length int }
+type segment struct{ at, from, length int }
 
-// compose puts the program together. Imports stand behind it, each on a line,
-// so that the lines of the program keep their numbers.
+// compose composes the program. Imports follow it, each on a line, so that the lines of the
+// program keep their numbers.
 func (src *Source) compose() composed {
 	var b strings.Builder
-	var places []place
+	var places []segment
 	b.WriteString(src.before)
-	places = append(places, place{b.Len(), 0, len(src.body)})
+	places = append(places, segment{b.Len(), 0, len(src.body)})
 	b.WriteString(src.body)
 	b.WriteString(src.after)
-	for _, m := range src.moved {
+	for _, m := range src.movedImports {
 		b.WriteByte('\n')
 		for _, t := range m.pieces {
-			places = append(places, place{b.Len(), t.Start, t.End - t.Start})
+			places = append(places, segment{b.Len(), t.Start, t.End - t.Start})
 			b.WriteString(src.Tokens.Src[t.Start:t.End])
 			b.WriteByte(' ')
 		}
 		b.WriteByte(';')
 		if name, ok := m.checked(src.Tokens.Src); ok {
 			b.WriteString("import ")
-			places = append(places, place{b.Len(), name.Start, name.End - name.Start})
+			places = append(places, segment{b.Len(), name.Start, name.End - name.Start})
 			b.WriteString(src.Tokens.Src[name.Start:name.End] + ";")
 		}
 	}
@@ -64,17 +64,17 @@ func (src *Source) compose() composed {
 		}
 	}
 	if src.bundle {
-		// A file with eval in it and no export is CommonJS to esbuild.
+		// esbuild treats a file with eval and without an export as CommonJS.
 		b.WriteString("\nexport {};")
 	}
 	b.WriteByte('\n')
 	return composed{b.String(), places}
 }
 
-// checked returns the module name of an import that esbuild would leave out,
-// unread, if the program does not use what it binds: TypeScript takes such
-// imports for types. A module that does not exist is a mistake all the same.
-func (m moved) checked(src string) (Token, bool) {
+// checked returns the module name of an import that esbuild would drop unread if the program does
+// not use its names, since TypeScript treats such imports as types. A module that does not exist
+// is a mistake anyway.
+func (m movedImport) checked(src string) (Token, bool) {
 	text := func(i int) string { return src[m.pieces[i].Start:m.pieces[i].End] }
 	last := len(m.pieces) - 1
 	if last < 2 || text(1) == "type" && text(2) != "from" && text(2) != "," {
@@ -83,11 +83,11 @@ func (m moved) checked(src string) (Token, bool) {
 	return m.pieces[last], true
 }
 
-// origin returns the place in the agent's text of an offset in the composed
-// one. What is of our making belongs to what stands in front of it.
+// origin returns the offset in the agent's text for an offset in the composed text. Generated text
+// belongs to the text before it.
 func (c composed) origin(offset int) int {
 	at := 0
-	for _, p := range c.places {
+	for _, p := range c.segments {
 		if offset < p.at {
 			break
 		}
@@ -96,7 +96,7 @@ func (c composed) origin(offset int) int {
 	return at
 }
 
-// build runs esbuild over the program and, if it reaches any, its modules.
+// build runs esbuild on the program and the modules that it reaches.
 func (src *Source) build(loader api.Loader) (built, error) {
 	text := src.compose()
 	if !src.bundle {
@@ -138,7 +138,7 @@ func (src *Source) build(loader api.Loader) (built, error) {
 	return out, nil
 }
 
-// transform runs esbuild over a text that imports nothing.
+// transform runs esbuild on a text without imports.
 func (src *Source) transform(text string, loader api.Loader) api.TransformResult {
 	return api.Transform(text, api.TransformOptions{
 		LogLevel:         api.LogLevelSilent,
@@ -155,8 +155,8 @@ func (src *Source) transform(text string, loader api.Loader) api.TransformResult
 	})
 }
 
-// buildAny builds the program in its language, or in TypeScript if it is that
-// under the wrong name.
+// buildAny builds the program in its language, or in TypeScript if it is TypeScript declared as
+// another language.
 func (src *Source) buildAny() (built, error) {
 	loader := api.LoaderTS
 	if src.Language == sandbox.JavaScript {
@@ -171,7 +171,7 @@ func (src *Source) buildAny() (built, error) {
 	return out, err
 }
 
-// rootDir is an absolute directory. esbuild wants one; nothing is read there.
+// rootDir is an absolute directory, which esbuild requires; nothing is read there.
 func rootDir() string {
 	if goruntime.GOOS == "windows" {
 		return `C:\`

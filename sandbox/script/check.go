@@ -11,9 +11,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// Ask hands what the program says of itself to whoever wants to check it: the
-// calls that it makes, and the names that knows does not know. An error keeps it
-// from running.
+// Ask passes what the program contains to Request.Check: the calls that it makes, and its
+// undeclared names that knows does not know. An error keeps it from running.
 func (t *Tree) Ask(ctx context.Context, knows func(name string) bool) (sandbox.Verdict, error) {
 	var verdict sandbox.Verdict
 	if t.Check == nil {
@@ -59,13 +58,12 @@ func (t *Tree) Ask(ctx context.Context, knows func(name string) bool) (sandbox.V
 	return verdict, e
 }
 
-// Hint says where a name that is not defined can be had; hints are those of the
-// verdict.
+// Hint returns where an undefined name is available; hints are those of the verdict.
 func (src *Source) Hint(missing string, hints map[string]string) string {
 	if hint := hints[missing]; hint != "" {
 		return hint
 	}
-	if reason, ok := Withheld[missing]; ok { // in code that was made while running
+	if reason, ok := Withheld[missing]; ok { // in code that was created at run time
 		return reason
 	}
 	var globals []string
@@ -77,8 +75,8 @@ func (src *Source) Hint(missing string, hints map[string]string) string {
 			globals = append(globals, mod.Global)
 		}
 	}
-	// Modules that the program does not mention are known by path alone; a
-	// server's namespace is called like its folder.
+	// Modules that the program does not mention are known by path alone; a server's namespace is
+	// named like its folder.
 	for _, path := range src.ModuleNames {
 		if folder, ok := strings.CutPrefix(path, "servers/"); ok {
 			globals = append(globals, tsname.Namespace(folder))

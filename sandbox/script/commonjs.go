@@ -21,15 +21,14 @@ func (w *rewriter) commonJS() {
 		case w.lex.Text(i) == "require" || w.lex.Text(i) == "module":
 			w.isMain(i)
 		case t.Depth == 0 && w.lex.Text(i) == "Object" && w.startsStatement(i) && w.lex.Text(i+2) == "defineProperty" && w.lex.Text(i+4) == "exports":
-			if end := w.lex.Closing(i + 3); end > 0 { // compilers write this
+			if end := w.lex.Closing(i + 3); end > 0 { // as compilers write it
 				w.remove(i, end)
 			}
 		}
 	}
 }
 
-// startsStatement reports whether a statement begins at token i, outside of a
-// condition.
+// startsStatement reports whether a statement begins at token i, outside a condition.
 func (w *rewriter) startsStatement(i int) bool {
 	before := w.lex.Text(i - 1)
 	if i == 0 || before == ";" || before == "}" {

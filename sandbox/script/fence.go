@@ -19,8 +19,8 @@ func (e *fencesError) Error() string {
 	return fmt.Sprintf("the script is %d fenced blocks of Markdown: send the code of one script, without fences\n0 tools called", e.blocks)
 }
 
-// programOf replaces the text around the program, such as a Markdown fence or a first
-// line #!/usr/bin/env node, by blanks.
+// programOf replaces the text around the program, such as a Markdown fence or a first line
+// #!/usr/bin/env node, with blanks.
 func programOf(code string) (string, error) {
 	code, err := withoutFence(code)
 	if at := len(code) - len(strings.TrimLeft(code, " \t\r\n")); err == nil && strings.HasPrefix(code[at:], "#!") {
@@ -35,8 +35,8 @@ func programOf(code string) (string, error) {
 	return code, err
 }
 
-// withoutFence replaces a byte order mark, and the text around the program if it is one
-// fenced Markdown block, by blanks. Several blocks are an error.
+// withoutFence replaces a byte order mark, and the text around the program if it is one fenced
+// Markdown block, with blanks. Several blocks are an error.
 func withoutFence(code string) (string, error) {
 	if strings.HasPrefix(code, "\ufeff") {
 		code = "   " + code[len("\ufeff"):]
@@ -44,7 +44,7 @@ func withoutFence(code string) (string, error) {
 	if !strings.Contains(code, "```") && !strings.Contains(code, "~~~") {
 		return code, nil
 	}
-	var inside [][2]int // of the blocks
+	var inside [][2]int // offsets of the blocks
 	fence, open := "", false
 	for start, end := 0, 0; start < len(code); start = end + max(1, lineEnd(code+" ", end)) {
 		for end = start; end < len(code) && lineBreak(code, end) == 0; {

@@ -7,26 +7,26 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// An Ending is what gives a program without a return of its own a result.
+// An Ending determines the result of a program without a return.
 type Ending struct {
 	Kind EndingKind
-	Body []ast.Statement // of the program, without empty statements at its end
+	Body []ast.Statement // of the program, without trailing empty statements
 	Name *ast.Identifier // of the function to call
 }
 
-// An EndingKind is how a program ends.
+// An EndingKind is a way in which a program ends.
 type EndingKind uint8
 
-// The ways to end.
+// The ways in which programs end.
 const (
 	EndsAsItIs    EndingKind = iota
-	EndsWithValue            // that of the last expression, if the program prints nothing
-	EndsWithCall             // of the last expression, a function
-	EndsWithName             // with a call of a function that is declared
+	EndsWithValue            // the value of the last expression, if the program prints nothing
+	EndsWithCall             // a call of the last expression, a function
+	EndsWithName             // a call of a declared function
 )
 
-// endingOf finds out how a program ends: it is called if it is a function, or
-// only declares some, and otherwise its value is that of the last expression.
+// endingOf returns how a program ends: it is called if it is a function, or only declares
+// functions, and otherwise its result is the value of the last expression.
 func endingOf(list []ast.Statement) Ending {
 	for len(list) > 0 {
 		if _, empty := list[len(list)-1].(*ast.EmptyStatement); !empty {
@@ -40,7 +40,7 @@ func endingOf(list []ast.Statement) Ending {
 	}
 	last := Expression(list[len(list)-1])
 	switch {
-	case last != nil && alone(list) && isFunction(last):
+	case last != nil && isOnlyStatement(list) && isFunction(last):
 		e.Kind = EndsWithCall
 	case last != nil && !effectOnly(last):
 		e.Kind = EndsWithValue
@@ -52,7 +52,7 @@ func endingOf(list []ast.Statement) Ending {
 	return e
 }
 
-// Ending finds out how the program ends, without what it asks for by "export default".
+// Ending returns how the program ends, ignoring "export default".
 func (t *Tree) Ending() Ending { return endingOf(withoutDirective(t.Main.Body.List)) }
 
 // Idle returns a note about a program that only declares functions, unless it is clear
@@ -81,9 +81,9 @@ func (t *Tree) Idle() string {
 	return "nothing ran: the script only declares functions; call one, as in return " + first + "(…)"
 }
 
-// Finish gives a program its result, and makes $broker_float(main()) of what its
-// statements start and do not await. It reports whether the result is that of an
-// expression, which counts only if the program prints nothing.
+// Finish gives a program its result, and changes statements that start and do not await main() to
+// $broker_float(main()). It reports whether the result is that of an expression, which counts only
+// if the program prints nothing.
 func (t *Tree) Finish() (implicit bool) {
 	if t.Main == nil {
 		return false
@@ -107,9 +107,9 @@ func (t *Tree) Finish() (implicit bool) {
 	return e.Kind == EndsWithValue
 }
 
-// alone reports whether the last statement is the only one but for empty ones
-// and directives.
-func alone(list []ast.Statement) bool {
+// isOnlyStatement reports whether the last statement is the only one, ignoring empty statements and
+// directives.
+func isOnlyStatement(list []ast.Statement) bool {
 	for _, s := range list[:len(list)-1] {
 		if _, empty := s.(*ast.EmptyStatement); empty {
 			continue
@@ -155,7 +155,7 @@ func effectOnly(e ast.Expression) bool {
 	return false
 }
 
-// returns reports whether a statement returns, nested functions aside.
+// returns reports whether a statement returns, ignoring nested functions.
 func returns(list []ast.Statement) (found bool) {
 	w := Walk{Visit: func(n ast.Node) bool {
 		_, is := n.(*ast.ReturnStatement)
@@ -167,8 +167,8 @@ func returns(list []ast.Statement) (found bool) {
 	return found
 }
 
-// entryPoint returns the function to call in a program that does nothing but
-// declare: main, run, or the only one if it takes no arguments.
+// entryPoint returns the function to call in a program that only declares: main, run, or the only
+// function if it takes no arguments.
 func entryPoint(list []ast.Statement) *ast.Identifier {
 	var found []*ast.Identifier
 	others := false
@@ -188,26 +188,25 @@ func entryPoint(list []ast.Statement) *ast.Identifier {
 	}
 	for _, want := range []string{"main", "run"} {
 		for _, f := range found {
-			// esbuild numbers a name that a module has as well.
+			// esbuild appends a number to a name that a module also has.
 			if name := f.Name.String(); name == want || strings.TrimRight(name, "0123456789") == want {
-				return at(f)
+				return useOf(f)
 			}
 		}
 	}
 	if len(found) == 1 && only && !others {
-		return at(found[0])
+		return useOf(found[0])
 	}
 	return nil
 }
 
-// at is a use of a declared name.
-func at(name *ast.Identifier) *ast.Identifier {
+// useOf returns a use of a declared name.
+func useOf(name *ast.Identifier) *ast.Identifier {
 	return &ast.Identifier{Name: name.Name, Idx: name.Idx}
 }
 
-// declared takes a declaration apart: the function that it declares, if it
-// does, and how many parameters that has. Inert means that running it does
-// nothing else.
+// declared returns the function that a declaration declares, if any, and its number of parameters.
+// inert reports that running the declaration does nothing else.
 func declared(s ast.Statement) (name *ast.Identifier, params int, inert bool) {
 	var bindings []*ast.Binding
 	switch s := s.(type) {
@@ -241,7 +240,7 @@ func declared(s ast.Statement) (name *ast.Identifier, params int, inert bool) {
 	return name, params, true
 }
 
-// isData reports whether an initializer is a literal, which does nothing.
+// isData reports whether an initializer is a literal, without effects.
 func isData(e ast.Expression) bool {
 	switch e := e.(type) {
 	case nil, *ast.StringLiteral, *ast.NumberLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.RegExpLiteral:
@@ -261,8 +260,8 @@ func isData(e ast.Expression) bool {
 	return false
 }
 
-// ReturnsValue reports whether the program ends with a return of a value that is neither
-// awaited nor undefined by intention, and has no return without a value.
+// ReturnsValue reports whether the program ends with a return of a value that is neither awaited
+// nor deliberately undefined, and has no return without a value.
 func (t *Tree) ReturnsValue() bool {
 	if t.Main == nil || t.asked || len(t.Main.Body.List) == 0 {
 		return false

@@ -6,21 +6,20 @@ import (
 	"github.com/dop251/goja/unistring"
 )
 
-// What a program starts with a statement of its own and does not await, such as
-// main() or setTimeout(f, 9000), is meant: the run goes on until it has ended. What
-// is left behind in other ways, such as the timer of a Promise.race, is not worth
-// waiting for, but for the grace period.
+// If a statement starts something without awaiting it, such as main() or setTimeout(f, 9000), that
+// is intended: the run continues until it has ended. Other things that are left behind, such as
+// the timer of a Promise.race, are only waited for during the grace period.
 
-// FloatName and AbsentName are functions that every script gets as parameters. No program is likely
-// to have them, and would hide them.
+// FloatName and AbsentName are functions that every script gets as parameters. Programs are
+// unlikely to use these names themselves.
 const (
 	FloatName  = "$broker_float"
 	AbsentName = "$broker_absent"
 )
 
-// noteFloating makes $broker_float(main()) of main() and of void main(), where that is a
-// statement of the program, and $broker_float(setTimeout(f), true) of the timers that
-// statements set. Calls of tools are left out when it runs.
+// noteFloating changes the statements main() and void main() of the program to
+// $broker_float(main()), and statements that set timers to $broker_float(setTimeout(f), true).
+// Calls of tools are excluded at run time.
 func noteFloating(list []ast.Statement) {
 	EachFloating(list, func(e *ast.Expression) {
 		args := []ast.Expression{*e}
@@ -69,7 +68,7 @@ func setsTimer(e ast.Expression) bool {
 	return ok && (name.Name == "setTimeout" || name.Name == "setInterval")
 }
 
-// CallOf is a call of a parameter of the script in the place of e.
+// CallOf returns a call of a parameter of the script at the position of e.
 func CallOf(name unistring.String, e ast.Expression, args ...ast.Expression) *ast.CallExpression {
 	return &ast.CallExpression{
 		Callee:           &ast.Identifier{Name: name, Idx: e.Idx0()},

@@ -2,22 +2,20 @@ package script
 
 import "encoding/json"
 
-// A Function is one that programs have from their host. It returns a promise, or a
-// coroutine in Python.
+// A Function is a host function of programs. It returns a promise, or a coroutine in Python.
 type Function struct {
-	// Object is the global that has it as a method; empty for a global itself.
+	// Object is the global with the function as a method; empty for a global function.
 	Object string `json:"object,omitempty"`
 	Name   string `json:"name"`
-	// Call is sandbox.Call.Func of its calls.
+	// Call is the Func of its sandbox.Calls.
 	Call string `json:"call"`
-	// Takes says what of its arguments becomes the target of a call, and what the
-	// argument.
+	// Takes defines which of its arguments become the target and the argument of a call.
 	Takes Takes `json:"takes"`
-	// Example shows its use in JavaScript: what a wrong use is answered with.
+	// Example shows its use in JavaScript, in the error about a wrong use.
 	Example string `json:"example"`
 }
 
-// Takes says how arguments are read.
+// Takes is a way to read arguments.
 type Takes string
 
 // The ways to read arguments.
@@ -29,9 +27,8 @@ const (
 	TakesNothing Takes = "nothing" // ()
 )
 
-// Functions are all of them. What they do is the host's affair: a function is a row
-// here and an answer there. Every runtime reads this table: goja's as it is, those
-// of Node and Python from FunctionsJSON.
+// Functions are all host functions. Their implementation belongs to the host. Every runtime uses
+// this table: goja directly, Node and Python through FunctionsJSON.
 var Functions = []Function{
 	{"", "callMCPTool", "call", TakesTool, "callMCPTool('github__list_issues', { owner: 'o' })"},
 	{"tools", "search", "tools.search", TakesText, "tools.search('list issues', { server: 'github', limit: 5 })"},
@@ -45,15 +42,14 @@ var Functions = []Function{
 	{"skills", "call", "skills.call", TakesTexts, "skills.call('release-notes', 'start', { version: '2' })"},
 }
 
-// OnlyActs reports whether the result of such a call is not needed: a successful one
-// gets no note.
+// OnlyActs reports whether the result of a call is not needed: a successful call gets no note.
 func OnlyActs(call string) bool { return call == "store.set" || call == "store.delete" }
 
-// FunctionsJSON is the table for runtimes that are not written in Go.
+// FunctionsJSON returns the table for runtimes in other languages than Go.
 func FunctionsJSON() string {
 	text, err := json.Marshal(Functions)
 	if err != nil {
-		panic(err) // texts only
+		panic(err) // strings cannot fail
 	}
 	return string(text)
 }

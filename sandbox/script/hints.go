@@ -7,7 +7,7 @@ const mixedIntegers = "integers beyond 2^53 are bigints in results: "
 // ParsedAlready is the hint for JSON.parse of a value that is already parsed.
 const ParsedAlready = "this is an object or an array already: use it without JSON.parse"
 
-// messageHints are hints for messages of the engine; V8 and goja use the same texts.
+// messageHints maps messages of the engine to hints; V8 and goja use the same messages.
 var messageHints = map[string]string{
 	"Cannot mix BigInt and other types, use explicit conversions": mixedIntegers +
 		"make the other a bigint too (x + 1n, x % 2n, BigInt(n)), or write Number(x) where the last digits do not matter; < and > compare both",

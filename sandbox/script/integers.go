@@ -14,13 +14,12 @@ const (
 	shortestBeyond = len("0x20000000000000")
 	// maxShownDigits bounds a literal in a message.
 	maxShownDigits = 60
-	// maxFloatDigits is more than the integer digits of any finite number.
+	// maxFloatDigits exceeds the integer digits of any finite number.
 	maxFloatDigits = 400
 )
 
-// mayHoldLargeIntegers reports whether a text has a word that begins with a digit and
-// is long enough for an integer that a number cannot represent. It is much faster than
-// Scan.
+// mayHoldLargeIntegers reports whether a text contains a word that begins with a digit and is long
+// enough for an integer that a number cannot represent. It is much faster than Scan.
 func mayHoldLargeIntegers(text string) bool {
 	for i := 0; i < len(text); i++ {
 		if !isWord(text[i]) && !isDigit(text[i]) {
@@ -74,7 +73,7 @@ func (s *Tokens) largeIntegers(report func(offset int, message string)) {
 	}
 }
 
-// comparing are the methods that compare their argument as === does.
+// comparing are methods that compare their argument like ===.
 var comparing = set("get has set delete includes indexOf lastIndexOf is")
 
 // compared reports whether token i is compared without conversion.

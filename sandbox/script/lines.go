@@ -5,16 +5,16 @@ import (
 	"unicode/utf16"
 )
 
-// Lines say where the lines of a text begin. Lines end as JavaScript
-// and its tools have it: with \n, \r, \r\n, U+2028 or U+2029. Columns are counted
-// from 1 in UTF-16, as editors and source maps do. They are for one
-// goroutine.
+// Lines are the offsets of the lines of a text. A line ends with
+// , \r, \r
+// , U+2028 or U+2029, as in JavaScript and its tools. Columns count from 1 in UTF-16, as in
+// editors and source maps. It is not safe for concurrent use.
 type Lines struct {
 	text   string
 	starts []int
 }
 
-// lineEnd is the length in bytes of what ends a line at i; 0 if none ends.
+// lineEnd returns the length of the line end at i, in bytes, or 0.
 func lineEnd(text string, i int) int {
 	n := lineBreak(text, i)
 	if n == 1 && text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n' {
@@ -37,8 +37,8 @@ func (t *Lines) index() {
 	}
 }
 
-// line returns the number of the line that offset is on, from 1, and where it
-// begins and ends, without its end.
+// line returns the number, from 1, of the line that contains offset, and its start and end without
+// the line end.
 func (t *Lines) line(offset int) (number, start, end int) {
 	t.index()
 	number = sort.SearchInts(t.starts, offset+1)
@@ -49,7 +49,7 @@ func (t *Lines) line(offset int) (number, start, end int) {
 	return number, start, end
 }
 
-// Offset is the place of a line and a column.
+// Offset returns the offset of a line and a column.
 func (t *Lines) Offset(line, column int) (int, bool) {
 	t.index()
 	if line < 1 || line > len(t.starts) || column < 1 {
@@ -69,15 +69,15 @@ func (t *Lines) Offset(line, column int) (int, bool) {
 	return len(t.text), left <= 0
 }
 
-// byteOffset is the place of a line and a column that counts bytes from 0. What
-// is beyond the end of the text is its end.
+// byteOffset returns the offset of a line and a column in bytes from 0, at most the length of the
+// text.
 func (t *Lines) byteOffset(line, column int) int {
 	t.index()
 	at := t.starts[min(max(line, 1), len(t.starts))-1]
 	return min(at+max(column, 0), len(t.text))
 }
 
-// Column returns the column in characters for a number of bytes from 0.
+// Column returns the column in characters for a column in bytes from 0.
 func (t *Lines) Column(line, bytes int) int {
 	offset := t.byteOffset(line, bytes)
 	if offset == len(t.text) {
@@ -87,7 +87,7 @@ func (t *Lines) Column(line, bytes int) int {
 	return t.column(start, offset)
 }
 
-// column is the column of an offset on the line that begins at start.
+// column returns the column of an offset on the line that begins at start.
 func (t *Lines) column(start, offset int) int {
 	n := 1
 	for _, r := range t.text[start:max(start, min(offset, len(t.text)))] {

@@ -10,13 +10,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// What of a literal is reported; what is deeper or wider is unknown.
+// Bounds of the reported literals; deeper or wider ones are unknown.
 const (
 	maxLiteralDepth = 16
 	maxLiteralItems = 200
 )
 
-// literal says what the text says of the value of e.
+// literal returns what the text shows about the value of e.
 func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 	l := sandbox.Literal{}
 	var ok bool
@@ -24,13 +24,13 @@ func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 		return l
 	}
 	if t, ok := text(e); ok {
-		return known(l, t)
+		return knownLiteral(l, t)
 	}
 	switch e := e.(type) {
 	case *ast.BooleanLiteral:
-		return known(l, e.Value)
+		return knownLiteral(l, e.Value)
 	case *ast.NullLiteral:
-		return known(l, nil)
+		return knownLiteral(l, nil)
 	case *ast.NumberLiteral:
 		return numeric(l, e.Value, 1)
 	case *ast.Identifier:
@@ -57,8 +57,8 @@ func (s *survey) literal(e ast.Expression, depth int) sandbox.Literal {
 	return l
 }
 
-// known is a value that our JSON has.
-func known(l sandbox.Literal, v any) sandbox.Literal {
+// knownLiteral returns a literal with a value that the JSON of literals can express.
+func knownLiteral(l sandbox.Literal, v any) sandbox.Literal {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return l
@@ -67,15 +67,15 @@ func known(l sandbox.Literal, v any) sandbox.Literal {
 	return l
 }
 
-// numeric is a number times sign.
+// numeric returns a literal with a number times sign.
 func numeric(l sandbox.Literal, v any, sign int) sandbox.Literal {
 	switch v := v.(type) {
 	case int64:
-		return known(l, v*int64(sign))
+		return knownLiteral(l, v*int64(sign))
 	case float64:
-		return known(l, v*float64(sign))
+		return knownLiteral(l, v*float64(sign))
 	case *big.Int:
-		return known(l, new(big.Int).Mul(v, big.NewInt(int64(sign))))
+		return knownLiteral(l, new(big.Int).Mul(v, big.NewInt(int64(sign))))
 	}
 	return l
 }
@@ -91,15 +91,15 @@ func (s *survey) array(l *sandbox.Literal, e *ast.ArrayLiteral, depth int) {
 			return
 		}
 		if item == nil { // a hole is null in JSON
-			l.Items = append(l.Items, known(sandbox.Literal{Offset: l.Offset}, nil))
+			l.Items = append(l.Items, knownLiteral(sandbox.Literal{Offset: l.Offset}, nil))
 			continue
 		}
 		l.Items = append(l.Items, s.literal(item, depth+1))
 	}
 }
 
-// object reads the keys of an object literal. What may come from elsewhere
-// leaves it open, and may change the keys that stand before it.
+// object reads the keys of an object literal. A spread leaves it open, and may change the keys
+// before it.
 func (s *survey) object(l *sandbox.Literal, e *ast.ObjectLiteral, depth int) {
 	l.Kind = sandbox.LiteralObject
 	index := make(map[string]int)
@@ -134,12 +134,12 @@ func (s *survey) object(l *sandbox.Literal, e *ast.ObjectLiteral, depth int) {
 				continue
 			}
 			name := key.Value.String()
-			if name == "toJSON" { // the value is what that says
+			if name == "toJSON" { // toJSON determines the value
 				*l = sandbox.Literal{Offset: l.Offset}
 				return
 			}
 			if name == "__proto__" {
-				continue // no key of the object
+				continue // not a key of the object
 			}
 			offset, _ := s.at(key.Idx)
 			set(name, sandbox.LiteralField{Name: name, Offset: offset, Value: s.literal(p.Value, depth+1)})

@@ -6,13 +6,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// makers are words that occur in every program that has values with content outside
-// their properties: a Map, a caught Error, an iterator.
+// makers are words of which every program contains one whose values may have content outside their
+// properties: a Map, a caught Error, an iterator.
 var makers = set("Map Set Error ToolError TypeError RangeError AggregateError catch allSettled RegExp URL URLSearchParams Promise ArrayBuffer Buffer buffer " +
 	"async class yield entries values keys matchAll eval Function globalThis")
 
-// MakesObjects reports whether the program may have values with content outside their
-// properties.
+// MakesObjects reports whether the program may have values with content outside their properties.
 func (src *Source) MakesObjects() bool {
 	for i, t := range src.Tokens.List {
 		if t.Kind == Regexp || t.Kind == Word && makers[src.Tokens.Text(i)] {

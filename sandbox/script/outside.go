@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// outside returns the problems of a program with types that name unknown modules. These
-// do not matter when the program runs, but a type checker would look for such a module,
-// and might find a file.
+// outside returns the problems of a program whose types name unknown modules. They do not matter
+// at run time, but a type checker would look for such a module, and might find a file.
 func (src *Source) outside() []string {
 	v := newResolver(&src.Program)
 	var problems []string
@@ -27,13 +26,13 @@ func (src *Source) outside() []string {
 			problems = append(problems, src.Located(t.Start, v.unknown(name)))
 		}
 	}
-	if len(lex.orders) > 0 {
-		problems = append(problems, src.Located(lex.orders[0], "a triple-slash directive names no file here: leave it out"))
+	if len(lex.directives) > 0 {
+		problems = append(problems, src.Located(lex.directives[0], "a triple-slash directive names no file here: leave it out"))
 	}
 	return problems
 }
 
-// directive matches a comment that a TypeScript compiler takes for an order.
+// directive matches a comment that TypeScript compilers treat as a directive.
 var directive = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^///\s*<\s*(?:reference|amd-)`)
 })

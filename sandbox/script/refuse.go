@@ -14,18 +14,18 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// maxProblems is how many problems a refusal shows.
+// maxProblems bounds the problems that a Refusal shows.
 const maxProblems = 5
 
-// A Refusal is the error of a program that is not run.
+// A Refusal is the error of a program that cannot run.
 type Refusal struct {
 	Problems []string
 	// stubs are modules that replace the failed imports.
 	stubs []sandbox.Module
 }
 
-// Rest returns the program with its failed imports replaced, or false if it has other
-// mistakes. It serves only to find further mistakes; it must not run.
+// Rest returns the program with its failed imports replaced; ok is false if it has other mistakes.
+// The program serves only to find further mistakes and must not run.
 func (e *Refusal) Rest(p Program) (Program, bool) {
 	if len(e.stubs) == 0 {
 		return p, false
@@ -37,8 +37,8 @@ func (e *Refusal) Rest(p Program) (Program, bool) {
 	return p, true
 }
 
-// WithRest adds the other mistakes of a program to the error that refuses its imports.
-// find looks for the mistakes of a program that replaces them.
+// WithRest adds the other mistakes of a program to the error about its imports. find returns the
+// mistakes of a program.
 func WithRest(p Program, err error, find func(Program) error) error {
 	refusal, ok := errors.AsType[*Refusal](err)
 	if !ok || p.Check == nil {
@@ -68,12 +68,11 @@ func (e *Refusal) Error() string {
 	return strings.Join(shown, "\n") + more + "\n0 tools called"
 }
 
-// refuse words esbuild's errors, with their places in the agent's text.
+// refuse returns esbuild's errors as a Refusal, with positions in the agent's text.
 func (src *Source) refuse(loader api.Loader, text composed, errs []api.Message) error {
 	if own := src.syntaxErrors(loader, errs); len(own) > 0 {
-		// Without our function around it, the text of an error names nothing
-		// that the agent did not write.
-		text = composed{src.Tokens.Src, []place{{0, 0, len(src.Code)}}}
+		// Without the function around it, an error names nothing that the agent did not write.
+		text = composed{src.Tokens.Src, []segment{{0, 0, len(src.Code)}}}
 		errs = own
 	}
 	e := &Refusal{stubs: src.stubs(errs)}
@@ -129,10 +128,9 @@ func (src *Source) stubs(errs []api.Message) (list []sandbox.Module) {
 // identifier matches the names that a declaration can have, and reserved words.
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][\w$]*$`) })
 
-// syntaxErrors are the errors of the agent's text by itself; none if errs are
-// about imports.
+// syntaxErrors returns the errors in the agent's text alone, or none if errs are about imports.
 func (src *Source) syntaxErrors(loader api.Loader, errs []api.Message) []api.Message {
-	if src.before != funcHead { // by itself it could not even be parsed
+	if src.before != funcHead { // it cannot be parsed alone
 		return nil
 	}
 	for _, m := range errs {
@@ -183,13 +181,13 @@ func (src *Source) problem(text composed, m api.Message) string {
 	return src.Located(at, message)
 }
 
-// unsupportedWords are words behind which a compiler finds what it does not expect.
+// unsupportedWords maps words that a compiler rejects to advice.
 var unsupportedWords = map[string]string{
 	"namespace": "namespaces are not supported here: use an object, or functions and constants of their own",
 	"function":  "a function needs a name here, as in function main() {}; the last expression of a program may do without: (() => {})",
 }
 
-// computedImport is about import() of a name that is only known in the run.
+// computedImport is the error of import() with a computed name.
 const computedImport = "import() takes the name of a module as it is, such as import('./servers/github'); " +
 	"call a tool whose name is computed with callMCPTool(id, input)"
 
@@ -219,11 +217,11 @@ func (src *Source) noExport(name, module string) string {
 	return message
 }
 
-// Located writes a message with its place, the line, and a mark under it.
+// Located returns a message with its position, the line, and a mark below it.
 func (src *Source) Located(offset int, message string) string {
 	text := src.Code
 	offset = min(offset, len(text))
-	if offset == len(text) { // at the end: behind the last thing there is
+	if offset == len(text) { // at the end of the text: mark the last token
 		offset = len(strings.TrimRight(src.Tokens.Src, " \t\r\n\u2028\u2029"))
 	}
 	line, start, end := src.Lines.line(offset)

@@ -12,22 +12,22 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// namespace is where esbuild finds modules: in memory and nowhere else.
+// namespace is the namespace in which esbuild finds modules: in memory only.
 const namespace = "vfs"
 
-// bridgePath is the module that has callMCPTool. Its source takes the bridge
-// from the parameters of the function around the script.
+// bridgePath is the module with callMCPTool. Its source takes the bridge from the parameters of
+// the function around the script.
 const (
 	bridgePath   = "helpers/callMCPTool"
 	bridgeSource = "export const callMCPTool = $call, ToolError = $error;\nexport default callMCPTool;\n"
 )
 
-// A resolver answers esbuild's questions about modules. It does not change
-// after newResolver, so esbuild may ask from many goroutines.
+// A resolver resolves imports for esbuild. It does not change after newResolver, so it is safe for
+// concurrent use.
 type resolver struct {
 	sources map[string]string
 	modules map[string]sandbox.Module
-	names   []string // all that may be imported, sorted
+	names   []string // all importable names, sorted
 	scope   string
 }
 
@@ -73,8 +73,8 @@ func (v *resolver) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 	return api.OnResolveResult{Errors: []api.Message{{Text: v.unknown(args.Path)}}}, nil
 }
 
-// beside returns the key of a module that another one imports by a path that is
-// relative to its own, or to its folder if it is the index of that.
+// beside returns the key of a module that another module imports by a path relative to its own, or
+// to its folder if it is an index.
 func (v *resolver) beside(args api.OnResolveArgs) (string, bool) {
 	if args.Namespace != namespace || !strings.HasPrefix(args.Path, "./") && !strings.HasPrefix(args.Path, "../") {
 		return "", false
@@ -88,8 +88,8 @@ func (v *resolver) beside(args api.OnResolveArgs) (string, bool) {
 	return "", false
 }
 
-// find returns the key of the module that an import names: its path, or
-// path:name for a single export of it.
+// find returns the key of the module that an import names: its path, or path:name for a single
+// export.
 func (v *resolver) find(name string) (string, bool) {
 	key := normalize(name)
 	if _, ok := v.sources[key]; ok {
@@ -106,7 +106,7 @@ func (v *resolver) find(name string) (string, bool) {
 	return "", false
 }
 
-// normalize turns the many ways to write an import into a module's path.
+// normalize converts the many forms of an import to a module's path.
 func normalize(name string) string {
 	name = strings.TrimPrefix(name, "@/")
 	for {
@@ -195,8 +195,8 @@ func (v *resolver) unknownModule(name string) string {
 	return fmt.Sprintf("cannot find module %q%s", name, v.list(kind+"/"))
 }
 
-// nearestModules are the names of modules that are near. What all modules of a kind
-// begin with makes no two names alike.
+// nearestModules returns the names of similar modules. A common prefix of all modules of a kind
+// does not count.
 func nearestModules(name string, names []string) []string {
 	kind, rest, ok := strings.Cut(name, "/")
 	if !ok || !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, kind+"/") }) {
@@ -215,10 +215,10 @@ func nearestModules(name string, names []string) []string {
 	return near
 }
 
-// maxListed is how many modules are named if none is near.
+// maxListed bounds the modules that are listed if none is similar.
 const maxListed = 8
 
-// list names some modules, those that begin with kind if there are any.
+// list lists some modules, preferably those that begin with kind.
 func (v *resolver) list(kind string) string {
 	var servers []string
 	for _, n := range v.names {
@@ -248,7 +248,7 @@ func quoteAll(modules []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// didYouMean is the end of a sentence about an unknown name.
+// didYouMean returns the end of a sentence about an unknown name.
 func didYouMean(name string, known []string) string {
 	near := slices.DeleteFunc(nearest.Names(name, known, 3), func(n string) bool { return n == name })
 	if len(near) == 0 {

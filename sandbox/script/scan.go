@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxNesting is how deeply brackets may be nested. Compilers recurse, and a
-// program of brackets alone would use up their stack.
+// maxNesting bounds the nesting of brackets. Compilers recurse, and a program of brackets alone
+// would exhaust their stack.
 const maxNesting = 500
 
-// A Kind is what a token is, as far as reading a program needs to know.
+// A Kind is the kind of a token, as far as reading a program requires.
 type Kind uint8
 
 // The kinds of tokens.
@@ -22,8 +22,8 @@ const (
 	Regexp
 )
 
-// A Token is one token of a program. Depth is the number of brackets that
-// enclose it; an opening bracket and its closing one count as outside.
+// A Token is one token of a program. Depth is the number of brackets around it; brackets do not
+// count themselves.
 type Token struct {
 	Kind       Kind
 	Start, End int
@@ -35,16 +35,16 @@ type Token struct {
 // skipped; strings, templates and regular expressions are one token each. Any text can
 // be scanned; for other text than TypeScript the tokens are meaningless.
 type Tokens struct {
-	Src     string
-	List    []Token
-	pos     int
-	open    []opened
-	deepest int
-	orders  []int // where comments are that a TypeScript compiler obeys
+	Src        string
+	List       []Token
+	pos        int
+	open       []openBracket
+	deepest    int
+	directives []int // offsets of comments that are directives for TypeScript
 }
 
-// An opened bracket waits for its other half.
-type opened struct {
+// An openBracket bracket waits for its closing one.
+type openBracket struct {
 	char      byte // one of ( [ { or $ for a substitution in a template
 	condition bool // a "(" after if, while, for or with
 }
@@ -61,7 +61,7 @@ func Scan(src string) *Tokens {
 	return s
 }
 
-// Text returns the text of token i; it is empty outside of the program.
+// Text returns the text of token i, or "" outside the program.
 func (s *Tokens) Text(i int) string {
 	if i < 0 || i >= len(s.List) {
 		return ""
@@ -69,7 +69,7 @@ func (s *Tokens) Text(i int) string {
 	return s.Src[s.List[i].Start:s.List[i].End]
 }
 
-// Kind is that of token i.
+// Kind returns the kind of token i.
 func (s *Tokens) Kind(i int) Kind {
 	if i < 0 || i >= len(s.List) {
 		return Punct
@@ -120,8 +120,8 @@ func (s *Tokens) next() {
 	}
 }
 
-// lineBreak is the length of what ends a line at i, in bytes; 0 if none ends.
-// JavaScript has four characters that do, two of them beyond ASCII.
+// lineBreak returns the length of the line end at i, in bytes, or 0. JavaScript has four
+// characters that end a line, two of them beyond ASCII.
 func lineBreak(src string, i int) int {
 	switch src[i] {
 	case '\n', '\r':
@@ -141,7 +141,7 @@ func (s *Tokens) line() {
 		s.pos++
 	}
 	if strings.HasPrefix(s.Src[start:s.pos], "///") && directive().MatchString(s.Src[start:s.pos]) {
-		s.orders = append(s.orders, start)
+		s.directives = append(s.directives, start)
 	}
 }
 
@@ -160,19 +160,19 @@ func (s *Tokens) stringEnd(quote byte) int {
 		switch s.Src[i] {
 		case '\\':
 			if i++; strings.HasPrefix(s.Src[min(i, len(s.Src)):], "\r\n") {
-				i++ // one end of a line
+				i++ // one line end
 			}
 		case quote:
 			return i + 1
-		case '\n', '\r': // the other two may stand in a string
+		case '\n', '\r': // the other two may occur in a string
 			return i
 		}
 	}
 	return len(s.Src)
 }
 
-// template reads from a backquote, or from the brace that ends a
-// substitution, to the next substitution or the end.
+// template reads from a backquote, or from the brace that ends a substitution, to the next
+// substitution or the end.
 func (s *Tokens) template() {
 	first := s.Src[s.pos] == '`'
 	for i := s.pos + 1; i < len(s.Src); i++ {
@@ -234,7 +234,7 @@ func (s *Tokens) regexEnd() int {
 // beforeRegex are the words after which "/" begins a regular expression.
 var beforeRegex = set("return typeof case in of delete void throw new else do await yield instanceof")
 
-// regexAllowed tells a regular expression from a division, by what is before.
+// regexAllowed distinguishes a regular expression from a division, by the preceding token.
 func (s *Tokens) regexAllowed() bool {
 	i := len(s.List) - 1
 	switch s.Kind(i) {
@@ -270,7 +270,7 @@ func (s *Tokens) punct(c byte) {
 		s.push(c)
 		return
 	case ')', ']', '}':
-		var o opened
+		var o openBracket
 		if n := len(s.open); n > 0 {
 			o, s.open = s.open[n-1], s.open[:n-1]
 		}
@@ -294,7 +294,7 @@ func (s *Tokens) punct(c byte) {
 func (s *Tokens) push(c byte) {
 	before := len(s.List) - 2
 	condition := c == '(' && conditional[s.Text(before)] && s.Text(before-1) != "."
-	s.open = append(s.open, opened{c, condition})
+	s.open = append(s.open, openBracket{c, condition})
 	s.deepest = max(s.deepest, len(s.open))
 }
 
@@ -326,7 +326,7 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// tooDeep is the error of a program that no compiler should see.
+// tooDeep returns the error of a program that no compiler should process.
 func (s *Tokens) tooDeep() error {
 	if s.deepest <= maxNesting {
 		return nil

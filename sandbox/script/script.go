@@ -1,11 +1,9 @@
-// Package script reads, checks and bundles programs in TypeScript and
-// JavaScript, and says which functions they have from their host. It runs
-// nothing: package jsrun does that, and Node, which gets a Bundle.
+// Package script reads, checks and bundles programs in TypeScript and JavaScript, and defines
+// their host functions. It runs nothing: package jsrun does that, and Node, which gets a Bundle.
 //
-// Read takes a program apart into tokens and makes one async function of it.
-// Plain or Build parses that, Build after esbuild has joined it with the modules
-// that it imports and taken the types away; every position of the program's own
-// text is kept. Check asks whoever started the program what they think of it.
+// Read splits a program into tokens and makes one async function of it. Plain or Build parses
+// that; Build first lets esbuild join it with the modules that it imports and remove the types.
+// Every position in the program's own text is kept. Ask lets the caller check the program.
 package script
 
 import (
@@ -19,11 +17,11 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A Program is what is read, checked and bundled.
+// A Program is a program to read, check and bundle.
 type Program = sandbox.Request
 
-// Warm is a small program that needs everything: whoever reads it first is faster
-// afterwards, because esbuild and goja build tables when they are first used.
+// Warm is a small program that uses everything: reading it makes later programs faster, because
+// esbuild and goja build tables on first use.
 var Warm = Program{
 	Language: sandbox.TypeScript,
 	Code: "import { ping } from './servers/warm';\n" +
@@ -37,28 +35,25 @@ var Warm = Program{
 	}},
 }
 
-// A Tree is a program that was parsed, with its modules. The value of the script
-// is a function of the parameters that Read was given, which gives $keep the
-// program as an async function.
+// A Tree is a parsed program with its modules. The value of the script is a function of the
+// parameters that Read was given, which passes the program to $keep as an async function.
 type Tree struct {
 	*Source
 	Root   *ast.Program
-	Text   string               // that was parsed
-	Main   *ast.FunctionLiteral // the program itself; nil if it is not found
-	shift  int                  // columns in front of the first line; 0 for a built script
+	Text   string               // the parsed text
+	Main   *ast.FunctionLiteral // the program itself, or nil if it is not found
+	shift  int                  // columns before the first line; 0 for a built script
 	parsed sandbox.Parsed
 }
 
-// builtFile is what a script that esbuild has built is called. Positions in it
-// that the source map has nothing for, in esbuild's own helpers, keep that name,
-// and traces leave them out.
+// builtFile is the file name of a script that esbuild has built. Positions without a source
+// mapping, in esbuild's own helpers, keep that name, and traces leave them out.
 const builtFile = "broker-script.js"
 
 const scriptTail = "\n})"
 
-// Plain parses a program as it is; nil if that needs esbuild. What cannot be read
-// may be newer than the parser, or wrong: esbuild lowers the one and explains the
-// other.
+// Plain parses a program as it is, or returns nil if that needs esbuild. A program that does not
+// parse may be newer than the parser, or wrong: esbuild lowers or explains it.
 func (src *Source) Plain() *Tree {
 	if !src.plain {
 		return nil
@@ -72,8 +67,8 @@ func (src *Source) Plain() *Tree {
 	return src.tree(root, text, len(start))
 }
 
-// Build bundles a program and parses what comes out; mode lets the regular
-// expressions of another engine pass. The error, a *Refusal, is for the agent to read.
+// Build bundles a program and parses the result; mode allows the regular expressions of another
+// engine. The error, a *Refusal, is for the agent.
 func (src *Source) Build(mode parser.Mode) (*Tree, error) {
 	out, err := src.buildAny()
 	if err != nil {
@@ -98,22 +93,22 @@ func (t *Tree) SourceMap() (sources []string, mappings string, before int) {
 	return sources, mappings, t.built.before
 }
 
-// Asked reports whether the program says by "export default" what its result is.
+// Asked reports whether the program determines its result by "export default".
 func (t *Tree) Asked() bool { return t.asked }
 
-// Unknown are the names that the program uses and does not declare.
+// Unknown returns the names that the program uses and does not declare.
 func (t *Tree) Unknown() []sandbox.FreeName { return t.parsed.Names }
 
 func (src *Source) tree(root *ast.Program, text string, shift int) *Tree {
 	t := &Tree{Source: src, Root: root, Text: text, Main: mainFunction(root), shift: shift}
 	if t.Main != nil && src.Check != nil {
-		t.parsed = surveyed(root, t.Main, src.places(root, text))
+		t.parsed = surveyed(root, t.Main, src.offsets(root, text))
 	}
 	return t
 }
 
-// Column is the column of the program's own text for one that goja gives: in a script
-// that is not built it counts bytes, and what stands in front of the first line.
+// Column converts a column of goja to a column of the program's own text: in a script that is not
+// built, goja counts bytes, including the text before the first line.
 func (t *Tree) Column(line, column int) int {
 	if t.shift == 0 {
 		return t.built.column(line, column)
@@ -124,7 +119,7 @@ func (t *Tree) Column(line, column int) int {
 	return t.Lines.Column(line, column-1)
 }
 
-// Unsupported is the error of code that esbuild took and goja does not.
+// Unsupported returns the error of code that esbuild accepts and goja does not.
 func (src *Source) Unsupported(err error) error {
 	message := err.Error()
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
@@ -140,7 +135,7 @@ func (src *Source) Unsupported(err error) error {
 	return &Refusal{Problems: []string{message + "\nhint: this JavaScript engine does not know it; write it in another way"}}
 }
 
-// mainFunction finds the function that $keep gets.
+// mainFunction returns the function that is passed to $keep.
 func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
 	if len(tree.Body) != 1 {
 		return nil
@@ -162,8 +157,8 @@ func mainFunction(tree *ast.Program) *ast.FunctionLiteral {
 	return nil
 }
 
-// withoutDirective leaves out the "use strict" of our own. It is for esbuild:
-// the function around the script says the same to goja.
+// withoutDirective drops the generated "use strict", which is for esbuild: the function around the
+// script has its own.
 func withoutDirective(list []ast.Statement) []ast.Statement {
 	if len(list) > 0 {
 		if t, ok := Expression(list[0]).(*ast.StringLiteral); ok && t.Value == "use strict" {
@@ -173,7 +168,7 @@ func withoutDirective(list []ast.Statement) []ast.Statement {
 	return list
 }
 
-// Expression is that of a statement which is one; nil for others.
+// Expression returns the expression of an expression statement, or nil.
 func Expression(s ast.Statement) ast.Expression {
 	if e, ok := s.(*ast.ExpressionStatement); ok {
 		return e.Expression

@@ -11,29 +11,27 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// maxSites is how many calls, and how many names, of one program are reported.
+// maxSites bounds the reported calls, and the reported names, of one program.
 const maxSites = 500
 
-// A survey collects what the text of a program says for certain: which host
-// calls it makes, with what, and which names it uses that nothing declares. It
-// follows names as far as that needs no scopes: a name that the program itself
-// declares or assigns anywhere is not followed at all, so what is reported is
-// never another thing of the same name.
+// A survey collects what is certain about a program from its text: its host calls with their
+// arguments, and the names that it uses without a declaration. It follows names without scopes: a
+// name that the program declares or assigns anywhere is not followed, so a reported name never
+// means something else.
 type survey struct {
 	at      func(file.Idx) (int, bool) // the offset in the agent's text
 	bridges map[string]bool            // names of callMCPTool
-	wrapped map[string]string          // names of functions that hand their argument to it, with the target
+	wrapped map[string]string          // names of functions that pass their argument to callMCPTool, with the target
 	outside map[string]bool            // names that modules declare
 	bound   map[string]bool            // names that the program declares or assigns
-	asked   map[string]bool            // names used in typeof
-	called  map[string]file.Idx        // names that it calls, or members of them
+	asked   map[string]bool            // names used with typeof
+	called  map[string]file.Idx        // names that it calls, or whose members it calls
 	used    map[string]file.Idx        // all names that it uses
 	calls   []*ast.CallExpression
 	parsed  sandbox.Parsed
 }
 
-// surveyed returns what the tree of a whole script contains about the program, the
-// function main in it.
+// surveyed returns the survey of the program, the function main in the tree of a whole script.
 func surveyed(tree *ast.Program, main *ast.FunctionLiteral, at func(file.Idx) (int, bool)) sandbox.Parsed {
 	s := &survey{
 		at:      at,
@@ -56,7 +54,7 @@ func surveyed(tree *ast.Program, main *ast.FunctionLiteral, at func(file.Idx) (i
 	return s.parsed
 }
 
-// modules finds out what the functions are that modules declare.
+// modules identifies the functions that modules declare.
 func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
 	functions := make(map[string]ast.Expression)
 	s.outside["$keep"], s.outside["$call"], s.outside["$error"] = true, true, true
@@ -81,8 +79,7 @@ func (s *survey) modules(tree *ast.Program, main *ast.FunctionLiteral) {
 	}
 }
 
-// wraps recognises a function that does nothing but make one host call with
-// its own argument.
+// wraps recognizes a function that only makes one host call with its own argument.
 func (s *survey) wraps(f ast.Expression) (target string, ok bool) {
 	var params *ast.ParameterList
 	var value ast.Expression
@@ -139,7 +136,7 @@ func (s *survey) program(main *ast.FunctionLiteral) {
 			if ok && (n.Operator == jstoken.INCREMENT || n.Operator == jstoken.DECREMENT) {
 				bind(name)
 			}
-		case *ast.AssignExpression: // globalThis.name = … makes a name too
+		case *ast.AssignExpression: // globalThis.name = … declares a name too
 			if member, ok := n.Left.(*ast.DotExpression); ok {
 				bind(&member.Identifier)
 			}
@@ -150,9 +147,9 @@ func (s *survey) program(main *ast.FunctionLiteral) {
 			}
 		case *ast.CallExpression:
 			s.calls = append(s.calls, n)
-			callee := bare(n.Callee)
+			callee := withoutOptional(n.Callee)
 			if member, ok := callee.(*ast.DotExpression); ok {
-				callee = bare(member.Left)
+				callee = withoutOptional(member.Left)
 			}
 			if name, ok := callee.(*ast.Identifier); ok && s.called[name.Name.String()] == 0 {
 				s.called[name.Name.String()] = name.Idx
@@ -163,7 +160,7 @@ func (s *survey) program(main *ast.FunctionLiteral) {
 	w.block(main.Body)
 }
 
-// names is the function of a pass that hands the names that are bound to f.
+// names returns a Bound function for Walk that passes the bound names to f.
 func names(f func(*ast.Identifier)) func(target, _ ast.Expression) {
 	return func(target, _ ast.Expression) {
 		if name, ok := target.(*ast.Identifier); ok {
@@ -172,8 +169,8 @@ func names(f func(*ast.Identifier)) func(target, _ ast.Expression) {
 	}
 }
 
-// bare takes off what "?." puts around an expression.
-func bare(e ast.Expression) ast.Expression {
+// withoutOptional removes the nodes for "?." around an expression.
+func withoutOptional(e ast.Expression) ast.Expression {
 	for {
 		switch x := e.(type) {
 		case *ast.OptionalChain:
@@ -186,9 +183,9 @@ func bare(e ast.Expression) ast.Expression {
 	}
 }
 
-// site reports a call if it is certain which host call it makes.
+// site records a call if its host call is certain.
 func (s *survey) site(c *ast.CallExpression) {
-	callee, ok := bare(c.Callee).(*ast.Identifier)
+	callee, ok := withoutOptional(c.Callee).(*ast.Identifier)
 	if !ok {
 		return
 	}
@@ -218,8 +215,8 @@ func (s *survey) site(c *ast.CallExpression) {
 	s.parsed.Calls = append(s.parsed.Calls, sandbox.CallSite{Target: target, Offset: offset, Input: input})
 }
 
-// rawTarget reads the target of a call of callMCPTool itself, as readTool does
-// when it runs, and returns the arguments behind it.
+// rawTarget reads the target of a call of callMCPTool itself, like readTool at run time, and
+// returns the arguments after it.
 func rawTarget(args []ast.Expression) (target string, rest []ast.Expression, ok bool) {
 	if len(args) == 0 {
 		return "", nil, false
@@ -241,7 +238,7 @@ func rawTarget(args []ast.Expression) (target string, rest []ast.Expression, ok 
 	return "", nil, false // it may be the tool's name, or spread arguments
 }
 
-// text is the string that an expression is, if the text says so.
+// text returns the string value of an expression, if it is constant.
 func text(e ast.Expression) (string, bool) {
 	switch e := e.(type) {
 	case *ast.StringLiteral:
@@ -254,8 +251,8 @@ func text(e ast.Expression) (string, bool) {
 	return "", false
 }
 
-// names reports what nothing declares. What the runtime has is taken out later.
-// A program that uses globalThis may make names in more ways than can be seen.
+// names records undeclared names. Those of the runtime are removed later. A program that uses
+// globalThis may declare names in ways that are not visible.
 func (s *survey) names() {
 	certain := s.used["globalThis"] == 0
 	for name, idx := range s.used {
@@ -270,11 +267,11 @@ func (s *survey) names() {
 	slices.SortFunc(s.parsed.Names, func(a, b sandbox.FreeName) int { return a.Offset - b.Offset })
 }
 
-// places returns how to find the place in the agent's text of what stands in a
-// parsed script.
-func (src *Source) places(tree *ast.Program, text string) func(file.Idx) (int, bool) {
+// offsets returns a function that maps positions in a parsed script to offsets in the agent's
+// text.
+func (src *Source) offsets(tree *ast.Program, text string) func(file.Idx) (int, bool) {
 	if start := strings.Index(text, src.body); strings.HasPrefix(text, src.head+src.before) && start == len(src.head)+len(src.before) {
-		return func(i file.Idx) (int, bool) { // not compiled: every byte is in its place
+		return func(i file.Idx) (int, bool) { // not compiled: every byte is at its position
 			offset := int(i) - tree.File.Base() - start
 			return offset, 0 <= offset && offset <= len(src.Code)
 		}

@@ -9,42 +9,41 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
-// A Source is a program made ready to be parsed: the text goes into one
-// async function, so that await and return work at its top level. Every byte
-// of body stands where it stood in the agent's text; what had to go is blank.
+// A Source is a program prepared for parsing: its text becomes the body of an async function, so
+// that await and return work at its top level. Every byte of body keeps its offset in the agent's
+// text; removed text is blank.
 type Source struct {
 	Program
-	File   string          // what positions call it
+	File   string          // its name in positions
 	Tokens *Tokens         // of the program, including its imports
-	Names  map[string]bool // the identifiers that it uses; false for those that its imports bind
+	Names  map[string]bool // the identifiers that it uses; false for those bound by its imports
 	Lines  Lines           // of Code
 
-	head    string    // in front of the program's function
-	body    string    // as long as Code
-	before  string    // goes in front of body
-	after   string    // goes behind it
-	moved   []moved   // import declarations, which go behind the function
-	bundle  bool      // it reaches modules, so it takes more than one file
-	plain   bool      // nothing in it needs esbuild, if it can be parsed
-	refused []string  // what cannot run, worded
-	built   sourceMap // of what esbuild made of it
-	asked   bool      // after returns what "export default" named: that is a result
+	head         string        // text before the program's function
+	body         string        // of the same length as Code
+	before       string        // text directly before body
+	after        string        // text after body
+	movedImports []movedImport // import declarations, which follow the function
+	bundle       bool          // it imports modules, so it is more than one file
+	plain        bool          // it needs no esbuild, if it can be parsed
+	refused      []string      // messages about what cannot run
+	built        sourceMap     // of the output of esbuild
+	asked        bool          // after returns the default export, which is the result
 }
 
-// A moved import is a declaration in pieces, each with its place in the text.
-type moved struct {
+// A movedImport import is a declaration in pieces, each with its offset in the text.
+type movedImport struct {
 	pieces []Token
 }
 
-// The head and the tail of every program; keep takes the function.
+// The head and the tail of every program; keep receives the function.
 const (
 	funcHead = "$keep(async function(){\"use strict\";"
 	funcTail = "\n})"
 )
 
-// Read finds out what kind of program p is, and takes out of it what cannot
-// stand inside a function. The function around the whole script has parameters
-// of that name besides $keep, $call, $error, $broker_absent and $broker_float.
+// Read analyses p, and removes what cannot occur inside a function. The function around the whole
+// script has the given parameters besides $keep, $call, $error, $broker_absent and $broker_float.
 func Read(p Program, parameters ...string) (*Source, error) {
 	if p.Language == "" {
 		p.Language = sandbox.TypeScript
@@ -85,7 +84,7 @@ func Read(p Program, parameters ...string) (*Source, error) {
 	return src, nil
 }
 
-// blank overwrites b[start:end] with spaces; lines stay.
+// blank overwrites b[start:end] with spaces, except line ends.
 func blank(b []byte, start, end int) {
 	text := string(b[:end])
 	for i := start; i < end; {
@@ -97,7 +96,7 @@ func blank(b []byte, start, end int) {
 	}
 }
 
-// A rewriter blanks what a function cannot hold and notes what it was.
+// A rewriter blanks what a function cannot contain and records what it was.
 type rewriter struct {
 	src  *Source
 	lex  *Tokens
@@ -125,8 +124,8 @@ func (w *rewriter) property(i int) bool {
 	return before == "." || before == "?." || before == "#"
 }
 
-// remove blanks the tokens from..to. A semicolon takes their place, so that
-// the statements around them stay apart.
+// remove blanks the tokens from..to. A semicolon replaces them, so that the statements around them
+// stay separate.
 func (w *rewriter) remove(from, to int) {
 	start := w.lex.List[from].Start
 	blank(w.body, start, w.lex.List[to].End)
@@ -151,7 +150,7 @@ func (w *rewriter) importDeclaration(i int) int {
 			if j > i+1 && w.lex.Text(j-1) != "from" {
 				continue
 			}
-			w.src.moved = append(w.src.moved, moved{w.lex.List[i : j+1]})
+			w.src.movedImports = append(w.src.movedImports, movedImport{w.lex.List[i : j+1]})
 			end := w.clauseEnd(j)
 			w.remove(i, end)
 			return end
@@ -179,7 +178,7 @@ func (w *rewriter) clauseEnd(j int) int {
 	return j
 }
 
-// exportDeclaration takes the "export" at token i away from what it exports.
+// exportDeclaration removes the "export" at token i from its declaration.
 func (w *rewriter) exportDeclaration(i int) int {
 	blankWord := func(i int) { blank(w.body, w.lex.List[i].Start, w.lex.List[i].End) }
 	switch next := w.lex.Text(i + 1); next {
@@ -221,8 +220,8 @@ func (w *rewriter) exportClause(i, j int) int {
 	return end
 }
 
-// defaultName is the variable that holds what "export default" had no name
-// for. The two halves of "var $dflt =" are as long as "export" and "default".
+// defaultName is the variable for a default export without a name. The two halves of "var $dflt ="
+// have the lengths of "export" and "default".
 const defaultName = "$dflt"
 
 func (w *rewriter) exportDefault(i int) int {
@@ -251,14 +250,13 @@ func (w *rewriter) exportDefault(i int) int {
 	return i + 1
 }
 
-// returnDefault makes the default export the program's result; a function is
-// called for it.
+// returnDefault makes the default export the program's result; a function is called.
 func (w *rewriter) returnDefault(name string) {
 	w.src.after = "\n;return typeof " + name + "===\"function\"?" + name + "():" + name + funcTail + ";"
 	w.src.asked = true
 }
 
-// uses notes the identifiers of the program, and from them what it needs.
+// uses records the identifiers of the program, and what they require.
 func (w *rewriter) uses(modules []sandbox.Module) {
 	w.src.Names = make(map[string]bool)
 	for i, t := range w.lex.List {
@@ -286,14 +284,14 @@ func (w *rewriter) uses(modules []sandbox.Module) {
 	for _, name := range slices.Sorted(maps.Keys(imported)) {
 		w.src.Names[name] = false // bound by the program's own import
 	}
-	w.src.bundle = w.src.bundle || globals || len(w.src.moved) > 0
+	w.src.bundle = w.src.bundle || globals || len(w.src.movedImports) > 0
 	w.src.plain = w.src.plain && !w.src.bundle
 }
 
-// imported are the names that the program's imports bind.
+// imported returns the names that the program's imports bind.
 func (w *rewriter) imported() map[string]bool {
 	names := make(map[string]bool)
-	for _, m := range w.src.moved {
+	for _, m := range w.src.movedImports {
 		for i, t := range m.pieces {
 			text := w.lex.Src[t.Start:t.End]
 			renamed := i+1 < len(m.pieces) && w.lex.Src[m.pieces[i+1].Start:m.pieces[i+1].End] == "as"

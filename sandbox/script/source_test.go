@@ -47,7 +47,7 @@ func TestScan(t *testing.T) {
 func TestImportsInStringsAndCommentsStay(t *testing.T) {
 	code := "const a = `\nimport x from 'y'\n${'import z'}`;\n/*\nimport b from 'c'\n*/\n// import d from 'e'\nreturn a.import + ({ import: 1 }).import"
 	src, err := Read(Program{Code: code})
-	if err != nil || src.body != code || len(src.moved) > 0 || src.bundle {
+	if err != nil || src.body != code || len(src.movedImports) > 0 || src.bundle {
 		t.Errorf("Read changed %q to %q (%v)", code, src.body, err)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/go-sourcemap/sourcemap"
 )
 
-// A sourceMap says where the text of a script comes from that esbuild has built.
+// A sourceMap maps a script that esbuild has built to the text of the program.
 type sourceMap struct {
 	raw      []byte              // as esbuild writes it
 	consumer *sourcemap.Consumer // of the script
-	before   int                 // columns in front of the program's first line
+	before   int                 // columns before the program's first line
 }
 
-// sourceMap reads the source map. The script begins a line earlier than what esbuild
-// has written, and goja counts columns from 1.
+// sourceMap parses the source map. The script begins a line before the output of esbuild, and goja
+// counts columns from 1.
 func (b built) sourceMap(src *Source) (sourceMap, error) {
 	m := sourceMap{raw: b.smap, before: len(src.before)}
 	var err error
@@ -24,7 +24,7 @@ func (b built) sourceMap(src *Source) (sourceMap, error) {
 	return m, err
 }
 
-// column is the column, from 1, of the program's own text for one of the source map.
+// column returns the column, from 1, in the program's own text for a column of the source map.
 func (m sourceMap) column(line, column int) int {
 	if line == 1 {
 		column = max(0, column-m.before)
@@ -32,7 +32,7 @@ func (m sourceMap) column(line, column int) int {
 	return column + 1
 }
 
-// origin is where in the program what stands at a place of the script comes from.
+// origin returns the position in the program for a position in the script.
 func (m sourceMap) origin(program string, line, column int) (fromLine, fromColumn int, ok bool) {
 	if m.consumer == nil {
 		return 0, 0, false
@@ -41,14 +41,14 @@ func (m sourceMap) origin(program string, line, column int) (fromLine, fromColum
 	return fromLine, m.column(fromLine, fromColumn), ok && source == program
 }
 
-// parts are the sources and the mappings.
+// parts returns the sources and the mappings.
 func (m sourceMap) parts() (sources []string, mappings string) {
 	var parts struct {
 		Sources  []string
 		Mappings string
 	}
 	if json.Unmarshal(m.raw, &parts) != nil {
-		return nil, "" // esbuild's own
+		return nil, "" // text of esbuild itself
 	}
 	return parts.Sources, strings.TrimRight(parts.Mappings, ";")
 }

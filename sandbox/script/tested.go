@@ -8,25 +8,25 @@ import (
 	jstoken "github.com/dop251/goja/token"
 )
 
-// A ReadSite says how the text of a program reads a property.
+// A ReadSite is the way in which a program reads a property.
 type ReadSite uint8
 
-// The ways to read one.
+// The ways to read a property.
 const (
 	// ReadPlain is a read whose value is used unchecked.
 	ReadPlain ReadSite = iota + 1
-	// ReadTested is a read that the program expects to be undefined at times:
-	// it stands before ?. or ??, in a condition, in a comparison.
+	// ReadTested is a read that the program expects to be undefined at times: before ?. or ??, in
+	// a condition, in a comparison.
 	ReadTested
 	// ReadDynamic is a read of a property that the text does not name.
 	ReadDynamic
 )
 
-// A Spot is a position as the frames of a trace have it.
+// A Spot is a position as in the frames of a trace.
 type Spot struct{ Line, Column int }
 
-// ReadSites says of each place in the tree, which at names, how a property is read there. A place
-// that has reads of several kinds counts as the mildest of them.
+// ReadSites returns how properties are read at each position in the tree, which at names. A
+// position with reads of several kinds counts as the mildest of them.
 func ReadSites(tree *ast.Program, at func(file.Idx) Spot) map[Spot]ReadSite {
 	t := &testedReads{at: at, tested: make(map[ast.Node]bool), sites: make(map[Spot]ReadSite)}
 	w := Walk{Visit: func(n ast.Node) bool {
@@ -62,8 +62,7 @@ func (t *testedReads) note(idx file.Idx, n ast.Node, kind ReadSite) {
 	}
 }
 
-// Reads says of each place, as frames of goja have it, how the program reads a
-// property there.
+// Reads returns how the program reads properties at each position, as frames of goja contain it.
 func (t *Tree) Reads() map[Spot]ReadSite {
 	return ReadSites(t.Root, func(i file.Idx) Spot {
 		p := t.Root.File.Position(int(i) - t.Root.File.Base())
@@ -74,8 +73,7 @@ func (t *Tree) Reads() map[Spot]ReadSite {
 // filters are methods with a callback that returns a condition.
 var filters = []string{"filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"}
 
-// marks marks the operands of n that n tests. It is called for n before what is
-// below it.
+// marks marks the operands that n tests. It is called for n before its children.
 func (t *testedReads) marks(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStatement:
@@ -129,9 +127,9 @@ func (t *testedReads) binary(n *ast.BinaryExpression) {
 	}
 }
 
-// call marks what functions test that are known for it.
+// call marks what known functions test.
 func (t *testedReads) call(n *ast.CallExpression) {
-	// What is called for ?.( is marked as Optional.
+	// The callee of ?.( is marked as Optional.
 	switch callee := n.Callee.(type) {
 	case *ast.Identifier:
 		if callee.Name == "Boolean" {

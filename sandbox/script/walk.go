@@ -2,19 +2,19 @@ package script
 
 import "github.com/dop251/goja/ast"
 
-// A Walk goes over a syntax tree in the order of the text, and may change it. The
-// functions that are nil are not called.
+// A Walk visits a syntax tree in the order of the text, and may change it. Nil functions are not
+// called.
 type Walk struct {
-	// Visit gets every statement and every expression before its children; false skips
-	// these. Names that are only labels or members are not nodes.
+	// Visit is called for every statement and expression before its children; if it returns false,
+	// they are skipped. Names that are only labels or members are not nodes.
 	Visit func(n ast.Node) bool
-	// Leave gets the place of every expression that is read, once those below
-	// it have been visited; it may put another one there.
+	// Leave is called with the slot of every expression that is read, after its children were
+	// visited; it may replace the expression.
 	Leave func(slot *ast.Expression)
-	// Bound gets what a declaration, a parameter or a property binds, with
-	// what it is given first, which may be nil.
+	// Bound is called for the target of a declaration, a parameter or a property, with its initial
+	// value, which may be nil.
 	Bound func(target ast.Expression, initial ast.Expression)
-	// Caught gets every catch clause.
+	// Caught is called for every catch clause.
 	Caught func(c *ast.CatchStatement)
 }
 
@@ -26,7 +26,7 @@ func (w *Walk) bind(target, initial ast.Expression) {
 	}
 }
 
-// Statements goes over a list.
+// Statements visits a list.
 func (w *Walk) Statements(list []ast.Statement) {
 	for _, s := range list {
 		w.statement(s)
@@ -142,7 +142,7 @@ func (w *Walk) bindings(list []*ast.Binding) {
 	}
 }
 
-// target visits what is assigned to: names are bound, not read.
+// target visits the target of an assignment: names are bound, not read.
 func (w *Walk) target(t, initial ast.Expression) {
 	switch t := t.(type) {
 	case *ast.ArrayPattern:
@@ -236,7 +236,7 @@ func (w *Walk) list(slots []ast.Expression) {
 	}
 }
 
-// expr visits the expression at slot, which may be empty.
+// expr visits the expression at slot, which may be nil.
 func (w *Walk) expr(slot *ast.Expression) {
 	if *slot == nil {
 		return
@@ -247,7 +247,7 @@ func (w *Walk) expr(slot *ast.Expression) {
 	}
 }
 
-// expression visits one that cannot be replaced.
+// expression visits an expression that cannot be replaced.
 func (w *Walk) expression(e ast.Expression) {
 	if w.enter(e) {
 		w.below(e)

@@ -2,20 +2,18 @@ package script
 
 import "strings"
 
-// What other runtimes offer and this one does not, and what a program uses
-// instead.
+// Advice for features that other runtimes offer and this one does not.
 const (
 	noNetwork  = "there is no network here; use a fetch-like tool of a server, through its wrapper or callMCPTool"
 	noPackages = "there are no packages here; import from './servers/…', or use callMCPTool"
 	noFiles    = "there are no files here; use the tools of a filesystem server, through its wrapper or callMCPTool"
 	noProcess  = "there is no process and no environment here; print with console.log, end with return"
-	noBrowser  = "this is no browser; there are the language, console, timers and callMCPTool"
-	noRuntime  = "this is no Node, Deno or Bun; there are the language, console, timers and callMCPTool"
+	noBrowser  = "this is not a browser; there are the language, console, timers and callMCPTool"
+	noRuntime  = "this is not Node, Deno or Bun; there are the language, console, timers and callMCPTool"
 )
 
-// Withheld are the globals of other runtimes that a program gets an error for
-// which says what to use. They are not there: typeof finds nothing, and neither
-// does globalThis.
+// Withheld maps globals of other runtimes to the advice in the error for their use. They do not
+// exist here: neither typeof nor globalThis finds them.
 var Withheld = map[string]string{
 	"fetch":          noNetwork,
 	"XMLHttpRequest": noNetwork,
@@ -35,8 +33,8 @@ var Withheld = map[string]string{
 	"document":       noBrowser,
 }
 
-// builtins are the modules of Node, and packages like them, for which "did you
-// mean" would be noise: why they are not there, or what of them is a global.
+// builtins maps the modules of Node, and packages like them, to the reason they are missing or the
+// global that replaces them. "Did you mean" would not help there.
 var builtins = map[string]string{
 	"fs": noFiles, "os": noProcess, "process": noProcess, "readline": noProcess, "tty": noProcess,
 	"worker_threads": noProcess, "cluster": noProcess, "http": noNetwork, "https": noNetwork,
@@ -73,7 +71,7 @@ func builtin(name string) (reason string, ok bool) {
 	return reason, ok
 }
 
-// Absent are the withheld names that the program mentions.
+// Absent returns the withheld names that the program mentions.
 func (src *Source) Absent() map[string]bool {
 	names := make(map[string]bool)
 	for name := range Withheld {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,25 @@ func TestSweep(t *testing.T) {
 	}
 	if _, err := os.Stat(s.valuePath(state.Local, "gone")); err == nil {
 		t.Error("an old value was not removed")
+	}
+}
+
+// A store remembers the keys of a bounded number of clients.
+func TestKeysInMemoryAreBounded(t *testing.T) {
+	s := Open(t.TempDir(), nil)
+	if err := s.SetValue(t.Context(), "first", "k", json.RawMessage("1")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxKnownClients + 10 {
+		if _, err := s.Keys(t.Context(), "client"+strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.keys) > maxKnownClients {
+		t.Errorf("the keys of %d clients are in memory", len(s.keys))
+	}
+	if keys, err := s.Keys(t.Context(), "first"); err != nil || !slices.Equal(keys, []string{"k"}) {
+		t.Errorf("keys %q, %v", keys, err)
 	}
 }
 

@@ -103,6 +103,9 @@ func (s *Store) DeleteValue(_ context.Context, client, key string) (bool, error)
 	return err == nil, err
 }
 
+// maxKnownClients bounds the clients whose keys are in memory.
+const maxKnownClients = 1000
+
 // Keys implements state.Values.
 func (s *Store) Keys(_ context.Context, client string) ([]string, error) {
 	dir := s.folder(client, valuesFolder)
@@ -131,7 +134,7 @@ func (s *Store) Keys(_ context.Context, client string) ([]string, error) {
 		}
 	}
 	s.mu.Lock()
-	if s.keys == nil {
+	if s.keys == nil || len(s.keys) >= maxKnownClients {
 		s.keys = make(map[string]map[string]string)
 	}
 	s.keys[dir] = names

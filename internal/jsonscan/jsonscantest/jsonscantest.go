@@ -1,13 +1,13 @@
-// Package jsonscantest has texts that readers of JSON like to disagree about, for the
-// tests of all packages that look into JSON.
+// Package jsonscantest contains texts that JSON readers often disagree about, for the tests of all
+// packages that scan JSON.
 package jsonscantest
 
 import "strings"
 
-// deep is the nesting that encoding/json accepts.
+// deep is the highest nesting that encoding/json accepts.
 const deep = 10_000
 
-// Malformed returns texts that are not JSON: encoding/json accepts none of them.
+// Malformed returns texts that encoding/json rejects.
 func Malformed() []string {
 	list := []string{
 		"", " ", "{", "}", "[", "]", ",", ":", `"`, `{]`, `[}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,"a":1}`, `{"a":1,,"b":2}`, `{"a" 1}`, `{"a":1 "b":2}`, `{"a"::1}`, `{"a":1:2}`,
@@ -24,7 +24,7 @@ func Malformed() []string {
 	return list
 }
 
-// Odd returns JSON that readers disagree about: encoding/json accepts all of it.
+// Odd returns unusual JSON that encoding/json accepts.
 func Odd() []string {
 	return []string{
 		`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":{"b":1},"a":{"c":2}}`, `{"":1,"":2}`, `{"A":1,"a":2}`,

@@ -1,2 +1,2 @@
-// Package spawntest is for tests of what is started from a thread that ends.
+// Package spawntest tests processes that are started from a thread that ends.
 package spawntest

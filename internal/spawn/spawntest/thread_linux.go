@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// OnThreadThatEnds calls f in a goroutine that takes its thread with it when it
-// ends, and returns when that is gone. The kernel ends the children that such a
-// thread has started with Pdeathsig (prctl(2), PR_SET_PDEATHSIG).
+// OnThreadThatEnds calls f in a goroutine whose thread ends with it, and returns when the thread
+// has ended. The kernel ends the children that such a thread has started with Pdeathsig (prctl(2),
+// PR_SET_PDEATHSIG).
 func OnThreadThatEnds(t testing.TB, f func()) {
 	t.Helper()
 	done := make(chan struct{})
 	var thread int
 	var run func()
 	run = func() {
-		runtime.LockOSThread() // without its unlocking, the thread ends here
+		runtime.LockOSThread() // without an unlock, the thread ends with the goroutine
 		if thread = syscall.Gettid(); thread == os.Getpid() {
-			defer runtime.UnlockOSThread() // the first one never ends: it is held while another one has its turn
+			defer runtime.UnlockOSThread() // the first thread never ends: keep it busy while another one runs
 			go run()
 			<-done
 			return

@@ -1,6 +1,5 @@
-// Package amend changes in the syntax tree of a program what goja does otherwise than
-// other engines, or so slowly that it matters. It runs nothing: package jsrun has the
-// functions that a changed program calls.
+// Package amend changes the syntax tree of a program where goja differs from other engines, or is
+// too slow. It runs nothing: package jsrun has the functions that an amended program calls.
 package amend
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// The names of what amended programs call, parameters of the function around
-// every script. No program is likely to have them, and would hide them.
+// The names that amended programs call, parameters of the function around every script. Programs
+// are unlikely to use these names themselves.
 const (
 	CaughtName = "$broker_caught"
 	QueueName  = "$broker_queue"
@@ -35,19 +34,18 @@ const (
 //   - a name that other runtimes have and this one does not says what to use
 //     instead, and typeof of it is "undefined".
 type amender struct {
-	text   map[unistring.String]bool // variables and properties that begin as text
+	text   map[unistring.String]bool // variables and properties that are initially strings
 	bound  map[unistring.String]bool // names that the program binds itself
 	absent map[string]bool           // withheld names that it uses
 	needs  Needs
 	err    error // of a regular expression
 }
 
-// Needs are what a program asks for of the runtime: it would cost every run that does
-// not.
+// Needs are the features of the runtime that a program needs and that would slow down other runs.
 type Needs struct {
 	Message, Stack bool // of errors
 	Races          bool // Promise.race or Promise.any
-	RegExp         bool // by name, or all matches of what can match nothing
+	RegExp         bool // by name, or all matches of an expression that can match an empty string
 	Queues         bool // it calls QueueName
 }
 
@@ -75,8 +73,8 @@ func needsOf(src *script.Source) (n Needs) {
 	return n
 }
 
-// Tree changes the tree of a program. The error, a *script.Refusal, is about what no
-// engine would take.
+// Tree changes the tree of a program. The error, a *script.Refusal, is about a mistake that every
+// engine rejects.
 func Tree(t *script.Tree) (Needs, error) {
 	a := amender{text: map[unistring.String]bool{}, bound: map[unistring.String]bool{}, absent: t.Absent(), needs: needsOf(t.Source)}
 	q := newQueues()
@@ -109,7 +107,7 @@ func Tree(t *script.Tree) (Needs, error) {
 	return a.needs, nil
 }
 
-// change amends one expression; those below it are.
+// change amends one expression, after its children.
 func (a *amender) change(slot *ast.Expression) {
 	switch e := (*slot).(type) {
 	case *ast.AssignExpression:
@@ -129,12 +127,12 @@ func (a *amender) change(slot *ast.Expression) {
 		}
 		e.Pattern = pattern
 	case *ast.UnaryExpression:
-		// change has been at the operand already.
+		// change has amended the operand already.
 		if c, ok := e.Operand.(*ast.CallExpression); ok && e.Operator == gojatoken.TYPEOF && isAbsent(c) {
 			*slot = &ast.StringLiteral{Idx: e.Idx, Literal: `"undefined"`, Value: "undefined"}
 		}
 	case *ast.Identifier:
-		a.needs.RegExp = a.needs.RegExp || e.Name == "RegExp" // esbuild writes it, too
+		a.needs.RegExp = a.needs.RegExp || e.Name == "RegExp" // esbuild writes it too
 		if a.absent[e.Name.String()] && !a.bound[e.Name] {
 			name := &ast.StringLiteral{Idx: e.Idx, Literal: e.Name.String(), Value: e.Name}
 			*slot = script.CallOf(script.AbsentName, e, name)
@@ -142,8 +140,8 @@ func (a *amender) change(slot *ast.Expression) {
 	}
 }
 
-// changeEval makes eval($broker_eval(text)) of eval(text), and likewise of the body
-// that Function is given.
+// changeEval replaces eval(text) with eval($broker_eval(text)), and likewise the body for
+// Function.
 func (a *amender) changeEval(callee ast.Expression, args []ast.Expression) {
 	name, ok := callee.(*ast.Identifier)
 	if ok && len(args) > 0 && (name.Name == "eval" || name.Name == "Function") {
@@ -157,8 +155,8 @@ func isAbsent(c *ast.CallExpression) bool {
 	return ok && name.Name == script.AbsentName
 }
 
-// changeCaught makes catch (e) { $broker_caught(e); … } of catch (e) { … }. A
-// pattern takes apart what a name of ours holds, which no program can write.
+// changeCaught replaces catch (e) { … } with catch (e) { $broker_caught(e); … }. A pattern
+// destructures a variable with a name that no program can write.
 func changeCaught(c *ast.CatchStatement) {
 	name, ok := c.Parameter.(*ast.Identifier)
 	if c.Parameter == nil {

@@ -14,12 +14,12 @@ var relational = []gojatoken.Token{
 	gojatoken.LESS, gojatoken.LESS_OR_EQUAL, gojatoken.GREATER, gojatoken.GREATER_OR_EQUAL, gojatoken.INSTANCEOF, gojatoken.IN,
 }
 
-// A chains corrects a < b < c, which goja reads as a < (b < c). Whether the program
-// has written these parentheses only its text says.
+// A chains corrects a < b < c, which goja parses as a < (b < c). Only the text shows whether the
+// program has these parentheses.
 type chains struct {
 	root   *ast.Program
 	text   string
-	tokens *script.Tokens // of text, once it is asked for
+	tokens *script.Tokens // of text, or nil before they are needed
 }
 
 func comparison(e ast.Node) *ast.BinaryExpression {
@@ -29,7 +29,7 @@ func comparison(e ast.Node) *ast.BinaryExpression {
 	return nil
 }
 
-// visit makes (a < b) < c of a < b < c, and reports whether n was one.
+// visit replaces a < b < c with (a < b) < c, and reports whether n was such an expression.
 func (c *chains) visit(n ast.Node) (found bool) {
 	b := comparison(n)
 	if b == nil {
@@ -43,7 +43,7 @@ func (c *chains) visit(n ast.Node) (found bool) {
 	return found
 }
 
-// enclosed reports whether b stands in parentheses of its own.
+// enclosed reports whether b is in parentheses of its own.
 func (c *chains) enclosed(b *ast.BinaryExpression) bool {
 	if c.tokens == nil {
 		c.tokens = script.Scan(c.text)
@@ -59,13 +59,13 @@ func (c *chains) enclosed(b *ast.BinaryExpression) bool {
 	return false
 }
 
-// Chained reports whether the text of a function has an a < b < c that goja would read
-// in another way.
+// Chained reports whether the text of a function contains an a < b < c that goja would parse
+// differently.
 func Chained(body string) (found bool) {
 	text := "(async function*(){" + body + "\n})"
 	root, err := parser.ParseFile(nil, "", text, 0, parser.WithDisableSourceMaps)
 	if err != nil {
-		return false // goja says what is wrong
+		return false // goja reports the mistake
 	}
 	c := chains{root: root, text: text}
 	w := script.Walk{Visit: func(n ast.Node) bool { found = c.visit(n) || found; return true }}

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/text/unicode/rangetable"
 )
 
-// hasClass reports whether a regular expression has \p{…} or \P{…}.
+// hasClass reports whether a regular expression contains \p{…} or \P{…}.
 func hasClass(pattern string) bool {
 	return strings.Contains(pattern, `\p{`) || strings.Contains(pattern, `\P{`)
 }
 
-// classPieces are the classes of a pattern, and what tells where they stand.
+// classPieces matches the classes of a pattern, and the characters that determine their context.
 var classPieces = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\\[pP]\{[^}]*\}|\\.|[\[\]]`)
 })
 
-// SpellOut writes the classes \p{…} and \P{…} of a pattern with the flag u as
-// ranges of characters. It refuses flags that are not supported here.
+// SpellOut replaces the classes \p{…} and \P{…} of a pattern with the flag u by ranges of
+// characters. It rejects unsupported flags.
 func SpellOut(pattern, flags string) (string, error) {
 	for _, f := range [][2]string{{"v", "use u, with alternatives for sets"}, {"d", "use match.index and the lengths of the groups"}} {
 		if strings.Contains(flags, f[0]) {
@@ -53,21 +53,21 @@ func SpellOut(pattern, flags string) (string, error) {
 	return pattern, wrong
 }
 
-// shortNames are those of scripts and properties.
+// shortNames maps short names of scripts and properties to long ones.
 var shortNames = map[string]string{
 	"Latn": "Latin", "Grek": "Greek", "Cyrl": "Cyrillic", "Arab": "Arabic", "Hebr": "Hebrew", "Hani": "Han",
 	"Hira": "Hiragana", "Kana": "Katakana", "Hang": "Hangul", "Thai": "Thai", "Deva": "Devanagari",
 	"Alpha": "Alphabetic", "Upper": "Uppercase", "Lower": "Lowercase",
 }
 
-// properties are those that package regexp/syntax does not know, most of all what
-// Unicode 16 says of emoji, as it would write them, but for what package unicode has.
+// properties are those that packages regexp/syntax and unicode do not know, most of them about
+// emoji in Unicode 16, in the syntax of regexp/syntax.
 //
 //go:embed properties.txt
 var properties string
 
-// classRanges are the characters of the class called name, or all others. Package
-// regexp/syntax knows categories and scripts, and puts ranges together.
+// classRanges returns the characters of the class called name, or all others. Package
+// regexp/syntax knows categories and scripts, and merges ranges.
 func classRanges(name string, negated bool) (string, error) {
 	known := name
 	switch kind, value, _ := strings.Cut(name, "="); kind {

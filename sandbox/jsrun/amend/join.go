@@ -8,7 +8,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// nameIn is the name of a variable or of a property.
+// nameIn returns the name of a variable or property, or "".
 func nameIn(e ast.Expression) unistring.String {
 	switch e := e.(type) {
 	case *ast.Identifier:
@@ -25,7 +25,7 @@ func nameIn(e ast.Expression) unistring.String {
 	return ""
 }
 
-// isText reports whether the value of e is a string, as far as e itself says.
+// isText reports whether the value of e is certainly a string.
 func isText(e ast.Expression) bool {
 	switch e := e.(type) {
 	case *ast.StringLiteral:
@@ -38,8 +38,8 @@ func isText(e ast.Expression) bool {
 	return false
 }
 
-// changeAssignment makes s = $broker_join(s, x) of s += x and of s = s + x where s is
-// text. $broker_join means what + does, whatever its operands are.
+// changeAssignment replaces s += x and s = s + x by s = $broker_join(s, x) if s is a string.
+// $broker_join behaves like + for all operands.
 func (a *amender) changeAssignment(e *ast.AssignExpression) {
 	switch {
 	case e.Operator == gojatoken.ASSIGN:
@@ -57,7 +57,7 @@ func (a *amender) changeAssignment(e *ast.AssignExpression) {
 	}
 }
 
-// plusChain takes first + x + y apart; the last operation comes first.
+// plusChain splits first + x + y; the last operation comes first.
 func plusChain(e ast.Expression) (chain []*ast.BinaryExpression, first ast.Expression) {
 	for b, _ := e.(*ast.BinaryExpression); b != nil && b.Operator == gojatoken.PLUS; b, _ = b.Left.(*ast.BinaryExpression) {
 		chain = append(chain, b)
@@ -66,11 +66,11 @@ func plusChain(e ast.Expression) (chain []*ast.BinaryExpression, first ast.Expre
 	return chain, first
 }
 
-// repeatable reports whether reading e twice is as good as once.
+// repeatable reports whether e may be evaluated twice.
 func repeatable(e ast.Expression) bool { return same(e, e) }
 
-// same reports whether two expressions are one variable, or one member of one
-// variable or of this.
+// same reports whether two expressions are the same variable, or the same member of a variable or
+// of this.
 func same(x, y ast.Expression) bool {
 	switch x := x.(type) {
 	case *ast.Identifier:

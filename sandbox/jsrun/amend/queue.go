@@ -8,18 +8,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
-// An array moves all of its elements when the first one is taken from it, which takes
-// a queue of 100,000 elements seconds to minutes. Where the text of a program shows that
-// an array is a queue and nothing else, it is made one (class Queue of lib/arrays.js):
-// its name is bound once, to a new array, and all that the program does with the name
-// is to ask for its length and to call these.
+// An array moves all its elements when the first one is removed, which takes seconds to minutes
+// for a queue of 100,000 elements. If the text shows that an array is only used as a queue, it
+// becomes one (class Queue of lib/arrays.js): its name is bound once, to a new array, and the
+// program uses the name only for its length and for calls of these methods.
 var queueMethods = map[unistring.String]bool{"shift": true, "unshift": true, "push": true, "pop": true}
 
 // queues finds the names of such arrays.
 type queues struct {
 	made  map[unistring.String]*ast.Expression // the new array that a name is bound to
 	bound map[unistring.String]int
-	uses  map[unistring.String]int // how often the name is used, but for uses as a queue
+	uses  map[unistring.String]int // the number of uses other than as a queue
 	takes map[unistring.String]bool
 }
 
@@ -27,7 +26,7 @@ func newQueues() *queues {
 	return &queues{map[unistring.String]*ast.Expression{}, map[unistring.String]int{}, map[unistring.String]int{}, map[unistring.String]bool{}}
 }
 
-// bind notes what a name is bound to, and that a member of it is assigned.
+// bind records the binding of a name, and assignments to its members.
 func (q *queues) bind(target, _ ast.Expression) {
 	switch t := target.(type) {
 	case *ast.Identifier:
@@ -43,7 +42,7 @@ func (q *queues) note(e ast.Expression, uses int) {
 	}
 }
 
-// visit counts the uses of names, and takes those off that are a queue's.
+// visit counts the uses of names, except uses as a queue.
 func (q *queues) visit(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.LexicalDeclaration:
@@ -72,8 +71,8 @@ func (q *queues) visit(n ast.Node) {
 	}
 }
 
-// isNewArray reports whether e is [...], Array.from(...) or one of Object.keys(...),
-// values and entries.
+// isNewArray reports whether e is [...], Array.from(...), Object.keys(...), Object.values(...) or
+// Object.entries(...).
 func isNewArray(e ast.Expression) bool {
 	switch e := e.(type) {
 	case *ast.ArrayLiteral:
@@ -95,8 +94,8 @@ func isNewArray(e ast.Expression) bool {
 	return false
 }
 
-// change makes $broker_queue([]) of the arrays that are queues, and reports whether
-// there are any.
+// change replaces the arrays that are queues by $broker_queue([]), and reports whether there are
+// any.
 func (q *queues) change() (found bool) {
 	for name, slot := range q.made {
 		if q.takes[name] && q.bound[name] == 1 && q.uses[name] == 0 {

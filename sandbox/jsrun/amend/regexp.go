@@ -8,8 +8,8 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// CanBeEmpty reports whether a regular expression may match an empty text; true
-// for one that only the engine can read.
+// CanBeEmpty reports whether a regular expression may match an empty string. It returns true for
+// an expression that only the engine can parse.
 func CanBeEmpty(pattern, flags string) bool {
 	plain, err := parser.TransformRegExp(pattern, strings.Contains(flags, "s"), strings.Contains(flags, "u"))
 	if err != nil {
@@ -30,7 +30,6 @@ func emptyMatches(tree *syntax.Regexp) bool {
 	case syntax.OpAlternate:
 		return slices.ContainsFunc(tree.Sub, emptyMatches)
 	}
-	// A group, a sequence, what is repeated once at least; ^ and $ have nothing
-	// below them.
+	// A group, a sequence, or a repetition of at least once; ^ and $ have no subexpressions.
 	return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !emptyMatches(sub) })
 }

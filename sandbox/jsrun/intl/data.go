@@ -1,5 +1,5 @@
-// Package intl writes numbers, dates and times as locales do, by tables that gen.mjs
-// reads from another engine.
+// Package intl formats numbers, dates and times for locales, with tables that gen.mjs reads from
+// another engine.
 package intl
 
 import (
@@ -13,16 +13,16 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A file is read when its locale is first asked for.
+// The file of a locale is read on its first use.
 //
 //go:embed *.json
 var files embed.FS
 
-// tables are what is the same in all locales.
+// tables contains the data that does not depend on the locale.
 var tables = sync.OnceValue(func() (t struct {
 	FractionDigits map[string]int    // of the currencies that have no hundredths
 	Regions        map[string]string // locale of a language, or of a region with the numbers and dates of another
-	ZoneAliases    map[string]string // older names of time zones, with those that other engines give instead of them
+	ZoneAliases    map[string]string // older names of time zones, with the names of other engines
 	ZoneNames      map[string]string // zones with the names of another zone
 }) {
 	readFile("tables", &t)
@@ -35,17 +35,17 @@ func readFile(name string, into any) {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		panic(err) // a file of our own
+		panic(err) // the file is embedded
 	}
 }
 
-// Default is the locale of programs that name none.
+// Default is the default locale.
 const Default = "en-US"
 
-// A forms holds texts by plural category. "other" is always there.
+// A forms maps plural categories to texts. It always contains "other".
 type forms map[string]string
 
-func (f forms) of(category string) string {
+func (f forms) forCategory(category string) string {
 	if s, ok := f[category]; ok {
 		return s
 	}
@@ -95,7 +95,7 @@ func (c *currencyNames) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &[]any{&c.symbol, &c.narrow, &c.names})
 }
 
-// A compactForm says how many zeros a power of ten loses, and what it is called.
+// A compactForm contains the number of zeros that a power of ten removes, and its names.
 type compactForm struct {
 	zeros int
 	names forms
@@ -118,7 +118,7 @@ func Get(name string) *Locale {
 	return once.(func() *Locale)()
 }
 
-// Names are the locales that there are.
+// Names returns the available locales.
 var Names = sync.OnceValue(func() (names []string) {
 	list, _ := files.ReadDir(".")
 	for _, f := range list {
@@ -129,7 +129,7 @@ var Names = sync.OnceValue(func() (names []string) {
 	return names
 })
 
-// Languages are the languages of the locales.
+// Languages returns the languages of the locales.
 func Languages() (list []string) {
 	for _, name := range Names() {
 		list = append(list, name[:2])
@@ -137,14 +137,14 @@ func Languages() (list []string) {
 	return slices.Compact(list)
 }
 
-// ErrTag is the error of what is no language tag, in the words of V8.
+// ErrTag is the error about an invalid language tag, in the words of V8.
 //
 //lint:ignore ST1005 they begin with a capital letter
 var ErrTag = errors.New("Incorrect locale information provided")
 
-// Find returns the name of the locale that serves best for a tag, and the tag as it is
-// written properly. The name is empty if none serves. The distances of package language
-// do not help: for it es-AR is nearest to es-MX, which has other decimal points.
+// Find returns the name of the best locale for a tag, or "", and the canonical form of the tag. It
+// does not use the distances of package language: that considers es-MX nearest to es-AR, and their
+// decimal separators differ.
 func Find(tag string) (name, canonical string, err error) {
 	plain, _, _ := strings.Cut(tag, "-u-")
 	t, err := language.Parse(plain)
@@ -164,7 +164,7 @@ func Find(tag string) (name, canonical string, err error) {
 	return name, t.String(), nil
 }
 
-// FractionDigits is the number of decimal places that amounts of a currency have.
+// FractionDigits returns the number of decimal places of amounts in a currency.
 func FractionDigits(currency string) int {
 	if n, ok := tables().FractionDigits[currency]; ok {
 		return n

@@ -12,7 +12,7 @@ import (
 // A Part is a piece of a formatted date, with its name in formatToParts.
 type Part struct{ Kind, Text string }
 
-// Join is the whole text.
+// Join returns the text of all parts.
 func Join(parts []Part) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -21,8 +21,8 @@ func Join(parts []Part) string {
 	return b.String()
 }
 
-// A Date is how dates and times are written: the options of Intl.DateTimeFormat,
-// resolved. Empty options are those that were not asked for.
+// A Date formats dates and times: the resolved options of Intl.DateTimeFormat. Options that were
+// not given are empty.
 type Date struct {
 	Locale               *Locale
 	Zone                 *time.Location
@@ -34,16 +34,16 @@ type Date struct {
 	Fraction             int // digits of a second
 	TimeZoneName         string
 	HourCycle            string // h11, h12, h23 or h24
-	pattern              string // found once
+	pattern              string // cached
 }
 
-// optionLetters are the letters of the keys in the data.
+// optionLetters are the letters in the keys of the data.
 var optionLetters = map[string]string{"": "-", "numeric": "n", "2-digit": "2", "short": "s", "long": "l", "narrow": "a"}
 
-// Hour12 reports whether hours are counted to twelve.
+// Hour12 reports whether hours count to twelve.
 func (f *Date) Hour12() bool { return f.HourCycle == "h11" || f.HourCycle == "h12" }
 
-// findPattern puts the patterns of the date, the time and the zone together.
+// findPattern combines the patterns of the date, the time and the zone.
 func (f *Date) findPattern() string {
 	d := &f.Locale.Date
 	date, when := f.datePattern(), f.timePattern()
@@ -114,8 +114,8 @@ func (f *Date) timePattern() string {
 	return pattern
 }
 
-// timeKey is the key of the pattern of the time. Beside a zone, or a weekday without a
-// date, other engines write the hour as if minutes had been asked for in another way.
+// timeKey returns the key of the pattern of the time. Next to a zone, or a weekday without a date,
+// other engines format the hour as if other minutes were requested.
 func (f *Date) timeKey() string {
 	zone := f.TimeZoneName == "short" || f.TimeZoneName == "long"
 	switch {
@@ -129,7 +129,7 @@ func (f *Date) timeKey() string {
 	return "nnn"
 }
 
-// cycle chooses between the pattern of twelve hours and that of 24.
+// cycle chooses between the patterns for twelve and for 24 hours.
 func (f *Date) cycle(patterns []string) string {
 	switch {
 	case len(patterns) == 0:
@@ -140,7 +140,7 @@ func (f *Date) cycle(patterns []string) string {
 	return patterns[len(patterns)-1]
 }
 
-// Parts writes a time.
+// Parts formats a time.
 func (f *Date) Parts(t time.Time) (parts []Part) {
 	if f.pattern == "" {
 		f.pattern = f.findPattern()
@@ -167,7 +167,7 @@ func (f *Date) Parts(t time.Time) (parts []Part) {
 
 var widths = map[int]string{3: "short", 4: "long", 5: "narrow"}
 
-// field is one field of a pattern.
+// field formats one field of a pattern.
 func (f *Date) field(name string, t time.Time) (kind, text string) {
 	d := &f.Locale.Date
 	digits := func(n int) string {
@@ -228,7 +228,7 @@ func (f *Date) hourOf(t time.Time) int {
 	return h
 }
 
-// zoneText is the name of the zone at a time.
+// zoneText returns the name of the zone at a time.
 func (f *Date) zoneText(t time.Time) string {
 	style := f.TimeZoneName
 	if f.TimeStyle == "full" {
@@ -241,7 +241,7 @@ func (f *Date) zoneText(t time.Time) string {
 		if style == "long" {
 			i = 1
 		}
-		// Dublin's standard time is that of the summer.
+		// In Dublin, standard time is in summer.
 		if t.IsDST() != (f.ZoneName == "Europe/Dublin") && len(names) == 4 {
 			i += 2
 		}
@@ -264,7 +264,7 @@ func (f *Date) zoneText(t time.Time) string {
 	return fmt.Sprintf("%s%s%d", gmt, sign, h)
 }
 
-// Zone returns the time zone with a name, and the name that other engines have for it.
+// Zone returns the time zone with the given name, and its name in other engines.
 func Zone(name string) (*time.Location, string, bool) {
 	switch upper := strings.ToUpper(name); {
 	case upper == "UTC" || upper == "GMT" || upper == "ETC/UTC" || upper == "ETC/GMT":

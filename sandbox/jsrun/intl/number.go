@@ -10,14 +10,14 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A Decimal is a number, as exact as it was given.
+// A Decimal is an exact number.
 type Decimal struct {
 	negative bool
 	size     *big.Rat // without its sign
-	special  string   // nan or infinity
+	special  string   // "nan" or "infinity"
 }
 
-// Float is the decimal that programs see as f: the shortest digits that make it.
+// Float returns f as programs see it: the shortest digits that yield f.
 func Float(f float64) Decimal {
 	d := Decimal{negative: math.Signbit(f), size: new(big.Rat)}
 	switch {
@@ -31,12 +31,12 @@ func Float(f float64) Decimal {
 	return d
 }
 
-// Int is the decimal of an integer.
+// Int returns i as a Decimal.
 func Int(i *big.Int) Decimal {
 	return Decimal{negative: i.Sign() < 0, size: new(big.Rat).SetInt(new(big.Int).Abs(i))}
 }
 
-// shift is d times 10^n.
+// shift returns d times 10^n.
 func (d Decimal) shift(n int) Decimal {
 	factor := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(n, -n))), nil))
 	if n < 0 {
@@ -46,8 +46,8 @@ func (d Decimal) shift(n int) Decimal {
 	return d
 }
 
-// magnitude is the number of digits before the point; below 1 it is 0, or less by the
-// zeros behind the point.
+// magnitude returns the number of digits before the point. Below 1 it is 0, minus the number of
+// zeros after the point.
 func (d Decimal) magnitude() int {
 	f, _ := d.size.Float64()
 	_, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
@@ -55,7 +55,8 @@ func (d Decimal) magnitude() int {
 	return n + 1
 }
 
-// round keeps so many places behind the point, or before it; a half goes away from zero.
+// round rounds to the given number of places after the point, or before it if negative; halves
+// round away from zero.
 func (d Decimal) round(places int) (whole, fraction string) {
 	if places < 0 {
 		if whole, _ = d.shift(places).round(0); whole != "0" {
@@ -67,7 +68,7 @@ func (d Decimal) round(places int) (whole, fraction string) {
 	return whole, strings.TrimRight(fraction, "0")
 }
 
-// A Number is how numbers are written: the options of Intl.NumberFormat, resolved.
+// A Number formats numbers: the resolved options of Intl.NumberFormat.
 type Number struct {
 	Locale                                   *Locale
 	Style, Currency, CurrencyDisplay         string
@@ -77,14 +78,14 @@ type Number struct {
 	CompactRounding                          bool   // two digits, or as many as the integer has
 }
 
-// Format writes one number.
+// Format formats one number.
 func (f *Number) Format(d Decimal) string {
 	if f.Style == "percent" {
 		d = d.shift(2)
 	}
 	n := &f.Locale.Number
 	text, shown := f.number(d)
-	sign := f.sign(d, strings.Trim(shown.whole+shown.fraction, "0") == "" && d.special != "infinity")
+	sign := f.sign(d, strings.Trim(shown.integer+shown.fraction, "0") == "" && d.special != "infinity")
 	pattern := "{n}"
 	switch {
 	case f.Style == "percent":
@@ -100,10 +101,10 @@ func (f *Number) Format(d Decimal) string {
 	return strings.NewReplacer("{n}", text, "{%}", n.PercentSign, "{-}", sign, "{c}", f.currencyText(f.category(shown))).Replace(pattern)
 }
 
-// A shownNumber is what decides about the plural form.
-type shownNumber struct{ whole, fraction string }
+// A shownNumber contains the digits that determine the plural form.
+type shownNumber struct{ integer, fraction string }
 
-// number writes the number itself, with what its notation adds.
+// number formats the number itself, with the text of its notation.
 func (f *Number) number(d Decimal) (text string, shown shownNumber) {
 	n := &f.Locale.Number
 	switch d.special {
@@ -114,26 +115,26 @@ func (f *Number) number(d Decimal) (text string, shown shownNumber) {
 	}
 	compact := f.compact(d.magnitude())
 	shown = f.rounded(d.shift(-compact.zeros))
-	size := len(strings.TrimLeft(shown.whole, "0"))
+	size := len(strings.TrimLeft(shown.integer, "0"))
 	if next := f.compact(d.magnitude() + 1); next.names != nil && size > d.magnitude()-compact.zeros { // 999,999 is 1M
 		compact = next
 		shown = f.rounded(d.shift(-compact.zeros))
 	}
-	text = f.grouped(shown.whole)
+	text = f.grouped(shown.integer)
 	if shown.fraction != "" {
 		text += n.Decimal + shown.fraction
 	}
 	if compact.names == nil {
 		return text, shown
 	}
-	pattern := compact.names.of(f.category(shown))
-	if !strings.Contains(pattern, "{n}") && shown.whole+shown.fraction != "1" { // mille, but 1,2 mila
-		pattern = compact.names.of("other")
+	pattern := compact.names.forCategory(f.category(shown))
+	if !strings.Contains(pattern, "{n}") && shown.integer+shown.fraction != "1" { // mille, but 1,2 mila
+		pattern = compact.names.forCategory("other")
 	}
 	return strings.Replace(pattern, "{n}", text, 1), shown
 }
 
-// rounded applies the options about digits.
+// rounded applies the options for digits.
 func (f *Number) rounded(d Decimal) shownNumber {
 	most, least := f.MaxFrac, f.MinFrac
 	switch {
@@ -154,7 +155,7 @@ func (f *Number) rounded(d Decimal) shownNumber {
 	return shownNumber{strings.Repeat("0", max(0, f.MinInt-len(whole))) + whole, fraction}
 }
 
-// compact is the form that a number of so many digits has; without names for none.
+// compact returns the form for a number with that many digits; its names are nil if there is none.
 func (f *Number) compact(digits int) compactForm {
 	all := f.Locale.Number.Compact[f.CompactDisplay]
 	if f.Notation != "compact" || digits < 4 || len(all) == 0 {
@@ -166,7 +167,7 @@ func (f *Number) compact(digits int) compactForm {
 	return compactForm{}
 }
 
-// grouped writes an integer with its separators.
+// grouped formats an integer with its separators.
 func (f *Number) grouped(whole string) string {
 	n := &f.Locale.Number
 	least := n.Primary + n.MinGrouping
@@ -189,7 +190,7 @@ func (f *Number) grouped(whole string) string {
 	return whole[:end] + text
 }
 
-// signed is a pattern with a place for the sign.
+// signed returns a pattern with a position for the sign.
 func (f *Number) signed(pattern string) string {
 	n := &f.Locale.Number
 	switch {
@@ -201,7 +202,7 @@ func (f *Number) signed(pattern string) string {
 	return strings.Replace(pattern, "{n}", n.Negative, 1)
 }
 
-// sign is that of a number, which is shown as zero or not.
+// sign returns the sign of a number; zero reports that it is shown as zero.
 func (f *Number) sign(d Decimal, zero bool) string {
 	n := &f.Locale.Number
 	switch show := f.SignDisplay; {
@@ -236,19 +237,19 @@ func (f *Number) currencyText(category string) string {
 	case !ok || f.CurrencyDisplay == "code":
 		return f.Currency
 	case f.CurrencyDisplay == "name":
-		return c.names.of(category)
+		return c.names.forCategory(category)
 	case f.CurrencyDisplay == "narrowSymbol":
 		return c.narrow
 	}
 	return c.symbol
 }
 
-// category is the plural category of a number as it is shown.
+// category returns the plural category of a formatted number.
 func (f *Number) category(n shownNumber) string {
 	return category(plural.Cardinal, f.Locale.Name, n)
 }
 
-// Plural is the plural category of a number as f shows it.
+// Plural returns the plural category of a number in the format f.
 func (f *Number) Plural(d Decimal, ordinal bool) string {
 	_, shown := f.number(d)
 	rules := plural.Cardinal
@@ -262,11 +263,11 @@ func (f *Number) Plural(d Decimal, ordinal bool) string {
 var millions = map[string]bool{"es": true, "fr": true, "it": true, "pt": true}
 
 func category(rules *plural.Rules, locale string, n shownNumber) string {
-	if rules == plural.Cardinal && n.fraction == "" && len(n.whole) > 6 && strings.HasSuffix(n.whole, "000000") && millions[locale[:2]] {
+	if rules == plural.Cardinal && n.fraction == "" && len(n.integer) > 6 && strings.HasSuffix(n.integer, "000000") && millions[locale[:2]] {
 		return "many"
 	}
-	whole := strings.TrimLeft(n.whole, "0")
-	if len(whole) > 7 { // the rules look at the last digits only, and at millions
+	whole := strings.TrimLeft(n.integer, "0")
+	if len(whole) > 7 { // the rules depend only on the last digits and on millions
 		whole = "1" + whole[len(whole)-6:]
 	}
 	number := func(s string) int {
@@ -294,5 +295,5 @@ func (l *Locale) Relative(style, unit string, value float64, auto bool) (string,
 	}
 	f := &Number{Locale: l, Style: "decimal", SignDisplay: "never", Grouping: "auto", MinInt: 1, MaxFrac: 3}
 	text, shown := f.number(Float(value))
-	return strings.Replace(all[direction].of(f.category(shown)), "{n}", text, 1), true
+	return strings.Replace(all[direction].forCategory(f.category(shown)), "{n}", text, 1), true
 }

@@ -64,8 +64,8 @@ func TestWhatAServerSaidIsRead(t *testing.T) {
 		{"an answer that is none", answering(`["` + said + `"]`), nil, true, true},
 		{"no answer in time", fails(&bridge.Error{Code: bridge.CodeTimeout, Message: "no answer", MayHaveRun: true}, true), nil, true, false},
 		{"a value of an earlier run", answering(`{}`), &bridge.Known{Value: json.RawMessage(`"` + said + `"`)}, true, true},
-		{"a failure of an earlier run", answering(`{}`), &bridge.Known{Err: gone, Heard: bridge.Heard(gone.Fields())}, true, true},
-		{"a denial of an earlier run", answering(`{}`), &bridge.Known{Err: errors.New("no"), Heard: bridge.Heard((&bridge.Error{Code: bridge.CodeDenied}).Fields())}, false, false},
+		{"a failure of an earlier run", answering(`{}`), &bridge.Known{Err: gone, ReachedServer: bridge.ReachedServer(gone.Fields())}, true, true},
+		{"a denial of an earlier run", answering(`{}`), &bridge.Known{Err: errors.New("no"), ReachedServer: bridge.ReachedServer((&bridge.Error{Code: bridge.CodeDenied}).Fields())}, false, false},
 		{"never sent", fails(&bridge.Error{Code: bridge.CodeTimeout, Message: "no place"}, false), nil, false, false},
 		{"refused here", fails(&bridge.Error{Code: bridge.CodeDenied, Message: "held back"}, false), nil, false, false},
 	} {

@@ -49,7 +49,7 @@ func TestNothingBesideStructuredContentIsLost(t *testing.T) {
 	} {
 		kept := 0
 		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(`{"structuredContent":` + c.structured + `,"content":[` + c.blocks + `]}`),
-			Keep: func(string, []byte) string { kept++; return fmt.Sprintf("r%d", kept) }})
+			StoreBinary: func(string, []byte) string { kept++; return fmt.Sprintf("r%d", kept) }})
 		got, err := b.Call(t.Context(), c.tool, nil)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
@@ -81,7 +81,7 @@ func TestNothingOfAnOddResultIsLost(t *testing.T) {
 		{"nothing", `{"_meta":{}}`, `[]`},
 		{"no content and null", `{"content":null,"structuredContent":null}`, `[]`},
 	} {
-		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(c.result), Keep: func(string, []byte) string { return "r1" }})
+		b := bridge.New(bridge.Options{Resolve: resolve, Caller: answering(c.result), StoreBinary: func(string, []byte) string { return "r1" }})
 		got, err := b.Call(t.Context(), "shop__open", nil)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)

@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	// besideKey is the property of a value that contains what a server sent beside its
-	// structured content. besideKey2 replaces it if the content itself has a property
-	// besideKey.
-	besideKey  = "content"
-	besideKey2 = "content_"
-	// maxCompared is the length of the longest text that is compared with the
-	// structured content.
+	// contentKey is the property of a value for the content of a result that its structured
+	// content does not repeat. contentKey2 replaces it if the structured content itself has a
+	// property contentKey.
+	contentKey  = "content"
+	contentKey2 = "content_"
+	// maxCompared bounds the texts that are compared with the structured content, in bytes.
 	maxCompared = 8 << 20
 )
 
@@ -44,11 +43,11 @@ func Unrepeated(tool *discovery.Tool, structured json.RawMessage, raw []json.Raw
 	for i, c := range raw {
 		_ = json.Unmarshal(c, &blocks[i]) // a block of an unknown kind repeats nothing
 	}
-	return unwrap(tool, structured), len(beside(tool, structured, blocks)) == len(blocks)
+	return unwrap(tool, structured), len(unrepeated(tool, structured, blocks)) == len(blocks)
 }
 
-// beside returns the indices of the blocks that structured content does not repeat.
-func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) (rest []int) {
+// unrepeated returns the indices of the blocks that structured content does not repeat.
+func unrepeated(tool *discovery.Tool, structured json.RawMessage, blocks []content) (rest []int) {
 	value := unwrap(tool, structured)
 	if len(blocks) == 0 || itemsRepeated(value, blocks) {
 		return nil
@@ -56,7 +55,7 @@ func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) 
 	whole, inner := original{raw: structured}, original{raw: value}
 	for i, b := range blocks {
 		switch {
-		case b.Type == "text" && b.bad == nil && (b.Text == "" || repeats(&whole, &inner, b.Text)):
+		case b.Type == "text" && b.err == nil && (b.Text == "" || repeats(&whole, &inner, b.Text)):
 		case b.Data != "" && bytes.Contains(structured, []byte(b.Data)):
 		case b.Resource != nil && b.Resource.Blob != "" && bytes.Contains(structured, []byte(b.Resource.Blob)):
 		default:
@@ -69,7 +68,7 @@ func beside(tool *discovery.Tool, structured json.RawMessage, blocks []content) 
 // repeats reports whether a text is a copy of structured content, or of a text in it.
 func repeats(structured, value *original, text string) bool {
 	wrapped := len(value.raw) != len(structured.raw)
-	if structured.is(text) || wrapped && value.is(text) {
+	if structured.equals(text) || wrapped && value.equals(text) {
 		return true
 	}
 	trimmed := strings.TrimSpace(text)
@@ -115,7 +114,7 @@ func itemsRepeated(value json.RawMessage, blocks []content) bool {
 	for i, b := range blocks {
 		var text string
 		isText := json.Unmarshal(items[i], &text) == nil && text == b.Text
-		if b.Type != "text" || !isText && !(&original{raw: items[i]}).is(b.Text) {
+		if b.Type != "text" || !isText && !(&original{raw: items[i]}).equals(b.Text) {
 			return false
 		}
 	}
@@ -129,9 +128,8 @@ type original struct {
 	value   any // nil if it cannot be decoded
 }
 
-// is reports whether text is the JSON of o, ignoring white space or after decoding
-// both.
-func (o *original) is(text string) bool {
+// equals reports whether text is the JSON of o, ignoring white space or after decoding both.
+func (o *original) equals(text string) bool {
 	if sameButSpace(o.raw, text) {
 		return true
 	}
@@ -223,16 +221,16 @@ func readable(n json.Number) bool {
 	return ok
 }
 
-// withBeside returns value with the blocks that structured content does not repeat.
-func withBeside(structured, value json.RawMessage, blocks json.RawMessage) json.RawMessage {
+// withContent returns value with the blocks that structured content does not repeat.
+func withContent(structured, value json.RawMessage, blocks json.RawMessage) json.RawMessage {
 	object := bytes.TrimSpace(structured)
 	if len(object) == 0 || object[0] != '{' { // a list cannot contain them
 		object = append(append([]byte(`{"result":`), value...), '}')
 	}
-	key := besideKey
+	key := contentKey
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) == nil && members[key] != nil {
-		key = besideKey2
+		key = contentKey2
 	}
 	out := append(make([]byte, 0, len(object)+len(key)+len(blocks)+4), object[:len(object)-1]...)
 	if len(members) > 0 {

@@ -13,48 +13,48 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A keeper keeps all of a stream that is too long for the answer. Failing to
-// keep it costs the reference, not the execution. A nil keeper keeps nothing.
-type keeper struct {
-	create func() (state.ResultWriter, error)
-	fail   func(error)
-	w      state.ResultWriter
-	failed bool
+// A streamStore stores a stream that is too long for the answer. A failure costs only the
+// reference, not the execution. A nil streamStore stores nothing.
+type streamStore struct {
+	create  func() (state.ResultWriter, error)
+	onError func(error)
+	w       state.ResultWriter
+	failed  bool
 }
 
-// A keeping is what an execution keeps for its client, as far as that can be kept.
-type keeping struct {
-	results state.Results // nil keeps nothing
+// A resultStore stores the results and long outputs of an execution for its client.
+type resultStore struct {
+	results state.Results // nil stores nothing
 	owner   string
-	whole   bool // the answer has all, so that nothing need be kept of it
-	failed  func(error)
+	uncut   bool // the answer is never cut, so nothing needs to be stored
+	onError func(error)
 }
 
-// stream returns a keeper of a stream; nil if nothing is cut or kept.
-func (k *keeping) stream() *keeper {
-	if k.results == nil || k.whole {
+// stream returns a store for a stream, or nil if nothing is cut or stored.
+func (k *resultStore) stream() *streamStore {
+	if k.results == nil || k.uncut {
 		return nil
 	}
-	return &keeper{fail: k.failed, create: func() (state.ResultWriter, error) {
+	return &streamStore{onError: k.onError, create: func() (state.ResultWriter, error) {
 		return k.results.Create(context.Background(), k.owner, state.Text)
 	}}
 }
 
-// put keeps data, and returns its reference; "" if it could not.
-func (k *keeping) put(mimeType string, data []byte) string {
+// put stores data and returns its reference, or "" if that failed.
+func (k *resultStore) put(mimeType string, data []byte) string {
 	if k.results == nil {
 		return ""
 	}
 	ref, err := results.Put(context.Background(), k.results, k.owner, mimeType, data)
 	if err != nil {
-		k.failed(err)
+		k.onError(err)
 	}
 	return ref
 }
 
-func (k *keeper) started() bool { return k != nil && (k.w != nil || k.failed) }
+func (k *streamStore) started() bool { return k != nil && (k.w != nil || k.failed) }
 
-func (k *keeper) write(parts ...[]byte) {
+func (k *streamStore) write(parts ...[]byte) {
 	if k == nil || k.failed {
 		return
 	}
@@ -70,40 +70,40 @@ func (k *keeper) write(parts ...[]byte) {
 	if err != nil {
 		k.discard()
 		k.failed = true
-		k.fail(err)
+		k.onError(err)
 	}
 }
 
 // commit returns the reference of the stored data, or "".
-func (k *keeper) commit() string {
+func (k *streamStore) commit() string {
 	if k == nil || k.w == nil {
 		return ""
 	}
 	ref, err := k.w.Commit()
 	k.w = nil
 	if err != nil {
-		k.fail(err)
+		k.onError(err)
 	}
 	return ref
 }
 
-// discard forgets what was written and not committed.
-func (k *keeper) discard() {
+// discard drops data that was written and not committed.
+func (k *streamStore) discard() {
 	if k != nil && k.w != nil {
 		k.w.Discard()
 		k.w = nil
 	}
 }
 
-// restart forgets what was written, for a run that is repeated.
-func (k *keeper) restart() {
+// restart drops written data before a run is repeated.
+func (k *streamStore) restart() {
 	k.discard()
 	if k != nil {
 		k.failed = false
 	}
 }
 
-// readRest says how the next script reads the rest.
+// readRest returns a hint with the code that reads the rest in the next script.
 func readRest(ref, options string) string {
 	if ref == "" {
 		return ""
@@ -111,12 +111,12 @@ func readRest(ref, options string) string {
 	return fmt.Sprintf(", or read it in the next script: results.get('%s', %s)", ref, options)
 }
 
-var errNothingKept = errors.New("this broker keeps nothing between executions")
+var errNoStore = errors.New("this broker keeps nothing between executions")
 
-// getResult is results.get(ref, {path, offset, limit}), or results.get(ref, {encoding}).
+// getResult implements results.get(ref, {path, offset, limit}) and results.get(ref, {encoding}).
 func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 	if x.o.Results == nil {
-		return nil, errNothingKept
+		return nil, errNoStore
 	}
 	a, err := HostArguments("ref", c)
 	if err != nil {
@@ -157,14 +157,14 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 	return part, err
 }
 
-// ofValues is the host function that does something with the client's values.
-func ofValues(do func(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error)) func(context.Context, *Execution, sandbox.Call) (json.RawMessage, error) {
+// onValues returns the host function that applies do to the client's values.
+func onValues(do func(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error)) func(context.Context, *Execution, sandbox.Call) (json.RawMessage, error) {
 	return func(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessage, error) {
 		if x.o.Values == nil {
-			return nil, errNothingKept
+			return nil, errNoStore
 		}
-		if c.Func == "store.set" { // before the value, so that it is never there without
-			if err := x.keepOrigin(ctx, "store", c.Target); err != nil {
+		if c.Func == "store.set" { // before the value, which must not exist without it
+			if err := x.storeOrigin(ctx, "store", c.Target); err != nil {
 				return nil, err
 			}
 		}
@@ -176,7 +176,7 @@ func ofValues(do func(ctx context.Context, values state.Values, owner string, c 
 	}
 }
 
-// getValue is store.get(key): the value, or undefined.
+// getValue implements store.get(key): the value, or undefined.
 func getValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
 	v, err := values.Value(ctx, owner, c.Target)
 	if errors.Is(err, state.ErrNotFound) {
@@ -185,7 +185,7 @@ func getValue(ctx context.Context, values state.Values, owner string, c sandbox.
 	return v, err
 }
 
-// setValue is store.set(key, value); undefined deletes.
+// setValue implements store.set(key, value); undefined deletes.
 func setValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
 	if c.Args == nil {
 		_, err := values.DeleteValue(ctx, owner, c.Target)
@@ -194,13 +194,13 @@ func setValue(ctx context.Context, values state.Values, owner string, c sandbox.
 	return nil, values.SetValue(ctx, owner, c.Target, c.Args)
 }
 
-// deleteValue is store.delete(key): whether there was one.
+// deleteValue implements store.delete(key): it reports whether the key existed.
 func deleteValue(ctx context.Context, values state.Values, owner string, c sandbox.Call) (json.RawMessage, error) {
 	was, err := values.DeleteValue(ctx, owner, c.Target)
 	return gate.Compact(was), err
 }
 
-// listKeys is store.keys().
+// listKeys implements store.keys().
 func listKeys(ctx context.Context, values state.Values, owner string, _ sandbox.Call) (json.RawMessage, error) {
 	keys, err := values.Keys(ctx, owner)
 	return gate.Compact(keys), err

@@ -62,7 +62,7 @@ var diagram = []row{
 	{pkg: "internal/app/observe", imports: []string{"discovery", "discovery/upstream", "internal/config", "internal/pins", "internal/telemetry", "state"}, modules: []string{"std"}},
 	{pkg: "internal/app/identity", imports: []string{"broker", "broker/surface", "discovery/upstream", "internal/accounts", "internal/bearer", "internal/config", "internal/oauth"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
 	{pkg: "internal/app/contain", imports: []string{"broker", "discovery/upstream", "internal/app", "internal/config", "sandbox/...", "skills/...", "state"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
-	{pkg: "internal/app/host", imports: append([]string{"broker/...", "internal/app", "internal/app/identity"}, below...), modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"}},
+	{pkg: "internal/app/host", imports: append([]string{"broker/...", "internal/app", "internal/app/identity", "internal/app/observe"}, below...), modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is

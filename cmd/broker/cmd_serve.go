@@ -14,7 +14,7 @@ import (
 func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	var alone bool
-	var share host.Replica
+	var over host.HTTPOptions
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
@@ -29,14 +29,15 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			a.httpAddr, a.nowhere = addr, addr != ""
-			return a.serve(cmd.Context(), alone, host.HTTPOptions{Drain: a.drain, Replica: share, Console: a.consoleOptions()})
+			over.Console = a.consoleOptions()
+			return a.serve(cmd.Context(), alone, over)
 		},
 	}
 	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
 	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
-	c.Flags().DurationVar(&a.drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
-	c.Flags().StringVar(&share.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
-	c.Flags().StringVar(&share.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
+	c.Flags().DurationVar(&over.Drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
+	c.Flags().StringVar(&over.Replica.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
+	c.Flags().StringVar(&over.Replica.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
 	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
 	a.serveFlags(c)
 	return c

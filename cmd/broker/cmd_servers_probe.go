@@ -6,10 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
-	"github.com/mcpbroker/mcpbroker/internal/app/identity"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/doctor"
@@ -145,14 +143,10 @@ func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
 	return p, nil
 }
 
-// pool connects to servers without a broker. It promises them what the broker
-// promises, since what they list is kept for the broker too.
+// pool connects to servers without a broker.
 func (a *app) pool(servers []upstream.Config, st *application.State) *upstream.Pool {
-	return upstream.NewPool(servers, &upstream.Options{
-		Listings: st.ServerListings(),
-		Logger:   st.Logger, CacheDir: application.CatalogueDir(st.Dir), PackageDir: st.Dir, KeepPackages: true, Expand: expand, Guard: true, Capabilities: surface.Promises(),
-		OAuth: identity.Signer(st.SignIns(), expand),
-	})
+	l := a.setup()
+	return l.Pool(servers, st)
 }
 
 // longer is the one that has more lines.

@@ -339,9 +339,9 @@ func (a *app) skillsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: cli.OneArg("the name of a skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(func(h *application.Home, v *skillView) error {
-				if strings.Contains(args[0], ":") && !v.registry.Refresh().Contains(args[0]) {
-					v.learn(cmd.Context()) // it may be a server's, which is more than unknown
+			return a.withView(func(h *application.Home, v *application.SkillView) error {
+				if strings.Contains(args[0], ":") && !v.Registry.Refresh().Contains(args[0]) {
+					a.learnSkills(cmd.Context(), v) // it may be a server's, which is more than unknown
 				}
 				if err := a.recorded(h).RemoveSkill(args[0]); err != nil {
 					return a.sourceError(err)

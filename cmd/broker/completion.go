@@ -107,8 +107,8 @@ func (a *app) completeScript(_ *cobra.Command, _ []string, typed string) (list [
 // completeSkill completes names of skills, as far as they are known without
 // asking a server.
 func (a *app) completeSkill(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	_ = a.withView(func(_ *application.Home, v *skillView) error {
-		for _, k := range v.registry.Refresh().All() {
+	_ = a.withView(func(_ *application.Home, v *application.SkillView) error {
+		for _, k := range v.Registry.Refresh().All() {
 			list = cli.AddCompletion(list, typed, k.Ref, k.Description)
 		}
 		return nil

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +71,6 @@ type app struct {
 	readOnly   bool
 	mode       string // overrules the config's
 	metrics    string // likewise
-	drain      time.Duration
 	profile    string // see chosenProfile
 	httpAddr   string // where it serves over HTTP; empty elsewhere
 	nowhere    bool   // it serves many clients, so its working folder is not a project

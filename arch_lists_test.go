@@ -20,7 +20,6 @@ var largeTypes = map[string]size{
 	"discovery/upstream.server":  {45, 90, "listing, starts and calls of a server share its lock; they are still to be split"},
 	"discovery/upstream.session": {30, 0, "a connection with its calls, listeners and questions under one lock"},
 	"index.snapshot":             {0, 45, "the queries of one immutable index and their caches"},
-	"internal/app.App":           {0, 40, "what commands and hosts ask of an opened config, one method each"},
 	"internal/accounts.Service":  {0, 55, "a method for each page and each step of a sign-in"},
 	"internal/config.Broker":     {35, 0, "one field for each key of \"broker\" in servers.json"},
 	"internal/config.Server":     {30, 0, "one field for each key of a server in servers.json"},

@@ -23,28 +23,24 @@ const (
 )
 
 // A general tool answers questions of any kind: it searches the web or an encyclopedia,
-// or reads a page. generalNames are parts of its name, generalTexts of the first sentence
-// of its description, and asking are words of queries that ask for information.
+// or reads a page. generalNames are parts of its name, and generalTexts of the first sentence
+// of its description.
 var (
 	generalNames = []string{"search", "fetch", "scrape", "crawl", "browse", "navigate", "extract", "read", "get"}
 	generalTexts = []string{"the web", "internet", "web search", "search engine", "url", "webpage", "web page", "website", "wikipedia", "encyclopedia", "duckduckgo", "google search", "bing"}
-	asking       = strings.Fields("search find look lookup news information info research learn latest what who web online internet fetch")
 )
 
 // general adds to the scores of general tools where words explain a question badly. They
 // never come above the best other hits.
-func (s *snapshot) general(sc *scratch, q parsed, text, server string) {
+func (s *snapshot) general(sc *scratch, q parsed, server string) {
 	if server != "" || len(q.wanted)+len(q.unmatched) == 0 {
 		return
 	}
-	if !asks(text) {
+	if !q.intent.asks {
 		return
 	}
-	ceiling, best := s.ceiling(q), 0.0
-	for _, h := range sc.hits {
-		best = max(best, h.score)
-	}
-	lack := 1 - best/(explained*ceiling)
+	ceiling := s.ceiling(q)
+	lack := 1 - sc.best/(explained*ceiling)
 	if lack <= 0 || len(q.wanted)+len(q.unmatched) > maxAsked {
 		return
 	}
@@ -59,8 +55,7 @@ func (s *snapshot) general(sc *scratch, q parsed, text, server string) {
 		if is[h.slot] {
 			list = append(list, h)
 			held++
-		}
-		if h.score > best3[0] {
+		} else if h.score > best3[0] {
 			best3[0] = h.score
 			slices.Sort(best3[:])
 		}
@@ -87,15 +82,6 @@ func (s *snapshot) general(sc *scratch, q parsed, text, server string) {
 			sc.hits = append(sc.hits, t)
 		}
 	}
-}
-
-func asks(text string) bool {
-	found := false
-	pieces(prepared(text), func(p piece) bool {
-		found = slices.Contains(asking, p.whole)
-		return !found
-	})
-	return found
 }
 
 // generalTools returns the slots of the tools that answer questions of any kind.

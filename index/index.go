@@ -213,9 +213,9 @@ func (x *Index) search(q Query) (h Hits, s *snapshot, err error) {
 func (s *snapshot) search(x *Index, q Query) Hits {
 	p := s.parse(q.Text)
 	sc := x.getScratch(len(s.records))
-	s.score(sc, p.wanted, q.Server)
-	s.general(sc, p, q.Text, q.Server)
-	s.preferNamed(sc, q.Text)
+	s.score(sc, p, q.Server)
+	s.general(sc, p, q.Server)
+	s.preferNamed(sc, p.list)
 	s.needs(x, sc, q)
 	named := s.named(sc, q)
 	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Replaced: p.replaced, Exact: named > 0, Named: named}

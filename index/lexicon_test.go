@@ -61,9 +61,9 @@ func TestValuesAreNoWords(t *testing.T) {
 	for in, want := range map[string]string{
 		"fetch https://example.com/list_files": "fetch url",
 		"go to google.com":                     "go to url",
-		"mail (ana@example.org), please":       "mail email please",
+		"mail (ana@example.org), please":       "mail email, please",
 		"read /home/me/notes.txt":              "read file",
-		`open C:\a\b.doc`:                      "open file",
+		`open C:\a\b.doc`:                      "open file word document",
 		"github/create_issue":                  "github/create_issue",
 		"files.read_file":                      "files.read_file",
 		"create/update and/or TCP/IP":          "create/update and/or TCP/IP",

@@ -14,8 +14,8 @@ func withoutData(text string) string {
 	}
 	words := strings.Fields(text)
 	for i, w := range words {
-		if kind := valueKind(strings.Trim(w, `"'`+"`()<>[]{},;")); kind != "" {
-			words[i] = kind
+		if kind := valueKind(strings.Trim(w, `"'`+"`()<>[]{},;!?")); kind != "" {
+			words[i] = kind + w[len(strings.TrimRight(w, ".,;!?")):] // they end sentences
 		}
 	}
 	return strings.Join(words, " ")
@@ -31,12 +31,24 @@ func valueKind(s string) string {
 	case strings.Count(s, "@") == 1 && isDomain(lower[strings.IndexByte(lower, '@')+1:]) && s[0] != '@':
 		return "email"
 	case isPath(s):
+		if kind := fileKinds[lower[strings.LastIndexByte(lower, '.')+1:]]; kind != "" {
+			return "file " + kind
+		}
 		return "file"
 	}
 	if host, _, _ := strings.Cut(lower, "/"); isDomain(strings.TrimSuffix(host, ".")) {
 		return "url"
 	}
 	return ""
+}
+
+// fileKinds are words in descriptions of tools for what a file is, by the end of its name.
+var fileKinds = map[string]string{
+	"xlsx": "excel", "xls": "excel", "xlsm": "excel", "ods": "spreadsheet", "csv": "csv", "tsv": "csv", "docx": "word document", "doc": "word document", "odt": "document",
+	"pptx": "presentation", "ppt": "presentation", "odp": "presentation", "pdf": "pdf", "html": "html", "htm": "html", "json": "json", "yaml": "yaml", "yml": "yaml", "xml": "xml",
+	"png": "image", "jpg": "image", "jpeg": "image", "gif": "image", "webp": "image", "svg": "svg", "mp3": "audio", "wav": "audio", "flac": "audio", "m4a": "audio",
+	"mp4": "video", "mov": "video", "avi": "video", "mkv": "video", "zip": "archive", "tar": "archive", "gz": "archive", "sqlite": "sqlite", "db": "database",
+	"ipynb": "notebook", "epub": "book",
 }
 
 // topLevels are the ends of host names that people write without "https://".

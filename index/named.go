@@ -114,8 +114,8 @@ func (n *namer) name(text string, at int) {
 		})
 		return
 	}
-	if name := nearest.Fold(text); name != "" && !strings.ContainsAny(text, " \t\n") {
-		n.folded(name, n.server, func(slot int, _ record) { n.raise(slot, at) })
+	if !strings.ContainsAny(text, " \t\n") {
+		n.folded(nearest.Fold(text), n.server, func(slot int, _ record) { n.raise(slot, at) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Bounds on the needs of a query: how many are looked at, how many hits of each come
@@ -11,7 +12,7 @@ import (
 const (
 	maxNeeds   = 6
 	hitsOfNeed = 2
-	leastNeed  = 0.12
+	leastNeed  = 0.08
 	// maxNeedWords is the number of words of the longest text whose needs are looked up one by
 	// one. In a longer text, which tells a task, they depend on each other: its words together
 	// find more of the tools.
@@ -42,7 +43,7 @@ var actions = sync.OnceValue(func() map[string]bool {
 // needsOf returns the parts of a text that each say what is to be done, such as "find
 // the invoice" and "mail it to Ana", or nothing if it has fewer than two.
 func needsOf(text string) []string {
-	if !strings.ContainsAny(text, ";\n.!?。！？；&→>") && !hasJoint(text) {
+	if !mayEnd(text) && !hasJoint(text) {
 		return nil
 	}
 	text = prepared(text)
@@ -157,8 +158,8 @@ func (s *snapshot) needs(x *Index, sc *scratch, q Query) {
 			continue
 		}
 		part := x.getScratch(len(s.records))
-		s.score(part, p.wanted, q.Server)
-		s.preferNamed(part, text)
+		s.score(part, p, q.Server)
+		s.preferNamed(part, p.list)
 		least := leastNeed * s.ceiling(p)
 		ranked := s.top(part.hits, min(2*hitsOfNeed*len(list), len(part.hits)))
 		for _, h := range ranked {
@@ -219,22 +220,18 @@ type namedServer struct {
 	number int32 // its place in the catalogue
 }
 
-// preferNamed raises the tools of the servers that a text names. A name that is also a
+// preferNamed raises the tools of the servers that a query names. A name that is also a
 // usual word, such as "search", counts after "using", "with" or "via" only.
-func (s *snapshot) preferNamed(sc *scratch, text string) {
+func (s *snapshot) preferNamed(sc *scratch, list []piece) {
 	byFirst := s.serverNames()
-	var list []string
 	var named []int32
-	pieces(text, func(p piece) bool {
-		list = append(list, p.whole)
-		return len(list) < maxQueryWords
-	})
-	for i, w := range list {
+	for i, p := range list[:min(len(list), maxQueryWords)] {
+		w := p.whole
 		for _, n := range byFirst[w] {
-			if len(n.words) > len(list)-i || !slices.Equal(n.words, list[i:i+len(n.words)]) {
+			if !n.begins(list[i:]) {
 				continue
 			}
-			if len(n.words) > 1 || i > 0 && slices.Contains(through, list[i-1]) || len(words().synonyms[queryStem(w)]) == 0 && !actions()[queryStem(w)] {
+			if len(n.words) > 1 || i > 0 && slices.Contains(through, list[i-1].whole) || len(words().synonyms[queryStem(w)]) == 0 && !actions()[queryStem(w)] {
 				named = append(named, n.number)
 			}
 		}
@@ -247,6 +244,19 @@ func (s *snapshot) preferNamed(sc *scratch, text string) {
 			sc.hits[i].score *= preferred
 		}
 	}
+}
+
+// begins reports whether a list begins with the name.
+func (n namedServer) begins(list []piece) bool {
+	if len(n.words) > len(list) {
+		return false
+	}
+	for i, w := range n.words {
+		if list[i].whole != w {
+			return false
+		}
+	}
+	return true
 }
 
 // through are words after which any word that is a server's name means the server.
@@ -287,12 +297,31 @@ func (s *snapshot) serverNames() map[string][]namedServer {
 	return s.servers
 }
 
+var joints = []string{"and", "then", "afterwards", "also", "&", "->", "→"}
+
+// mayEnd reports whether a text has a sign that may end a sentence or join two.
+func mayEnd(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= utf8.RuneSelf:
+			return strings.ContainsAny(text[i:], ";\n.!?。！？；&→>")
+		case c == ';', c == '\n', c == '.', c == '!', c == '?', c == '&', c == '>':
+			return true
+		}
+	}
+	return false
+}
+
 // hasJoint reports whether a sentence has a word that joins needs.
 func hasJoint(sentence string) bool {
 	for w := range strings.FieldsSeq(sentence) {
-		switch strings.ToLower(w) {
-		case "and", "then", "afterwards", "also", "&", "->", "→":
-			return true
+		if len(w) > len("afterwards") {
+			continue
+		}
+		for _, joint := range joints {
+			if len(w) == len(joint) && strings.EqualFold(w, joint) {
+				return true
+			}
 		}
 	}
 	return false

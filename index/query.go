@@ -12,6 +12,8 @@ import (
 const (
 	maxQueryBytes = 4096
 	maxQueryWords = 48
+	// maxQueryPieces bounds the words that are read, those included that say nothing.
+	maxQueryPieces = 4 * maxQueryWords
 )
 
 // A wanted is one word of a query and the words that answer it: the word
@@ -42,177 +44,9 @@ type parsed struct {
 	// unsure is the number of words that no tool has, nor the lexicon.
 	unsure int
 	// apart is set while the words of a phrase are translated one by one.
-	apart bool
-}
-
-// parse finds the meaning of the words of text in this snapshot. Words of other
-// alphabets are not English. Latin words may be English if the lexicon contains more
-// than a third of them.
-func (s *snapshot) parse(text string) parsed {
-	q := s.parseAs(text, false, nil)
-	if q.words == 0 || q.english == q.words && q.unsure == 0 {
-		return q
-	}
-	foreign := 3*q.english <= q.words
-	var translated map[int]translation
-	if foreign || 2*q.unsure >= q.words {
-		translated = translate(prepared(text))
-	}
-	if foreign || len(translated) > q.english {
-		return s.parseAs(text, true, translated)
-	}
-	return q
-}
-
-// prepared returns the part of a text that is read, without data.
-func prepared(text string) string {
-	if len(text) > maxQueryBytes {
-		text = strings.ToValidUTF8(text[:maxQueryBytes], "")
-	}
-	return withoutData(text)
-}
-
-// parseAs is parse with the choice whether the text may be in another language, and what
-// its pieces stand for in English.
-func (s *snapshot) parseAs(text string, foreign bool, translated map[int]translation) parsed {
-	var q parsed
-	text = prepared(text)
-	seen := map[string]bool{}
-	prev := -1 // the place of the word before, if it stands right before
-	prevWord := ""
-	pieces(text, func(p piece) bool {
-		surface := surfaceOf(text, p)
-		if s.parseTranslated(&q, p, surface, translated[p.start]) {
-			prev, prevWord = -1, ""
-			return len(q.wanted) < maxQueryWords
-		}
-		for _, w := range s.queryWords(p) {
-			stop := s.stop(w)
-			if stop {
-				q.words++
-				q.english++
-			}
-			if seen[w] || stop {
-				prev, prevWord = -1, ""
-				continue
-			}
-			seen[w] = true
-			written := ""
-			if w == p.whole && !p.unspaced && (foreign || !isASCII(w)) {
-				written = p.written
-			}
-			found := s.resolve(w, written)
-			q.words++
-			if found.known {
-				q.english++
-			} else if !found.direct {
-				q.unsure++
-			}
-			at := len(q.wanted)
-			q.wanted = append(q.wanted, wanted{surface: surface, to: found.to})
-			if found.repair != "" {
-				q.repaired = append(q.repaired, Repair{From: surface, To: found.repair})
-			}
-			if len(found.synonyms) > 0 {
-				q.replaced = append(q.replaced, Replacement{From: surface, To: found.synonyms})
-			}
-			if prev >= 0 {
-				s.joinWanted(q.wanted, prev, at, prevWord+w)
-			}
-			prev, prevWord = at, w
-		}
-		return len(q.wanted) < maxQueryWords
-	})
-	q.settle(s)
-	return q
-}
-
-// parseTranslated adds what a piece of a query stands for in English, together with the
-// word itself. It reports whether nothing else is to be done with the piece.
-func (s *snapshot) parseTranslated(q *parsed, p piece, surface string, t translation) bool {
-	if p.unspaced {
-		for _, w := range wordsOf(p.whole) {
-			var own []variant
-			all := pairs(w.word)
-			for _, pair := range all {
-				if found := s.find(pair); found != nil {
-					own = append(own, variant{word: found, weight: formWeight})
-				}
-			}
-			if len(own) < len(all) {
-				own = nil // of another word
-			}
-			s.wantTranslation(q, surface, w.word, own, w.english, besideUnspaced)
-		}
-		return false
-	}
-	if t.skip && (!q.apart || len(t.apart) == 0) {
-		q.words++
-		return true
-	}
-	if t.skip {
-		t.english = t.apart
-	} else {
-		q.apart = len(t.apart) > 0 && !s.has(t.english)
-		if q.apart {
-			t.english = t.apart
-		}
-	}
-	if len(t.english) == 0 {
-		return false
-	}
-	own := s.variants(queryStem(p.whole), nil, 1)
-	for _, form := range s.forms(p.whole, p.written) {
-		if found := s.find(form); found != nil {
-			own = addVariant(own, variant{word: found, weight: formWeight})
-		}
-	}
-	if len(own) == 0 && !isASCII(p.whole) && scriptOf(p.whole) != "latin" && len(s.repair(p.whole)) > 0 {
-		return false // a typing error in a word that tools have
-	}
-	if !s.wantTranslation(q, surface, surface, own, t.english, besideWeight) {
-		return false
-	}
-	q.words++
-	return true
-}
-
-// has reports whether tools have any of the words or their synonyms.
-func (s *snapshot) has(english []string) bool {
-	for _, e := range english {
-		st := queryStem(e)
-		if len(s.variants(st, words().synonyms[st], 1)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// wantTranslation adds what a word of another language stands for to own, its own forms
-// that tools have. It reports whether tools have any of them. Beside such forms, a
-// translation counts beside; the pairs of an unspaced word are words by themselves.
-func (s *snapshot) wantTranslation(q *parsed, surface, word string, own []variant, english []string, beside float64) bool {
-	direct, weight, to := len(own) > 0, translatedWeight, own
-	if direct {
-		weight = beside
-		if isUnspacedWord(word) {
-			to = nil
-		}
-	}
-	for _, e := range english {
-		st := queryStem(e)
-		for _, v := range s.variants(st, words().synonyms[st], weight) {
-			to = addVariant(to, v)
-		}
-	}
-	if len(to) == 0 {
-		return false
-	}
-	q.wanted = append(q.wanted, wanted{surface: surface, to: to})
-	if !direct {
-		q.replaced = append(q.replaced, Replacement{From: word, To: english[:1]})
-	}
-	return true
+	apart  bool
+	intent intent
+	list   []piece // that were read
 }
 
 // queryWords are the words of a piece of a query. A name of several words is
@@ -309,11 +143,13 @@ func (s *snapshot) idfOf(to []variant) float64 {
 	if to[0].weight >= 1 {
 		return s.idf(float64(to[0].word.df()))
 	}
-	df := 0.0
+	best := to[0]
 	for _, v := range to {
-		df = max(df, float64(v.word.df()))
+		if v.weight > best.weight {
+			best = v
+		}
 	}
-	return s.idf(df)
+	return s.idf(float64(best.word.df()))
 }
 
 func (s *snapshot) idf(df float64) float64 {
@@ -331,6 +167,8 @@ type resolution struct {
 	synonyms []string
 	known    bool // the lexicon has synonyms for it
 	direct   bool // tools have it, a form or a synonym of it
+	effect   effect
+	sayings  span // the everyday words and phrases that begin with it
 }
 
 // maxSynonyms bounds the synonyms that are reported for a replaced word.
@@ -360,7 +198,8 @@ func (s *snapshot) resolve(word, written string) resolution {
 func (s *snapshot) resolveAnew(word, written string) resolution {
 	st := queryStem(word)
 	synonyms := words().synonyms[st]
-	r := resolution{to: s.variants(st, synonyms, 1), known: len(synonyms) > 0}
+	r := resolution{to: s.variants(st, synonyms, 1), known: len(synonyms) > 0, effect: effects()[word]}
+	s.everyday(&r, st)
 	if written != "" {
 		for _, form := range s.forms(word, written) {
 			if found := s.find(form); found != nil {

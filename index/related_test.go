@@ -69,8 +69,8 @@ func TestRelatedTableIsWhole(t *testing.T) {
 	}
 }
 
-// Related words must raise the share of paraphrases that are found and lower nothing
-// else; the floors of TestRankingOfRecordedQueries hold the rest.
+// Related and everyday words must raise the share of paraphrases that are found and lower
+// nothing else; the floors of TestRankingOfRecordedQueries hold the rest.
 func TestParaphrasesOfRecordedTools(t *testing.T) {
 	needRetrieval(t)
 	c := loadTools(t, filepath.Join(retrieval, "tools_core.jsonl"))
@@ -79,7 +79,7 @@ func TestParaphrasesOfRecordedTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("hit@1 %.3f, @5 %.3f, @15 %.3f", r.All.Hit1, r.All.Hit5, r.All.Hit15)
-	if r.All.Hit5 < .45 || r.All.Hit15 < .64 {
-		t.Errorf("hit@5 %.3f, hit@15 %.3f of %d paraphrases, want .450 and .640", r.All.Hit5, r.All.Hit15, r.All.Queries)
+	if r.All.Hit5 < .53 || r.All.Hit15 < .65 {
+		t.Errorf("hit@5 %.3f, hit@15 %.3f of %d paraphrases, want .530 and .650", r.All.Hit5, r.All.Hit15, r.All.Queries)
 	}
 }

@@ -37,6 +37,8 @@ type snapshot struct {
 	generalOnce sync.Once
 	generals    map[int32]bool // the slots of general tools
 
+	effectsOnce sync.Once
+	effectOf    []effect // by slot, what the name of a tool says that it does
 }
 
 func newSnapshot(records []record, parts ...*part) *snapshot {
@@ -145,7 +147,7 @@ func (s *snapshot) spelled(letter byte) []spelling {
 const (
 	saturation   = 1.0 // k1: how soon more of the same word stops to count
 	coverage     = 0.5
-	nameCoverage = 0.6
+	nameCoverage = 1.0
 )
 
 func saturated(weight float32) float32 {
@@ -155,8 +157,8 @@ func saturated(weight float32) float32 {
 
 // A tally is what a search knows of one document so far.
 type tally struct {
-	sum   float64
-	best  float64 // of the word that is being looked at
+	sum   float32
+	best  float32 // of the word that is being looked at
 	named uint32  // which words of the name were found
 	words uint8   // in the name, if any of them was found
 	found uint8   // how many words of the query
@@ -175,6 +177,7 @@ type scratch struct {
 	touched []uint32 // slots that hold the word that is being looked at
 	all     []uint32 // slots that hold any
 	hits    []scored
+	best    float64 // the highest score of the hits
 }
 
 func (x *Index) getScratch(slots int) *scratch {
@@ -191,41 +194,58 @@ func (x *Index) getScratch(slots int) *scratch {
 
 // score fills the hits of sc with every document that answers any of the
 // words, in no order.
-func (s *snapshot) score(sc *scratch, q []wanted, server string) {
+func (s *snapshot) score(sc *scratch, parsed parsed, server string) {
+	q := parsed.wanted
+	tallies, all, touched := sc.tallies, sc.all, sc.touched
 	for _, w := range q {
-		sc.touched = sc.touched[:0]
+		touched = touched[:0]
 		for _, v := range w.to {
-			weight := v.weight * w.idf
+			weight := float32(v.weight * w.idf)
 			for _, p := range v.word.docs {
-				t := &sc.tallies[p.slot()]
+				t := &tallies[p.slot()]
+				score := weight * p.weight
 				if t.best == 0 {
-					sc.touched = append(sc.touched, p.slot())
+					touched = append(touched, p.slot())
 				}
-				t.best = max(t.best, weight*float64(p.weight))
+				if score > t.best { // faster than max, which knows of NaN
+					t.best = score
+				}
 				if p.at > slotMask && !v.related {
 					t.named |= 1 << p.place()
 					t.words = uint8(p.named())
 				}
 			}
 		}
-		for _, slot := range sc.touched {
-			t := &sc.tallies[slot]
+		for _, slot := range touched {
+			t := &tallies[slot]
 			if t.found == 0 {
-				sc.all = append(sc.all, slot)
+				all = append(all, slot)
 			}
 			t.sum += t.best
 			t.best = 0
 			t.found++
 		}
 	}
+	sc.all, sc.touched, sc.best = all, touched, 0
 	covered := make([]float64, len(q)+1)
 	for n := range covered {
 		covered[n] = 1 + coverage*float64(n)/float64(len(q))
 	}
-	for _, slot := range sc.all {
-		t := &sc.tallies[slot]
+	var does []effect
+	if parsed.intent.onlyReads() {
+		does = s.toolEffects()
+	}
+	for _, slot := range all {
+		t := &tallies[slot]
 		if server == "" || s.records[slot].server() == server {
-			sc.hits = append(sc.hits, scored{slot: int32(slot), found: t.found, score: t.total(covered[t.found])})
+			score := t.total(covered[t.found])
+			if does != nil && does[slot] == changing {
+				score *= changesWeight
+			}
+			if score > sc.best {
+				sc.best = score
+			}
+			sc.hits = append(sc.hits, scored{slot: int32(slot), found: t.found, score: score})
 		}
 		*t = tally{}
 	}
@@ -235,9 +255,9 @@ func (s *snapshot) score(sc *scratch, q []wanted, server string) {
 // that it has.
 func (t *tally) total(covered float64) float64 {
 	if t.named == 0 {
-		return t.sum * covered
+		return float64(t.sum) * covered
 	}
-	return t.sum * covered * (1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
+	return float64(t.sum) * covered * (1 + nameCoverage*float64(bits.OnesCount32(t.named))/float64(max(1, t.words)))
 }
 
 // matches says what each word of a query adds to the score of one document, in

@@ -72,7 +72,7 @@ func TestReadsThatADeclaredShapeRulesOutThrow(t *testing.T) {
 	}{
 		{"plain", "return r.isues", "TypeError: isues is not a field of what echo__echo answers; did you mean issues?\n  at agent.ts:2:"},
 		{"in a call", "return r.issues.map(i => i.titel)", "titel is not a field of what echo__echo answers; did you mean title?"},
-		{"by text", "return r['isues']", "isues is no field"},
+		{"by text", "return r['isues']", "isues is not a field"},
 		{"caught", "try { return r.isues } catch (e) { return e.message }", ""},
 		{"optional", "return r.isues?.length", ""},
 		{"otherwise", "return r.isues ?? 1", ""},

@@ -10,8 +10,8 @@ const { now } = Date;
 const hidden = (object, name, value) =>
   defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
 
-// What programs may use of Node's surface. The language's own is what a realm has
-// that nobody has added anything to, such as that of this module.
+// The names of Node that programs may use. The language's own names are those of a
+// realm that nothing was added to, such as that of this module.
 const KEPT = new Set(['AbortController', 'AbortSignal', 'Blob', 'Buffer', 'Crypto', 'CryptoKey', 'CustomEvent', 'DOMException',
   'Event', 'EventTarget', 'SubtleCrypto', 'TextDecoder', 'TextEncoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'crypto',
   'global', 'performance', 'queueMicrotask', 'structuredClone']);
@@ -67,8 +67,8 @@ function addTimers(fired) {
   for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate']) hidden(globalThis, name, (t) => clear(t));
 }
 
-// addSignalTimeouts has a program go on while it waits for AbortSignal.timeout,
-// which Node does not. One that has ended does not wait for it.
+// addSignalTimeouts keeps a program running while it waits for AbortSignal.timeout,
+// which Node does not. A program that has ended does not wait for it.
 function addSignalTimeouts() {
   const { AbortSignal } = globalThis;
   const { timeout } = AbortSignal;
@@ -82,7 +82,7 @@ function addSignalTimeouts() {
 
 const some = (is) => [...pending.values()].some(is);
 
-// keep notes that a statement of the program has set a timer.
+// keep records that a statement of the program has set a timer.
 function keep(t) {
   const state = pending.get(t);
   if (state) state.kept = true;
@@ -94,12 +94,12 @@ function keep(t) {
 const timerBefore = (end) => some((t) => (!t.repeats || t.kept) && t.due <= end);
 const keptBefore = (end) => some((t) => !t.repeats && t.kept && t.due <= end);
 
-// kept is how many timers of statements are set.
+// kept returns the number of timers that statements have set.
 const kept = (repeats) => [...pending.values()].filter((t) => t.kept && t.repeats === repeats).length;
 
 function install(fired) {
   strip();
-  // What esbuild's lowered using looks for.
+  // Symbols that the using statements compiled by esbuild look for.
   for (const name of ['dispose', 'asyncDispose']) {
     if (!(name in Symbol)) Object.defineProperty(Symbol, name, { value: Symbol('Symbol.' + name) });
   }

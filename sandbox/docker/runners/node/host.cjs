@@ -1,4 +1,4 @@
-// What the program reaches of its host: calls that become frames.
+// The program's calls to its host, which become frames.
 'use strict';
 const { send, prefixed } = require('wire');
 const { parse, stringify } = require('json');
@@ -12,7 +12,7 @@ const { Error: MainError, Promise: MainPromise, globalThis } = main;
 const define = (object, key, value) =>
   Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 
-const calls = new Map(); // by id, not yet answered
+const calls = new Map(); // calls under way, by id
 let last = 0;
 let limit = Infinity;
 let changed = () => {};
@@ -22,7 +22,7 @@ const ToolError = main.Function('return class ToolError extends Error {}')();
 hidden(ToolError.prototype, 'name', 'ToolError');
 
 const thrown = new WeakSet(); // errors of calls
-const late = new WeakSet(); // of those that the program had left behind
+const late = new WeakSet(); // errors of calls that the program did not await
 
 function newError({ name, message = '', fields }, trace) {
   const error = name === 'ToolError' ? new ToolError(message) : new MainError(message);
@@ -43,7 +43,7 @@ const refuse = (message) => {
 const SEPARATOR = '\x1f';
 const shown = (target) => target.replace(SEPARATOR, '.');
 
-// The readers make [target, argument] of what a function was called with.
+// The readers turn the arguments of a function into [target, argument].
 function readTool(args, example) {
   if (!nonEmpty(args[0])) refuse('callMCPTool: the first argument must be a tool id, as in ' + example);
   let [target, input] = args;

@@ -11,7 +11,7 @@ const digits = main.BigInt.prototype.toString;
 const Items = main.Array;
 const Fields = main.Object;
 
-// LONG is what a long integer begins with; most ids in texts do not.
+// LONG matches the start of a long integer; most ids in texts do not match.
 const LONG = /(?:^|[\s,:[])-?[0-9]{16}/;
 const INTEGER = /^-?[0-9]+$/;
 
@@ -81,8 +81,8 @@ function parse(text, reviver) {
   return typeof reviver === 'function' ? revive(value, reviver) : value;
 }
 
-// Where the engine cannot write digits as they are, a text stands for them that
-// no program knows.
+// Where the engine cannot write digits as they are, a text that no program knows
+// represents them.
 let mark;
 const marked = () => (mark ??= '\u0001' + process.hrtime.bigint() + Math.random() + ':');
 
@@ -108,8 +108,8 @@ function stringify(value, replacer, space) {
 const boxes = [main.globalThis.String, main.globalThis.Number, main.globalThis.Boolean, main.BigInt];
 const isRaw = main.globalThis.JSON.isRawJSON ?? (() => false);
 
-// chooser does what a list in place of a replacer does: it makes of an object one
-// with the properties of the list, in its order.
+// chooser implements a list in place of a replacer: it returns an object with only
+// the properties of the list, in its order.
 function chooser(list) {
   const names = new Set();
   for (const name of list) {
@@ -130,7 +130,7 @@ function chooser(list) {
   };
 }
 
-// spelled takes the marks, written as JSON, and the quotes off again.
+// spelled removes the marks, written as JSON, and the quotes.
 function spelled(text, open) {
   const start = open.slice(0, -1);
   let out = '';

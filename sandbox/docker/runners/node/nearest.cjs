@@ -4,7 +4,7 @@
 const MAX_LENGTH = 128;
 const fold = (name) => name.toLowerCase().replace(/[-_./ :]/g, '');
 
-// distance is how many characters to add, take away or change make a into b.
+// distance returns the number of characters to add, remove or change to turn a into b.
 function distance(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

@@ -1,4 +1,4 @@
-// What the program prints: gathered for a moment, and sent in frames.
+// The output of the program: gathered for a moment, and sent in frames.
 'use strict';
 const { Console } = require('node:console');
 const { inspect, formatWithOptions } = require('node:util');

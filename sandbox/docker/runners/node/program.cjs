@@ -37,16 +37,16 @@ let order;
 let bundle;
 let state = 'waits'; // then 'runs', 'drains', 'over'
 let outcome = { code: OK, value: undefined, error: '', notes: [] };
-let result; // what the program was rejected with, or returned
+let result; // the returned value, or the reason of the rejection
 let failed = false;
 let graceEnd = 0;
 let graceOver = false;
 const floating = new Set(); // promises of statements that nobody awaits
 let lateCalls = [];
-let lostTimers = 0; // those of races that something else has won
-const unhandled = new Map(); // reasons of rejections that nobody looked at, by promise
+let lostTimers = 0; // timers of races that something else has won
+const unhandled = new Map(); // reasons of unhandled rejections, by promise
 
-// end tells how the program ended, and ends the process.
+// end reports how the program ended, and ends the process.
 function end({ code, value, error, notes }) {
   if (state === 'over') return;
   state = 'over';
@@ -75,7 +75,7 @@ function late() {
   fail(TIMEOUT, 'time limit of ' + order.timeout_ns / 1e9 + ' s reached' + where);
 }
 
-// encoded is a value as JSON; undefined for what JSON has no text for.
+// encoded returns a value as JSON; undefined if JSON cannot represent it.
 function encoded(value) {
   if (value === undefined) return undefined;
   const text = typeof value === 'object' && value !== null ? whole(json.stringify, value, bundle.getters) : json.stringify(value);
@@ -110,7 +110,7 @@ function take(value) {
   try {
     outcome.value = encoded(value);
   } catch (error) {
-    if (bundle.implicit) return; // a last expression that JSON cannot write is no result
+    if (bundle.implicit) return; // a last expression that JSON cannot write is not a result
     outcome.code = THREW;
     outcome.error = 'the returned value cannot be written as JSON: ' + trace.describe(error).split('\n')[0] +
       '\nhint: return plain data: strings, numbers, arrays and objects without cycles';
@@ -127,7 +127,7 @@ function take(value) {
   if (note && !(bundle.implicit && hasPrinted())) outcome.notes.push(note);
 }
 
-// returned says what became of a result that JSON does not have; '' if it has it.
+// returned describes how a result that JSON cannot represent was written; '' if JSON can.
 function returned(value) {
   if (typeof value === 'function') return 'a function was returned: call it';
   if (typeof value === 'symbol') return 'a symbol was returned, which JSON does not have: return text';
@@ -140,7 +140,7 @@ function returned(value) {
 function changed() {
   if (host.calls.size > 0) input.ref();
   else input.unref();
-  // What waits for it goes on first.
+  // The code that waits for it runs first.
   if (state === 'drains') timers.setImmediate(() => timers.setImmediate(look));
 }
 
@@ -161,11 +161,11 @@ const floats = {
   },
 };
 
-// isPending asks without a handler of ours, which would make a rejection count as
-// caught, or as not caught once more.
+// isPending asks without adding a handler, which would make a rejection count as
+// caught, or as uncaught a second time.
 const isPending = (value) => isPromise(value) && inspect(value, { depth: 0, customInspect: false }).includes('{ <pending>');
 
-// goesOn says whether something that a statement has started can still go on.
+// goesOn reports whether something that a statement has started is still running.
 const goesOn = (deadline) =>
   globals.keptBefore(deadline) || (host.calls.size > 0 || globals.timers() > 0) && [...floating].some(isPending);
 
@@ -179,14 +179,14 @@ function drained() {
   end(outcome);
 }
 
-// lateNotes says what became of the calls that were still running at the end,
-// those that went alike together.
+// lateNotes describes the ends of the calls that were still running when the program
+// ended, grouped by outcome.
 function lateNotes() {
   const open = new Set(host.calls.values());
   const fates = new Map();
   for (const call of lateCalls) {
     const fate = open.has(call) ? 'cancelled' : call.failed ? 'failed: ' + call.end : 'ended';
-    if (fate === 'ended' && ['store.set', 'store.delete'].includes(host.nameOf(call))) continue; // it has done what it was for
+    if (fate === 'ended' && ['store.set', 'store.delete'].includes(host.nameOf(call))) continue; // its effect has taken place
     const key = JSON.stringify([host.nameOf(call), fate]);
     fates.set(key, (fates.get(key) ?? 0) + 1);
   }
@@ -201,7 +201,7 @@ function lateNotes() {
   return notes.sort();
 }
 
-// timerNotes says which timers of statements have not come to their end.
+// timerNotes describes the timers of statements that have not fired.
 function timerNotes() {
   const timeouts = globals.kept(false);
   const notes = [];
@@ -214,7 +214,7 @@ function timerNotes() {
   return notes;
 }
 
-// addRejections adds what nobody has handled: the first is the program's error
+// addRejections adds the unhandled rejections: the first is the program's error
 // unless it has one.
 function addRejections() {
   for (const reason of unhandled.values()) {

@@ -1,5 +1,5 @@
-// Notes what takes part in a Promise.race or a Promise.any, so that a call that has
-// lost one is not waited for.
+// Records the promises of each Promise.race and Promise.any, so that the run does not
+// wait for a call that has lost one.
 'use strict';
 const { hidden } = require('globals');
 const { apply } = Reflect;

@@ -1,6 +1,6 @@
-// Notices reads of properties that nobody knows. The objects of an answer whose
-// shape is known have, in place of Object.prototype, an object between them and
-// it, which is asked only for properties that the object itself does not have.
+// Notices reads of unknown properties. Between the objects of an answer whose shape
+// is known and Object.prototype lies another object, which sees only reads of
+// properties that the object itself does not have.
 'use strict';
 const { nearest } = require('nearest');
 const { advise, caller, place } = require('trace');
@@ -15,7 +15,7 @@ const MAX_MEDIA_DEPTH = 8;
 
 let shapes = {};
 let plain = new Set(); // places of reads whose value is used as it comes
-let media = null; // what package script says of images, sounds and files
+let media = null; // how package script describes images, sounds and files
 const mediaShapes = new Map(); // by target
 const prototypes = new Map(); // by shape
 const listed = new Set(); // shapes of elements of lists, and of what is in them
@@ -95,7 +95,7 @@ function hidePrototypes() {
   }
 }
 
-// missed answers a read of a property that an object does not have itself.
+// missed handles a read of a property that an object does not have itself.
 function missed(shape, target, property, receiver, below) {
   if (property === '__proto__') return ordinary;
   if (property in ordinary) return Reflect.get(ordinary, property, receiver);
@@ -115,7 +115,7 @@ function missed(shape, target, property, receiver, below) {
   // It asked, and was answered; records often have fields that others lack.
   if (near.length === 0 && (!used || listed.has(shape))) return undefined;
   if (shape.c && used && near.length > 0) {
-    throw new main.TypeError(property + ' is no field of what ' + target.replace('\x1f', '.') + ' answers' + wayOut(names, near));
+    throw new main.TypeError(property + ' is not a field of what ' + target.replace('\x1f', '.') + ' answers' + wayOut(names, near));
   }
   note(at, property, wayOut(names, near));
   return undefined;

@@ -84,7 +84,7 @@ function frames(list) {
   return shown;
 }
 
-let raw = false; // whoever asks wants the frames themselves
+let raw = false; // return the frames themselves
 
 function prepare(error, list) {
   if (raw) return list;
@@ -99,8 +99,8 @@ function prepare(error, list) {
 
 const { captureStackTrace } = main.Error;
 
-// here is the trace of what calls below, without a head. It is made when it is
-// first asked for.
+// here returns the trace of the caller of below, without a head. It is made on
+// first use.
 function here(below) {
   const holder = new main.Object();
   captureStackTrace(holder, below);
@@ -192,7 +192,7 @@ function hintFor(name, message) {
   return undefined;
 }
 
-// describe says in words what was thrown.
+// describe returns a text for a thrown value.
 function describe(value) {
   try {
     return describeValue(value, 0);

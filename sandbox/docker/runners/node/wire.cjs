@@ -21,7 +21,7 @@ function send(type, id, ...parts) {
 
 const waiting = new Int32Array(new SharedArrayBuffer(4));
 
-// write writes what there is room for, and waits a moment if there is none.
+// write writes as much as there is room for, and waits a moment if there is none.
 function write(all, at) {
   try {
     return writeSync(1, all, at);
@@ -32,7 +32,7 @@ function write(all, at) {
   }
 }
 
-// prefixed is a text with its length in front, in so many bytes.
+// prefixed returns a text after its length, which takes the given number of bytes.
 function prefixed(text, bytes) {
   const body = from(text, 'utf8');
   const length = alloc(bytes);

@@ -1,4 +1,4 @@
-"""What a program reaches of its host: calls, and modules that came with it."""
+"""The program's calls to its host, and the modules that came with it."""
 import asyncio
 import importlib.abc
 import importlib.util
@@ -100,7 +100,7 @@ class Host:
 
 
 def function(host, row):
-    """The function of the host that a row of the table is about."""
+    """Returns the function of the host that a row of the table describes."""
     takes, name = row["takes"], row["call"]
     example = "use it as in await " + re.sub(r"(\w+):", r"'\1':", row["example"])
 
@@ -155,7 +155,7 @@ def functions(module):
 
 
 def absent(module, name):
-    """Raises what reading a name raises that a server's module does not have."""
+    """Raises the error of a name that a server's module does not have."""
     text = "module %r has no function %r" % (module.__name__, name)
     if not name.startswith("__") and functions(module):
         text += "; " + nearest(name, functions(module))

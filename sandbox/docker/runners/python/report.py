@@ -41,7 +41,7 @@ def of_key(error):
 
 
 def what(name, value):
-    """What a value is in which something was looked for that it does not have."""
+    """Describes a value that lacks the key or attribute that was read."""
     if isinstance(value, dict):
         keys = [str(k)[:60] for k in list(value)[:MAX_KEYS]]
         return "%s is a dict with %s" % (name, ", ".join(keys) + (" and %d more" % (len(value) - MAX_KEYS) if len(value) > MAX_KEYS else "")) if keys else "%s is an empty dict" % name
@@ -54,7 +54,7 @@ def what(name, value):
 
 
 def at_hand(error):
-    """What the value really is that has no such key or attribute; "" if that is unknown."""
+    """The kind of the value without such a key or attribute; "" if it is unknown."""
     try:
         if isinstance(error, AttributeError) and type(error.obj) in (dict, str, list) and isinstance(error.name, str):
             said = what("it", error.obj)
@@ -93,7 +93,7 @@ def hint(error):
 
 
 def describe(error):
-    """Says in words what was raised, whose own methods may raise."""
+    """Returns a text for an exception, whose own methods may raise."""
     try:
         return described(error)
     except BaseException:

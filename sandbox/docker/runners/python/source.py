@@ -1,4 +1,4 @@
-"""What the text of a program becomes."""
+"""Compiles the text of a program."""
 import ast
 
 from broker_values import identifier
@@ -37,7 +37,7 @@ def nearest(name, names):
 
 
 def check_imports(tree, names):
-    """Refuses imports of servers and skills that are not there, all at once."""
+    """Refuses imports of unknown servers and skills, all in one error."""
     problems = []
     known = {"servers": {n.split("/", 1)[1] for n in names if n.startswith("servers/")},
              "skills": {identifier(n.split("/", 1)[1]) for n in names if n.startswith("skills/")}}

@@ -8,7 +8,7 @@ MAX_MEDIA_BYTES, MAX_MEDIA_DEPTH = 256 << 10, 8  # of an answer
 
 
 class Media(dict):
-    """What is in an answer in place of an image, a sound or a file."""
+    """Represents an image, a sound or a file in an answer."""
 
     missed = False  # whether a program looked for the bytes and went on
 
@@ -51,7 +51,7 @@ def size(n):
 
 
 def plain(value):
-    """Makes of a value that JSON does not have one that it has."""
+    """Converts a value that JSON cannot represent to one that it can."""
     if isinstance(value, (set, frozenset)):
         return list(value)
     if isinstance(value, (bytes, bytearray)):
@@ -86,7 +86,7 @@ def plain(value):
 
 
 def finite(value):
-    """Replaces the numbers that JSON does not have by null."""
+    """Replaces the numbers that JSON cannot represent by null."""
     if isinstance(value, float):
         return value if value - value == 0 else None
     if isinstance(value, dict):
@@ -113,5 +113,5 @@ def encode(value):
 
 
 def identifier(name):
-    """What a file or folder is called in an import."""
+    """The name of a file or folder in an import."""
     return "".join(c if c.isalnum() else "_" for c in name)

@@ -1,4 +1,4 @@
-"""What a program waits for, and whether it ever goes on."""
+"""Finds out what a program waits for, and whether it can continue."""
 import asyncio
 import selectors
 import signal

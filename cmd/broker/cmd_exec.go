@@ -84,7 +84,7 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 		req.Stdout, req.Stderr, req.Uncut = cli.Exact(a.Out), cli.Exact(a.Err), true
 	}
 	if !a.JSON && cli.IsTerminal(a.Err) {
-		req.Progress = progressTo(a.Err, time.Now)
+		req.Progress = cli.CallProgress(a.Err, time.Now)
 	}
 	b := s.Broker
 	if req.Resume != "" { // the profiles of the run apply, and not those of this folder

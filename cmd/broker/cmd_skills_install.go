@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/extensions"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -282,31 +282,11 @@ func (a *app) installRemote(ctx context.Context, l *library.Library, address str
 	if err != nil {
 		return err
 	}
-	list := []*pack.Installed{}
-	var failed []error
-	var done atomic.Int32
-	stop = a.Meter(func() string {
-		n := max(0, int(done.Load())-1)
-		return fmt.Sprintf("%s %d of %s installed", cli.Bar(n, len(entries)), n, cli.Count(len(entries), "skill"))
-	})
-	defer stop()
-	for _, e := range entries {
-		done.Add(1)
-		got, err := l.InstallSkill(ctx, library.From{Hosted: &library.Hosted{Client: client, Entry: e}, Strict: how.strict}, how.force)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: not installed: %w", e.Name, err))
-			continue
-		}
-		list = append(list, got)
-	}
-	stop()
-	for _, err := range failed {
-		cli.Fprintf(a.Err, "%s\n", gate.Terminal(err.Error()))
-	}
+	list, failed := extensions.InstallHosted(ctx, &a.IO, l, client, entries, how.strict, how.force)
 	if err := a.printInstalled(l.Skills(), list); err != nil {
 		return err
 	}
-	return notAll(len(failed), len(list))
+	return notAll(failed, len(list))
 }
 
 // pickEntries are those of the names, or all.

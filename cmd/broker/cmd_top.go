@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -72,8 +70,8 @@ func (a *app) top(ctx context.Context) error {
 // daemon runs.
 func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 	printed := a.Err
-	var said lastSaid
-	a.Err, a.nowhere, o.Notes = &said, true, said.take
+	var said top.LastLine
+	a.Err, a.ignoreProject, o.Notes = &said, true, said.Take
 	defer func() { a.Err = printed }()
 	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -83,28 +81,4 @@ func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 		o.Connect = func() (string, error) { return h.Open(o.MayNot == "") }
 		return top.Run(ctx, o)
 	})
-}
-
-// lastSaid is the output of a process while its terminal shows something else: it keeps
-// the last line.
-type lastSaid struct {
-	mu   sync.Mutex
-	line string
-}
-
-func (l *lastSaid) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text := strings.TrimSpace(string(p))
-	l.line = text[strings.LastIndexByte(text, '\n')+1:]
-	return len(p), nil
-}
-
-// take returns what was said since the last time.
-func (l *lastSaid) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line := l.line
-	l.line = ""
-	return line
 }

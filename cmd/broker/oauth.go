@@ -1,15 +1,15 @@
 package main
 
 import (
-	"sync"
-
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/oauth"
 	"github.com/mcpbroker/mcpbroker/internal/secret"
 )
 
-// keyring is the system's, opened once: one that hangs is not asked again.
-var keyring = sync.OnceValue(oauth.SystemKeyring)
+// systemKeyring is one for the whole process: a keyring that hangs is not asked again.
+var systemKeyring = oauth.SystemKeyring()
+
+func keyring() oauth.Keyring { return systemKeyring }
 
 // keyringSecret returns a secret of the keyring.
 func keyringSecret(name string) (string, error) { return oauth.Secret(keyring(), name) }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestProgressAtTheTerminal(t *testing.T) {
 			var shown bytes.Buffer
 			began := time.Unix(1_000_000, 0)
 			now := began
-			tell := progressTo(&shown, func() time.Time { return now })
+			tell := CallProgress(&shown, func() time.Time { return now })
 			for _, r := range tt.reports {
 				now = began.Add(r.at)
 				tell(r.calls, r.text)

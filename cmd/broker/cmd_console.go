@@ -78,7 +78,7 @@ func (a *app) showConsole(url string, printOnly bool) error {
 
 // serveConsole serves the console in this process.
 func (a *app) serveConsole(ctx context.Context, changes, printOnly bool) error {
-	a.nowhere = true
+	a.ignoreProject = true
 	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		h := host.NewConsole(ctx, s, w, a.consoleOptions())
 		url, err := h.Open(changes)

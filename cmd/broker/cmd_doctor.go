@@ -29,7 +29,7 @@ func (a *app) doctorCommand() *cobra.Command {
 
 func (a *app) doctor(ctx context.Context, names []string, f doctor.Options) error {
 	f.Begun = time.Now()
-	a.whole = true
+	a.allProfiles = true
 	s, err := a.open(-1)
 	if err != nil {
 		return err

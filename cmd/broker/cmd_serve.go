@@ -28,7 +28,7 @@ func (a *app) serveCommand() *cobra.Command {
 			if err := checkMode(a.mode); err != nil {
 				return err
 			}
-			a.httpAddr, a.nowhere = addr, addr != ""
+			a.httpAddr, a.ignoreProject = addr, addr != ""
 			over.Console = a.consoleOptions()
 			return a.serve(cmd.Context(), alone, over)
 		},

@@ -71,7 +71,7 @@ func (a *app) top(ctx context.Context) error {
 func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 	printed := a.Err
 	var said top.LastLine
-	a.Err, a.nowhere, o.Notes = &said, true, said.Take
+	a.Err, a.ignoreProject, o.Notes = &said, true, said.Take
 	defer func() { a.Err = printed }()
 	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)

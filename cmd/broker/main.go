@@ -65,19 +65,19 @@ type app struct {
 	cli.IO
 	protocol io.Writer // stdout for MCP, with texts cleaned by the gate
 
-	configPath string
-	stateDir   string
-	verbose    bool
-	readOnly   bool
-	mode       string // overrules the config's
-	metrics    string // likewise
-	profile    string // see chosenProfile
-	httpAddr   string // where it serves over HTTP; empty elsewhere
-	nowhere    bool   // it serves many clients, so its working folder is not a project
-	whole      bool   // the command is about all that is configured, whatever the profile
-	skillsPath string // overrules that of the config
-	unruled    bool   // without the policy, to see what it hides
-	background bool   // servers that it begins to start go on in a daemon
+	configPath    string
+	stateDir      string
+	verbose       bool
+	readOnly      bool
+	mode          string // overrules the config's
+	metrics       string // likewise
+	profile       string // see chosenProfile
+	httpAddr      string // where it serves over HTTP; empty elsewhere
+	ignoreProject bool   // the working folder is not that of a client
+	allProfiles   bool   // the command is about everything that is configured, whatever the profile
+	skillsPath    string // overrules that of the config
+	ignorePolicy  bool   // to see what the policy hides
+	background    bool   // servers that it begins to start go on in a daemon
 
 	tokens api.Tokens // describes the tokens in waiting calls; see withRuns
 }

@@ -39,13 +39,13 @@ func (a *app) setup() application.Setup {
 func (a *app) options(spares int) application.OpenOptions {
 	return application.OpenOptions{
 		Setup: a.setup(), Overrides: a.overrides(), Profile: a.chosenProfile(), Spares: spares,
-		HTTPAddr: a.httpAddr, Metrics: a.metrics, IgnoreProject: a.nowhere, AllProfiles: a.whole,
+		HTTPAddr: a.httpAddr, Metrics: a.metrics, IgnoreProject: a.ignoreProject, AllProfiles: a.allProfiles,
 	}
 }
 
 // overrides returns what the flags overrule.
 func (a *app) overrides() application.Overrides {
-	return application.Overrides{Mode: a.mode, ReadOnly: a.readOnly, IgnorePolicy: a.unruled}
+	return application.Overrides{Mode: a.mode, ReadOnly: a.readOnly, IgnorePolicy: a.ignorePolicy}
 }
 
 // client returns the user of the daemon that serves as the flags say.
@@ -162,7 +162,7 @@ func (a *app) readProject(state string) (*application.Project, error) {
 
 // checkProfile refuses a profile that does not exist.
 func (a *app) checkProfile(cfg *config.Config) error {
-	if a.whole {
+	if a.allProfiles {
 		return nil
 	}
 	return ownError(application.CheckProfile(cfg, a.chosenProfile()))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
+	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
@@ -48,19 +49,19 @@ func (s *App) openAccounts(shared func(upstream.Config, string) (auth.OAuthHandl
 		Changed: func(server string, p *upstream.Person, connected bool) {
 			s.Root.Forget(server, p)
 			if connected {
-				go s.listFor(server) // it ends with the broker
+				go listFor(s.Root, server) // it ends with the broker
 			}
 		},
 	})
 }
 
 // listFor lists the tools of a server that could not be listed before.
-func (s *App) listFor(server string) {
+func listFor(b *broker.Broker, server string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, st := range s.Root.Status() {
+	for _, st := range b.Status() {
 		if st.Name == server && st.Tools == 0 && st.State != upstream.StateReady {
-			s.Root.Refresh(ctx, server)
+			b.Refresh(ctx, server)
 		}
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/words"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
-	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
@@ -116,7 +115,7 @@ func Open(ctx context.Context, o OpenOptions) (_ *App, err error) {
 	opened = append(opened, s.Audit.Close)
 	commands := s.openSandboxes()
 	opened = append(opened, s.runner.Close, commands.Close)
-	s.Folder = s.workingFolder()
+	s.Folder = workingFolder(o.IgnoreProject)
 	if err := s.openTelemetry(); err != nil {
 		return nil, err
 	}
@@ -204,11 +203,12 @@ func (s *App) openSandboxes() (commands sandbox.Commander) {
 	return docker.NewCommands(&docker.Options{Engine: EngineAddress(set), MemoryBytes: s.Config.Broker.Sandbox.Memory, Logger: o.Logger})
 }
 
-// workingFolder returns the folder of this process, if it is that of a client's project.
-func (s *App) workingFolder() *atomic.Pointer[string] {
+// workingFolder returns the folder of this process; it is empty if that is ignored or not
+// that of a project.
+func workingFolder(ignore bool) *atomic.Pointer[string] {
 	folder := &atomic.Pointer[string]{}
 	folder.Store(new(""))
-	if dir, err := os.Getwd(); err == nil && !s.options.IgnoreProject {
+	if dir, err := os.Getwd(); err == nil && !ignore {
 		folder.Store(new(ProjectFolder(dir)))
 	}
 	return folder
@@ -256,11 +256,8 @@ func (s *App) Close() error {
 func (s *App) Live() *config.Config { return s.live.Load() }
 
 // Home returns where the skills and plugins are of a config that is in force, or may be.
-func (s *App) Home(cfg *config.Config) *Home { return NewHome(cfg, s.switchboard(cfg)) }
-
-// switchboard returns the switches of a config.
-func (s *App) switchboard(cfg *config.Config) skills.Switchboard {
-	return s.State.Switchboard(SwitchFile(cfg))
+func (s *App) Home(cfg *config.Config) *Home {
+	return NewHome(cfg, s.State.Switchboard(SwitchFile(cfg)))
 }
 
 // see narrows what this App sees: to the chosen profile, or that of the project or of the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
@@ -20,14 +21,14 @@ const layerHint = `broker doctor shows all layers; take out of "require" what th
 // people who cannot sign in.
 func (s *App) CheckServing(ctx context.Context) error {
 	places, _ := s.DefaultPlaces()
-	return cmp.Or(SettingError(identity.CheckPeople(s.Config, s.options.HTTPAddr)), s.requireLanguage(), s.RequireLayers(ctx, places...))
+	return cmp.Or(SettingError(identity.CheckPeople(s.Config, s.options.HTTPAddr)), requireLanguage(s.Config, s.Placement), s.RequireLayers(ctx, places...))
 }
 
 // requireLanguage refuses to go on if no script could run that names no language.
-func (s *App) requireLanguage() error {
-	language := s.Config.Broker.WithDefaults().Language
-	if err := s.Placement.Unavailable(sandbox.Language(language)); err != nil {
-		return Usagef("", "%s: %s does not run here: %w", s.Config.Path, language, err)
+func requireLanguage(cfg *config.Config, where *Placement) error {
+	language := cfg.Broker.WithDefaults().Language
+	if err := where.Unavailable(sandbox.Language(language)); err != nil {
+		return Usagef("", "%s: %s does not run here: %w", cfg.Path, language, err)
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (s *App) PrintLayers(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.printLayers(ctx)
+		printLayers(ctx, s)
 	}()
 	return func() {
 		cancel()
@@ -106,7 +107,7 @@ func (s *App) PrintLayers(ctx context.Context) (stop func()) {
 	}
 }
 
-func (s *App) printLayers(ctx context.Context) {
+func printLayers(ctx context.Context, s *App) {
 	o := &s.options
 	places, names := s.DefaultPlaces()
 	for i, at := range places {

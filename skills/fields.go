@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 const (
@@ -84,7 +85,7 @@ func (d *Doc) readName(n *yaml.Node) {
 	}
 	d.Name = name
 	if c := utf8.RuneCountInString(name); c > maxNameRunes {
-		d.found("name_too_long", n.Line, "name has %s: at most %d are allowed", counted(c, "character"), maxNameRunes)
+		d.found("name_too_long", n.Line, "name has %s: at most %d are allowed", words.Count(c, "character"), maxNameRunes)
 	}
 	if strings.ToLower(name) != name {
 		d.found("name_not_lowercase", n.Line, "name %s has upper-case letters: write %s", quoted(name), quoted(strings.ReplaceAll(strings.ToLower(name), " ", "-")))
@@ -118,7 +119,7 @@ func (d *Doc) readDescription(n *yaml.Node) {
 	}
 	// The final line break of a block counts, as it does for the reference.
 	if c := utf8.RuneCountInString(n.Value); c > maxDescriptionRunes {
-		d.found("description_too_long", n.Line, "description has %s: at most %d are allowed", counted(c, "character"), maxDescriptionRunes)
+		d.found("description_too_long", n.Line, "description has %s: at most %d are allowed", words.Count(c, "character"), maxDescriptionRunes)
 	}
 	if strings.ContainsAny(d.Description, "<>") {
 		d.found("description_angle_bracket", n.Line, "description has an angle bracket, which many readers take for markup: use other words")
@@ -138,7 +139,7 @@ func (d *Doc) readCompatibility(n *yaml.Node) {
 	case d.Compatibility == "":
 		d.found("compatibility_empty", n.Line, "compatibility is empty: say what the skill needs, or leave the field out")
 	case c > maxCompatibilityRunes:
-		d.found("compatibility_too_long", n.Line, "compatibility has %s: at most %d are allowed", counted(c, "character"), maxCompatibilityRunes)
+		d.found("compatibility_too_long", n.Line, "compatibility has %s: at most %d are allowed", words.Count(c, "character"), maxCompatibilityRunes)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 const (
@@ -95,7 +96,7 @@ func (s *Skill) ReadFile(name string, offset, limit int64) (*Page, error) {
 	}
 	p, err := readPage(f, info.Size(), min(offset, info.Size()), min(limit, MaxReadBytes))
 	if errors.Is(err, errBinary) {
-		return nil, &FileError{"binary_file", quoted(clean) + " is not text: " + mimeOf(clean, nil) + ", " + counted(int(info.Size()), "byte")}
+		return nil, &FileError{"binary_file", quoted(clean) + " is not text: " + mimeOf(clean, nil) + ", " + words.Count(int(info.Size()), "byte")}
 	}
 	if err != nil {
 		return nil, s.fileError(files, clean, err)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
@@ -66,7 +67,7 @@ func Lint(path string, o *LintOptions) ([]Diagnostic, error) {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	doc := Parse(data)
 	if n := utf8.RuneCountInString(doc.Description); n > 0 && n < minDescriptionRunes {
-		list = append(list, Diagnostic{"description_short", Warning, "description", "description has only " + counted(n, "character") + ": say what the skill does and when to use it", doc.lineOf("description")})
+		list = append(list, Diagnostic{"description_short", Warning, "description", "description has only " + words.Count(n, "character") + ": say what the skill does and when to use it", doc.lineOf("description")})
 	} else if n > 0 && !saysWhen.MatchString(doc.Description) {
 		list = append(list, Diagnostic{"description_when", Warning, "description", "description does not say when to use the skill", doc.lineOf("description")})
 	}

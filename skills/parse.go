@@ -2,7 +2,6 @@ package skills
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -133,12 +132,4 @@ func (d *Doc) split(text string) (header string, line int, body string, ok bool)
 	}
 	d.found("unclosed_frontmatter", line, "the header that begins here has no end: put a line of three dashes after its last field")
 	return "", 0, "", false
-}
-
-// counted is "1 character", "2 characters".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -91,7 +92,7 @@ func (o *Options) location(req *Request) (sandbox.Language, sandbox.Isolation, e
 		lang, ok = o.Language, true
 	}
 	if !ok {
-		return "", "", fmt.Errorf("unknown language %q: use %s", gate.Cut(req.Language, 40), orList(o.Languages))
+		return "", "", fmt.Errorf("unknown language %q: use %s", gate.Cut(req.Language, 40), words.Or(o.Languages))
 	}
 	isolation, err := o.isolation(req)
 	if err != nil {
@@ -120,9 +121,9 @@ func (o *Options) refusal(lang sandbox.Language) string {
 	case slices.Contains(others, lang):
 		return ""
 	case why == "":
-		return "use " + orList(others)
+		return "use " + words.Or(others)
 	case len(others) > 0:
-		return why + "; or use " + orList(others)
+		return why + "; or use " + words.Or(others)
 	default:
 		return why
 	}
@@ -141,22 +142,7 @@ func (o *Options) isolation(req *Request) (sandbox.Isolation, error) {
 	case len(choice) < 2:
 		return "", errors.New("a script cannot choose its isolation here (config: sandbox.perCall): leave it out")
 	}
-	return "", fmt.Errorf("unknown isolation %q: use %s", gate.Cut(req.Isolation, 40), orList(choice))
-}
-
-// orList lists words for people: "typescript, javascript or python".
-func orList[T ~string](list []T) string {
-	var b strings.Builder
-	for i, l := range list {
-		switch {
-		case i > 0 && i == len(list)-1:
-			b.WriteString(" or ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(string(l))
-	}
-	return b.String()
+	return "", fmt.Errorf("unknown isolation %q: use %s", gate.Cut(req.Isolation, 40), words.Or(choice))
 }
 
 // timeout returns the time limit of the script: the requested time, or the maximum and a note if

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
-	"github.com/tailscale/hujson"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // A field reads the value of one key.
@@ -200,18 +202,13 @@ func hintWords(s string, words []string, others ...string) string {
 	return ": write " + orList(words)
 }
 
-func orList(words []string) string {
-	var b strings.Builder
-	for i, w := range words {
-		switch {
-		case i > 0 && i == len(words)-1:
-			b.WriteString(" or ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Quote(w))
+// orList lists quoted words, such as "a", "b" or "c".
+func orList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, w := range list {
+		quoted[i] = strconv.Quote(w)
 	}
-	return b.String()
+	return words.Or(quoted)
 }
 
 // count reads an integer from 1 to limit.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // showExecution requests an execution with its calls.
@@ -131,7 +133,7 @@ func showServer(name string) errand {
 }
 
 func (d serverDetail) lines(width int) []line {
-	list := []line{{{fmt.Sprintf("%s over %s, %s", d.Server.Status, d.Server.Transport, counted(d.Server.Tools, "tool")), plain}}}
+	list := []line{{{fmt.Sprintf("%s over %s, %s", d.Server.Status, d.Server.Transport, words.Count(d.Server.Tools, "tool")), plain}}}
 	if d.Version != "" {
 		list = append(list, line{{strings.TrimSpace("version " + d.Version + ", MCP " + cmp.Or(d.Protocol, "unknown")), plain}})
 	}
@@ -184,7 +186,7 @@ func decide(r run, allow bool) errand {
 			if m.section == waitingSection && len(m.waiting) == 0 {
 				m.section = executionSection
 			}
-			m.notice = map[bool]string{true: "approved ", false: "denied "}[allow] + counted(len(r.calls), "call") + "; to go on: broker runs resume " + r.ID
+			m.notice = map[bool]string{true: "approved ", false: "denied "}[allow] + words.Count(len(r.calls), "call") + "; to go on: broker runs resume " + r.ID
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // The sections of the screen, from the top.
@@ -76,7 +78,7 @@ func (r *record) waitingRows(filter string, now time.Time) (list []row) {
 			tools = append(tools, c.Tool)
 		}
 		if all := strings.Join(tools, ", "); matches(filter, w.ID, w.Client, all) {
-			list = append(list, row{w.ID, []cell{{w.ID, warn}, {cmp.Or(w.Client, w.Principal), plain}, {counted(len(tools), "call") + ": " + all, plain}, {short(w.Expires.Sub(now)), plain}}})
+			list = append(list, row{w.ID, []cell{{w.ID, warn}, {cmp.Or(w.Client, w.Principal), plain}, {words.Count(len(tools), "call") + ": " + all, plain}, {short(w.Expires.Sub(now)), plain}}})
 		}
 	}
 	return list
@@ -206,13 +208,6 @@ func size(n int64) string {
 		return fmt.Sprintf("%dk", n/1000)
 	}
 	return fmt.Sprint(n)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func btoi(b bool) int {

@@ -3,6 +3,8 @@ package top
 import (
 	"fmt"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 const (
@@ -60,7 +62,7 @@ func (m *model) header(now time.Time) line {
 	for _, n := range m.loads(now) {
 		calls += n.calls
 	}
-	l = append(l, cell{"  " + counted(len(m.servers), "server"), plain})
+	l = append(l, cell{"  " + words.Count(len(m.servers), "server"), plain})
 	if broken > 0 {
 		l = append(l, cell{fmt.Sprintf(" (%d failing)", broken), bad})
 	}

@@ -17,6 +17,21 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Or lists alternatives, such as "typescript, javascript or python".
+func Or[T ~string](list []T) string {
+	var b strings.Builder
+	for i, word := range list {
+		switch {
+		case i > 0 && i == len(list)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(word))
+	}
+	return b.String()
+}
+
 // Line returns s on one line of at most n characters that is safe on a terminal.
 func Line(s string, n int) string {
 	return gate.Cut(strings.Join(strings.Fields(gate.Terminal(s)), " "), n)

@@ -44,3 +44,14 @@ func TestShell(t *testing.T) {
 		t.Errorf("a plain word becomes %s", got)
 	}
 }
+
+func TestOr(t *testing.T) {
+	for _, tt := range []struct {
+		list []string
+		want string
+	}{{nil, ""}, {[]string{"a"}, "a"}, {[]string{"a", "b"}, "a or b"}, {[]string{"a", "b", "c d"}, "a, b or c d"}} {
+		if got := Or(tt.list); got != tt.want {
+			t.Errorf("Or(%q) = %q, want %q", tt.list, got, tt.want)
+		}
+	}
+}

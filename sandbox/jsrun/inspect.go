@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // Bounds of inspected values.
@@ -266,29 +268,22 @@ func (in *inspector) array(o *goja.Object, depth int, name string) string {
 			for i+1 < n && o.Get(strconv.FormatInt(i+1, 10)) == nil && i+1-holes < maxInspectKeyed {
 				i++
 			}
-			s.items = append(s.items, "<"+counted(i+1-holes, "empty item")+">")
+			s.items = append(s.items, "<"+words.Count(int(i+1-holes), "empty item")+">")
 			continue
 		}
 		s.items = append(s.items, in.inner(item, depth))
 	}
 	if i < n {
-		s.items = append(s.items, "... "+counted(n-i, "more item"))
+		s.items = append(s.items, "... "+words.Count(int(n-i), "more item"))
 	}
 	return in.lay(s, depth)
-}
-
-func counted(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.FormatInt(n, 10) + " " + what + "s"
 }
 
 // hexBytes formats bytes, and the number of omitted ones.
 func hexBytes(name string, b []byte) string {
 	text := fmt.Sprintf("<%s % x", name, b[:min(len(b), maxInspectBytes)])
 	if len(b) > maxInspectBytes {
-		text += " ... " + counted(int64(len(b)-maxInspectBytes), "more byte")
+		text += " ... " + words.Count(len(b)-maxInspectBytes, "more byte")
 	}
 	return strings.TrimSuffix(text, " ") + ">"
 }
@@ -301,7 +296,7 @@ func (in *inspector) entries(o *goja.Object, name, kind string, depth int, pairs
 	}
 	in.r.vm.ForOf(o, func(item goja.Value) bool {
 		if len(s.items) == maxInspectItems {
-			s.items = append(s.items, "... "+counted(n-maxInspectItems, "more item"))
+			s.items = append(s.items, "... "+words.Count(int(n-maxInspectItems), "more item"))
 			return false
 		}
 		pair, ok := item.(*goja.Object)
@@ -341,7 +336,7 @@ func (in *inspector) fields(o *goja.Object, depth int, skip func(string) bool) (
 	n := list.Get("length").ToInteger()
 	for i := range n {
 		if len(fields) == maxInspectItems {
-			return append(fields, "... "+counted(n-i, "more key"))
+			return append(fields, "... "+words.Count(int(n-i), "more key"))
 		}
 		key := list.Get(strconv.FormatInt(i, 10))
 		pair, accessor := key.(*goja.Object)

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // table formats the items of an object or an array as rows, and other values like console.log. The
@@ -51,7 +53,7 @@ func (r *runtime) table(v, columns goja.Value) string {
 	}
 	text := tableText(names, rows)
 	if more := len(keys) - len(shown); more > 0 {
-		text += "\n... " + counted(int64(more), "more row")
+		text += "\n... " + words.Count(more, "more row")
 	}
 	return text
 }

@@ -111,13 +111,6 @@ func (a *app) stateOf(configPath string) (string, error) {
 	return s.StateOf(configPath)
 }
 
-// openPrepared opens the state of a config and creates the tables of a database.
-func (a *app) openPrepared(cfg *config.Config, dir string) (*application.State, error) {
-	s := a.setup()
-	st, err := s.OpenPrepared(context.Background(), cfg, dir)
-	return st, ownError(err)
-}
-
 // openAnyState opens the state for commands that need no more of the config.
 func (a *app) openAnyState() (*application.State, error) {
 	s := a.setup()

@@ -76,7 +76,7 @@ func BenchmarkSync(b *testing.B) {
 	for _, file := range recorded {
 		c := loadTools(b, filepath.Join(retrieval, file))
 		n := len(c.Tools())
-		kept := b.TempDir()
+		dir := b.TempDir()
 		b.Run(fmt.Sprintf("%d tools/first", n), func(b *testing.B) {
 			for b.Loop() {
 				start(b, b.TempDir(), c)
@@ -88,9 +88,9 @@ func BenchmarkSync(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("%d tools/kept", n), func(b *testing.B) {
-			start(b, kept, c)
+			start(b, dir, c)
 			for b.Loop() {
-				start(b, kept, c)
+				start(b, dir, c)
 			}
 		})
 		b.Run(fmt.Sprintf("%d tools/first, bleve", n), func(b *testing.B) {

@@ -107,7 +107,7 @@ type parameter struct {
 }
 
 // parameters returns the top level of an input schema. A schema that cannot be
-// read has none.
+// read has no parameters.
 func parameters(raw json.RawMessage) []parameter {
 	properties := schema.Read(raw).Object().Properties()
 	if properties == nil {
@@ -123,13 +123,13 @@ func parameters(raw json.RawMessage) []parameter {
 
 // The fields of a document. What a word counts depends on where it stands and
 // on how long that text is against the usual: a word among three says more
-// than one among three hundred. The usual lengths are those of ten thousand
+// than one among three hundred. The typical lengths are those of ten thousand
 // published tools and not of the catalogue at hand, so that a tool's place
 // does not depend on what else is connected.
 type field struct {
 	weight float64
 	b      float64 // how much the length counts, from 0 to 1
-	length float64 // the usual length, in words
+	length float64 // the typical length, in words
 }
 
 var fields = [...]field{
@@ -246,8 +246,8 @@ func (r *reader) read(rec record) document {
 // how many words the name has.
 func (r *reader) weigh(lengths [len(fields)]int) (list []posting, named int) {
 	var weights [len(fields)]float64
-	for f, of := range fields {
-		weights[f] = of.weight / (1 - of.b + of.b*float64(lengths[f])/of.length)
+	for f, spec := range fields {
+		weights[f] = spec.weight / (1 - spec.b + spec.b*float64(lengths[f])/spec.length)
 	}
 	slices.SortFunc(r.met, func(a, b occurrence) int {
 		return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.field, b.field))

@@ -137,14 +137,15 @@ func (t *sayings) phrase(in span, list []piece) (to []synonym, n int) {
 
 // begins returns how many pieces of list a phrase takes from the first on, or 0.
 func begins(stems string, list []piece) int {
-	first, rest, more := strings.Cut(stems, " ")
+	_, rest, more := strings.Cut(stems, " ")
 	n := 1
 	for more {
 		for n < len(list) && fillers[list[n].whole] {
 			n++
 		}
-		first, rest, more = strings.Cut(rest, " ")
-		if n == len(list) || !hasStem(list[n].whole, first) {
+		var next string
+		next, rest, more = strings.Cut(rest, " ")
+		if n == len(list) || !hasStem(list[n].whole, next) {
 			return 0
 		}
 		n++
@@ -154,7 +155,7 @@ func begins(stems string, list []piece) int {
 
 // hasStem reports whether a word has a stem. Most that have not differ in the first letters.
 func hasStem(word, stem string) bool {
-	return word == stem || word[0] == stem[0] && sayingStem(word) == stem
+	return word == stem || word != "" && word[0] == stem[0] && sayingStem(word) == stem
 }
 
 // everyday adds what an everyday word stands for to r.

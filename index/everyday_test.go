@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -112,6 +113,22 @@ func TestEverydayTable(t *testing.T) {
 			if said[strings.Join(stems, " ")] {
 				t.Errorf("everyday.txt has the query %q of %s", q.Text, f)
 			}
+		}
+	}
+}
+
+// Whatever a query has, a search ends, with scores in order.
+func TestOddQueries(t *testing.T) {
+	x := newIndex(t, catalog(discovery.ListedTool{Name: "delete_server"}, discovery.ListedTool{Name: "list_issues", Description: "Issues."}))
+	for name, query := range map[string]string{
+		"a mark without a letter": "get \u0301 rid of it", "marks only": "\u0301 \u0301\u0302", "one letter": "x", "stop words": "what is it that is in the",
+		"1 MB": strings.Repeat("get rid of what is in there ", 40_000), "mixed scripts": "get rid от 服务器 مع it", "right to left": "\u202eget rid\u202c of server",
+		"emoji": "get 🗑️ rid 😀 of", "code": "func main() { get(rid, of) }", "schema": `{"type":"object","properties":{"get":{"type":"string"}}}`,
+		"control characters": "get\x00rid\x1b[31mof\r\n", "invalid UTF-8": "get \xff\xfe rid", "a phrase cut short": "how", "a phrase of fillers": "get the a my of", "": "",
+	} {
+		h, err := x.Search(t.Context(), Query{Text: query, Explain: true})
+		if err != nil || !slices.IsSortedFunc(h.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) }) {
+			t.Errorf("%s: %+v, %v", name, h.Hits, err)
 		}
 	}
 }

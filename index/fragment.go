@@ -17,14 +17,14 @@ func (x *Index) Fragment(query, text string, most int) string {
 	at := occurrences(text, wanted)
 	const marks = 2 * len("…")
 	best, start, end := 0.0, 0, 0
-	held := map[int]int{} // by word of the query: how often it is in the window
+	count := map[int]int{} // by word of the query: how often it is in the window
 	sum := 0.0
 	for i, first := 0, 0; i < len(at); i++ {
-		if held[at[i].word]++; held[at[i].word] == 1 {
+		if count[at[i].word]++; count[at[i].word] == 1 {
 			sum += at[i].weight
 		}
 		for at[i].end-at[first].start > most-marks && first < i {
-			if held[at[first].word]--; held[at[first].word] == 0 {
+			if count[at[first].word]--; count[at[first].word] == 0 {
 				sum -= at[first].weight
 			}
 			first++
@@ -63,26 +63,26 @@ func (x *Index) wantedStems(query string) map[string]wantedStem {
 	return wanted
 }
 
-// A place is where a wanted word stands in a text.
-type place struct {
+// A foundWord is a wanted word in a text, and where it is.
+type foundWord struct {
 	start, end int
 	wantedStem
 }
 
-func occurrences(text string, wanted map[string]wantedStem) []place {
+func occurrences(text string, wanted map[string]wantedStem) []foundWord {
 	var begins [256]bool // a stem begins as its words do: most words need no look
 	for s := range wanted {
 		begins[s[0]] = true
 	}
-	var list []place
+	var list []foundWord
 	pieces(text, func(p piece) bool {
 		var found wantedStem
 		look := func(w string) {
 			if w == "" || w[0] < utf8.RuneSelf && !begins[w[0]] {
 				return
 			}
-			if one := wanted[stem(w)]; one.weight > found.weight {
-				found = one
+			if match := wanted[stem(w)]; match.weight > found.weight {
+				found = match
 			}
 		}
 		look(p.whole)
@@ -90,7 +90,7 @@ func occurrences(text string, wanted map[string]wantedStem) []place {
 			look(w)
 		}
 		if found.weight > 0 {
-			list = append(list, place{p.start, p.end, found})
+			list = append(list, foundWord{p.start, p.end, found})
 		}
 		return true
 	})

@@ -50,17 +50,17 @@ func (s *snapshot) general(sc *scratch, q parsed, server string) {
 	}
 	var best3 [bestSpecific]float64 // the lowest first
 	var list []scored
-	held := 0
+	listed := 0
 	for _, h := range sc.hits {
 		if is[h.slot] {
 			list = append(list, h)
-			held++
+			listed++
 		} else if h.score > best3[0] {
 			best3[0] = h.score
 			slices.Sort(best3[:])
 		}
 	}
-	if held < len(is) && held < maxGeneral {
+	if listed < len(is) && listed < maxGeneral {
 		for slot := range is {
 			if !slices.ContainsFunc(list, func(h scored) bool { return h.slot == slot }) {
 				list = append(list, scored{slot: slot})

@@ -73,7 +73,7 @@ type Match struct {
 	// a name that the query covers; Named says that it is in the name.
 	Score float64 `json:"score"`
 	Named bool    `json:"named,omitempty"`
-	// Related says that As is no synonym, but only related to the word.
+	// Related says that As is not a synonym, but only related to the word.
 	Related bool `json:"related,omitempty"`
 }
 

@@ -30,7 +30,7 @@ var effects = sync.OnceValue(func() map[string]effect {
 		revoke save send set start stop submit update upload upsert write`) {
 		m[w] |= changing
 	}
-	for _, w := range strings.Fields("search find look lookup news information info research learn latest what who web online internet fetch") {
+	for w := range strings.FieldsSeq("search find look lookup news information info research learn latest what who web online internet fetch") {
 		m[w] |= asking
 	}
 	return m

@@ -121,7 +121,7 @@ func arabicStem(word string) string {
 
 // arabicRoot returns the consonants of a stem: plurals change the vowels between them.
 func arabicRoot(word string) string {
-	s := strings.Map(drop("اويىءئؤ"), arabicStem(word))
+	s := strings.Map(without("اويىءئؤ"), arabicStem(word))
 	if utf8.RuneCountInString(s) < 3 {
 		return ""
 	}
@@ -156,7 +156,7 @@ func hebrewStem(word string) string {
 		s = rest
 	}
 	_, n := utf8.DecodeRuneInString(s)
-	return s[:n] + strings.Map(drop("וי"), s[n:])
+	return s[:n] + strings.Map(without("וי"), s[n:])
 }
 
 func cutAny(s string, prefixes ...string) (rest string, ok bool) {
@@ -169,7 +169,7 @@ func cutAny(s string, prefixes ...string) (rest string, ok bool) {
 }
 
 // drop returns a mapping that removes letters.
-func drop(letters string) func(rune) rune {
+func without(letters string) func(rune) rune {
 	return func(r rune) rune {
 		if strings.ContainsRune(letters, r) {
 			return -1
@@ -209,7 +209,7 @@ var (
 
 func (e *endings) stem(word string) string {
 	s := strings.ReplaceAll(plain(word), "ς", "σ")
-	cut := func(list []string) {
+	trim := func(list []string) {
 		for _, end := range list {
 			if rest, ok := strings.CutSuffix(s, end); ok && utf8.RuneCountInString(rest) >= 3 {
 				s = rest
@@ -217,8 +217,8 @@ func (e *endings) stem(word string) string {
 			}
 		}
 	}
-	cut(e.inflected)
-	cut(e.derived)
+	trim(e.inflected)
+	trim(e.derived)
 	if i := strings.LastIndexAny(s, e.vowels); i > 0 && e.vowels != "" {
 		_, n := utf8.DecodeRuneInString(s[i:])
 		_, m := utf8.DecodeRuneInString(e.vowels)

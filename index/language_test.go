@@ -199,11 +199,11 @@ Tạo hóa đơn`, `1 tệp tin
 // catalog returns the catalogue of one language with tools in other languages, one of
 // them English.
 func (l language) catalog() *discovery.Catalog {
-	var own []discovery.ListedTool
+	var tools []discovery.ListedTool
 	for i, text := range strings.Split(l.tools, "\n") {
-		own = append(own, discovery.ListedTool{Name: fmt.Sprintf("t%d", i+1), Description: text})
+		tools = append(tools, discovery.ListedTool{Name: fmt.Sprintf("t%d", i+1), Description: text})
 	}
-	list := []discovery.Listing{{Server: "own", Tools: own}, {Server: "hub", Tools: issues}}
+	list := []discovery.Listing{{Server: "own", Tools: tools}, {Server: "hub", Tools: issues}}
 	for _, other := range languages {
 		if other.name == l.name || other.name != "Greek" && other.name != "French" && other.name != "Turkish" {
 			continue

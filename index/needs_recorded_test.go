@@ -29,14 +29,14 @@ func TestNeedsOfRecordedQueries(t *testing.T) {
 			for k := range made.needs {
 				parts = append(parts, list[(i*7+k*53)%len(list)])
 			}
-			text := ""
+			var text strings.Builder
 			for k, p := range parts {
 				if k > 0 {
-					text += joints[i%len(joints)]
+					text.WriteString(joints[i%len(joints)])
 				}
-				text += strings.TrimRight(p.Text, ".?!")
+				text.WriteString(strings.TrimRight(p.Text, ".?!"))
 			}
-			h, err := x.Search(t.Context(), Query{Text: text})
+			h, err := x.Search(t.Context(), Query{Text: text.String()})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -148,17 +148,17 @@ func (p *parser) phrase(in span, i int) int {
 func (s *snapshot) parseTranslated(q *parsed, p piece, surface string, t translation) bool {
 	if p.unspaced {
 		for _, w := range wordsOf(p.whole) {
-			var own []variant
+			var forms []variant
 			all := pairs(w.word)
 			for _, pair := range all {
 				if found := s.find(pair); found != nil {
-					own = append(own, variant{word: found, weight: formWeight})
+					forms = append(forms, variant{word: found, weight: formWeight})
 				}
 			}
-			if len(own) < len(all) {
-				own = nil // of another word
+			if len(forms) < len(all) {
+				forms = nil // of another word
 			}
-			s.wantTranslation(q, surface, w.word, own, w.english, besideUnspaced)
+			s.wantTranslation(q, surface, w.word, forms, w.english, besideUnspaced)
 		}
 		return false
 	}
@@ -177,16 +177,16 @@ func (s *snapshot) parseTranslated(q *parsed, p piece, surface string, t transla
 	if len(t.english) == 0 {
 		return false
 	}
-	own := s.variants(queryStem(p.whole), nil, 1)
+	forms := s.variants(queryStem(p.whole), nil, 1)
 	for _, form := range s.forms(p.whole, p.written) {
 		if found := s.find(form); found != nil {
-			own = addVariant(own, variant{word: found, weight: formWeight})
+			forms = addVariant(forms, variant{word: found, weight: formWeight})
 		}
 	}
-	if len(own) == 0 && !isASCII(p.whole) && scriptOf(p.whole) != "latin" && len(s.repair(p.whole)) > 0 {
+	if len(forms) == 0 && !isASCII(p.whole) && scriptOf(p.whole) != "latin" && len(s.repair(p.whole)) > 0 {
 		return false // a typing error in a word that tools have
 	}
-	if !s.wantTranslation(q, surface, surface, own, t.english, besideWeight) {
+	if !s.wantTranslation(q, surface, surface, forms, t.english, besideWeight) {
 		return false
 	}
 	q.words++
@@ -204,11 +204,11 @@ func (s *snapshot) has(english []string) bool {
 	return false
 }
 
-// wantTranslation adds what a word of another language stands for to own, its own forms
+// wantTranslation adds the English words for a word of another language to forms, its forms
 // that tools have. It reports whether tools have any of them. Beside such forms, a
 // translation counts beside; the pairs of an unspaced word are words by themselves.
-func (s *snapshot) wantTranslation(q *parsed, surface, word string, own []variant, english []string, beside float64) bool {
-	direct, weight, to := len(own) > 0, translatedWeight, own
+func (s *snapshot) wantTranslation(q *parsed, surface, word string, forms []variant, english []string, beside float64) bool {
+	direct, weight, to := len(forms) > 0, translatedWeight, forms
 	if direct {
 		weight = beside
 		if isUnspacedWord(word) {

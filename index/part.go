@@ -65,13 +65,13 @@ func (p *part) append(list []packed, stem string, dead []bool) []packed {
 		list[at].at |= uint32(freq) << slotBits
 		at++
 	})
-	kept := list[:from]
+	alive := list[:from]
 	for _, d := range list[from:] {
 		if !dead[d.slot()] {
-			kept = append(kept, d)
+			alive = append(alive, d)
 		}
 	}
-	return kept
+	return alive
 }
 
 // spellings appends the words that begin with a letter.

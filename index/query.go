@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what one query may cost. Nobody means the rest of 100 kB.
+// Bounds on what one query may cost. The rest of a longer text is ignored.
 const (
 	maxQueryBytes = 4096
 	maxQueryWords = 48
@@ -89,7 +89,7 @@ func inWord(r rune) bool {
 	return wordRune(r) && !isUnspaced(r) || strings.ContainsRune("'-_./", r) && !unicode.IsSpace(r)
 }
 
-// joinWanted lets two words that stand side by side be answered by their
+// joinWanted lets two words side by side be answered by their
 // compound, and by the terms of it: "file system" finds "filesystem".
 func (s *snapshot) joinWanted(all []wanted, a, b int, compound string) {
 	found := s.find(compound)
@@ -118,7 +118,7 @@ func addVariant(list []variant, v variant) []variant {
 // answers aside.
 func (q *parsed) settle(s *snapshot) {
 	matched := map[string]bool{}
-	kept := q.wanted[:0]
+	answered := q.wanted[:0]
 	var lost []string
 	for _, w := range q.wanted {
 		if len(w.to) == 0 {
@@ -127,14 +127,14 @@ func (q *parsed) settle(s *snapshot) {
 		}
 		matched[w.surface] = true
 		w.idf = s.idfOf(w.to)
-		kept = append(kept, w)
+		answered = append(answered, w)
 	}
 	for _, surface := range lost {
 		if !matched[surface] && !slices.Contains(q.unmatched, surface) {
 			q.unmatched = append(q.unmatched, surface)
 		}
 	}
-	q.wanted = kept
+	q.wanted = answered
 }
 
 // idfOf is how much finding one of the variants says: that of the word itself,

@@ -87,8 +87,8 @@ func onDisk(x *Index) bool {
 	return x.current.onDisk()
 }
 
-// kept are the directories of finished indexes in dir, and other are the rest.
-func kept(t *testing.T, dir string) (list, other []string) {
+// finished returns the directories of finished indexes in dir, and the rest.
+func finished(t *testing.T, dir string) (list, other []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,7 @@ func TestTheNextStartOpensWhatWasBuilt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x, _ := stored(t, dir, catalog(issues...))
 	mustFind(t, x)
-	list, other := kept(t, dir)
+	list, other := finished(t, dir)
 	if len(list) != 1 || len(other) != 0 {
 		t.Fatalf("%v and %v were left, want one directory", list, other)
 	}
@@ -137,7 +137,7 @@ func TestTheNextStartOpensWhatWasBuilt(t *testing.T) {
 		t.Errorf("the second start changed files (-before +now):\n%s%s", diff, log)
 	}
 	syncWith(t, y, catalog(issues[:1]...)) // much else has its own
-	if list, _ = kept(t, dir); len(list) != 1 {
+	if list, _ = finished(t, dir); len(list) != 1 {
 		t.Errorf("a small change made a directory at once: %v", list)
 	}
 }
@@ -168,7 +168,7 @@ func TestProcessesThatEndSoonKeepTheirIndex(t *testing.T) {
 				if err := x.Close(); err != nil {
 					t.Fatal(err)
 				}
-				list, other := kept(t, dir)
+				list, other := finished(t, dir)
 				if len(list) != 1 || len(other) != 0 {
 					t.Fatalf("%v and %v were left, want one directory", list, other)
 				}
@@ -212,7 +212,7 @@ func TestDamagedDirectoriesAreBuiltAgain(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, _ := kept(t, dir)
+	list, _ := finished(t, dir)
 	var files []string
 	for path := range fileTimes(t, list[0]) {
 		files = append(files, path)
@@ -257,7 +257,7 @@ func TestWhatBleveCannotReadIsBuiltAgain(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, _ := kept(t, dir)
+	list, _ := finished(t, dir)
 	for path := range fileTimes(t, list[0]) {
 		good, err := os.ReadFile(path)
 		if err != nil {
@@ -300,7 +300,7 @@ func TestFilesMayGoWhileTheyAreOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			x, _ := stored(t, dir, catalog(issues...))
-			list, _ := kept(t, dir)
+			list, _ := finished(t, dir)
 			for path := range fileTimes(t, list[0]) {
 				if err := spoil(path); err != nil {
 					t.Fatal(err)
@@ -365,7 +365,7 @@ func TestProcessesShareADirectory(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if list, other := kept(t, dir); len(list) != 4 || len(other) > 0 {
+	if list, other := finished(t, dir); len(list) != 4 || len(other) > 0 {
 		t.Errorf("%d indexes and %v were left, want 4 and nothing", len(list), other)
 	}
 	if x.Count() != 102 {
@@ -383,12 +383,12 @@ func TestKilledInTheMiddleOfABuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.True(t, "it builds, or was faster", func() bool {
-		whole, building := kept(t, dir)
-		return len(whole)+len(building) > 0
+		complete, building := finished(t, dir)
+		return len(complete)+len(building) > 0
 	})
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	_, left := kept(t, dir)
+	_, left := finished(t, dir)
 	if len(left) == 0 { // as if it had been killed
 		left = []string{filepath.Join(dir, buildPrefix+"1")}
 		if err := os.MkdirAll(filepath.Join(left[0], "index", "store"), 0o700); err != nil {
@@ -405,7 +405,7 @@ func TestKilledInTheMiddleOfABuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored(t, dir, many(60))
-	if _, other := kept(t, dir); len(other) > 0 {
+	if _, other := finished(t, dir); len(other) > 0 {
 		t.Errorf("%v is left of a build that ended long ago", other)
 	}
 }
@@ -422,7 +422,7 @@ func TestUnusedIndexesAreRemoved(t *testing.T) {
 	for i := range most + 2 {
 		stored(t, dir, many(10+i))
 	}
-	list, _ := kept(t, dir)
+	list, _ := finished(t, dir)
 	for _, path := range list {
 		age(path, time.Hour)
 	}
@@ -433,7 +433,7 @@ func TestUnusedIndexesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored(t, dir, many(7))
-	left, _ := kept(t, dir)
+	left, _ := finished(t, dir)
 	for _, path := range list[:2] {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s is there still", path)
@@ -457,7 +457,7 @@ func TestChangesAreBuiltInInTheBackground(t *testing.T) {
 		x.mu.RLock()
 		parts, file := len(x.current.parts), x.current.onDisk()
 		x.mu.RUnlock()
-		list, _ := kept(t, dir)
+		list, _ := finished(t, dir)
 		return parts == 1 && file && len(list) == 2
 	})
 	if got := ids(t, x, Query{Text: "thing_29"}); x.Count() != 35 || len(got) == 0 || got[0] != "git_hub__thing_29" {

@@ -202,7 +202,7 @@ const (
 )
 
 // leastAlone is the number of bytes of the shortest word that is translated by its stem
-// where nothing else tells the language: "zebra" is no form of Polish "zebrać".
+// where nothing else tells the language: "zebra" is not a form of Polish "zebrać".
 const leastAlone = 6
 
 // nearest returns what the stem that shares most letters with s stands for.
@@ -428,7 +428,7 @@ func longestWord(all []*tongue, run string, at, longest int) (word string, engli
 	return word, english
 }
 
-// alone reports whether no Chinese character stands beside run[at:end]: in the middle of
+// alone reports whether no Chinese character is beside run[at:end]: in the middle of
 // others, one says little.
 func alone(run string, at, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(run[:at])

@@ -42,11 +42,11 @@ func bestHeld(found index.Hits) (best float64) {
 
 // omitted begins to search what the answer omits; see aside.begin.
 func (s *search) omitted(ctx context.Context) func(least float64) (omission, error) {
-	of, some := s.f.catalog.Absences(s.full, s.scope)
+	absences, some := s.f.catalog.Absences(s.full, s.scope)
 	if !some {
 		return func(float64) (omission, error) { return omission{}, nil }
 	}
-	return s.f.aside.begin(ctx, s.f.catalog, of, index.Query{Text: s.text, Server: s.server})
+	return s.f.aside.begin(ctx, s.f.catalog, absences, index.Query{Text: s.text, Server: s.server})
 }
 
 // explainAbsent adds notes about what the answer omits although it matches as well as the

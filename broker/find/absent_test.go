@@ -43,12 +43,12 @@ func TestAnswersNameWhatIsAbsent(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(ts.Close)
-	o, kept := catalog.Options{
+	o, cache := catalog.Options{
 		Servers: []upstream.Config{{Name: "store", URL: ts.URL}}, Disabled: []string{"github", "git", "calendar-team"},
 		Pins: pins.Open(files.OpenPins(t.TempDir()), nil),
 	}, t.TempDir()
 	open := func() (*catalog.Catalog, *find.Finder) {
-		c := catalog.New(o, &upstream.Options{CacheDir: kept}, func() {})
+		c := catalog.New(o, &upstream.Options{CacheDir: cache}, func() {})
 		f := find.New(find.Options{}, c, &index.Options{})
 		t.Cleanup(func() { f.Close(); c.Close() })
 		c.Pool.Refresh(t.Context())

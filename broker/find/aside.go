@@ -16,10 +16,10 @@ import (
 // it changes neither the scores nor the cost of searches where nothing is omitted. The
 // zero value is ready to use. It is safe for concurrent use.
 type aside struct {
-	mu    sync.Mutex
-	of    catalog.Absences
-	list  []catalog.Absent
-	index *index.Index // nil until something is omitted
+	mu       sync.Mutex
+	absences catalog.Absences
+	list     []catalog.Absent
+	index    *index.Index // nil until something is omitted
 }
 
 const (
@@ -52,14 +52,14 @@ func (o omission) explain(found index.Hits) index.Hits {
 // function that it returns waits for the end. It returns those that have the most words
 // of the query of what is denied, and likewise of what is disabled: at least the share
 // least of the words, one of them in the name.
-func (a *aside) begin(ctx context.Context, c *catalog.Catalog, of catalog.Absences, q index.Query) func(least float64) (omission, error) {
+func (a *aside) begin(ctx context.Context, c *catalog.Catalog, absences catalog.Absences, q index.Query) func(least float64) (omission, error) {
 	q.Limit = asideHits
 	var found index.Hits
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, found, err = a.search(ctx, c, of, q)
+		_, found, err = a.search(ctx, c, absences, q)
 	}()
 	return func(least float64) (o omission, _ error) {
 		<-done
@@ -67,7 +67,7 @@ func (a *aside) begin(ctx context.Context, c *catalog.Catalog, of catalog.Absenc
 			return o, err
 		}
 		q.Explain = true
-		list, found, err := a.search(ctx, c, of, q)
+		list, found, err := a.search(ctx, c, absences, q)
 		best := map[bool]index.Hit{} // by whether it is denied
 		for i, h := range found.Hits {
 			at, err := strconv.Atoi(h.ID)
@@ -93,10 +93,10 @@ func (a *aside) begin(ctx context.Context, c *catalog.Catalog, of catalog.Absenc
 }
 
 // search searches what c omits, which it returns too. Hits have its indexes as ids.
-func (a *aside) search(ctx context.Context, c *catalog.Catalog, of catalog.Absences, q index.Query) ([]catalog.Absent, index.Hits, error) {
+func (a *aside) search(ctx context.Context, c *catalog.Catalog, absences catalog.Absences, q index.Query) ([]catalog.Absent, index.Hits, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.update(c, of); err != nil || len(a.list) == 0 {
+	if err := a.update(c, absences); err != nil || len(a.list) == 0 {
 		return nil, index.Hits{}, err
 	}
 	found, err := a.index.Search(ctx, q)
@@ -106,25 +106,25 @@ func (a *aside) search(ctx context.Context, c *catalog.Catalog, of catalog.Absen
 // literally returns the share of the query's words that a hit has without related words,
 // and whether one of them is in its name.
 func literally(h index.Hit) (held float64, named bool) {
-	own := 0
+	direct := 0
 	for _, w := range h.Words {
 		if !w.Related {
-			own++
+			direct++
 			named = named || w.Named
 		}
 	}
-	return h.Held * float64(own) / float64(max(1, len(h.Words))), named
+	return h.Held * float64(direct) / float64(max(1, len(h.Words))), named
 }
 
 // update makes the index again if something else is omitted.
-func (a *aside) update(c *catalog.Catalog, of catalog.Absences) error {
-	if a.of == of {
+func (a *aside) update(c *catalog.Catalog, absences catalog.Absences) error {
+	if a.absences == absences {
 		return nil
 	}
 	if a.index == nil {
 		a.index = index.New(nil)
 	}
-	list := c.Absent(of)
+	list := c.Absent(absences)
 	list = list[:min(len(list), maxAside)]
 	entries := make([]index.Entry, len(list))
 	for i, t := range list {
@@ -137,7 +137,7 @@ func (a *aside) update(c *catalog.Catalog, of catalog.Absences) error {
 	if err := a.index.Sync(discovery.NewCatalog(nil), entries); err != nil {
 		return err
 	}
-	a.of, a.list = of, list
+	a.absences, a.list = absences, list
 	return nil
 }
 

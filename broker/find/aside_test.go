@@ -18,8 +18,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// desk returns the listings of two servers.
-func desk() []discovery.Listing {
+// sampleListings returns the listings of two servers.
+func sampleListings() []discovery.Listing {
 	return []discovery.Listing{
 		{Server: "files", Tools: []discovery.ListedTool{
 			{Name: "read_file", Description: "Read the contents of a file."},
@@ -66,7 +66,7 @@ func TestAnswersNameWhatIsDenied(t *testing.T) {
 		if len(mistakes) > 0 {
 			t.Fatal(mistakes)
 		}
-		f := finderWith(t, catalog.Options{Fixed: desk(), Rules: rules}, &upstream.Options{})
+		f := finderWith(t, catalog.Options{Fixed: sampleListings(), Rules: rules}, &upstream.Options{})
 		for _, tt := range []struct{ query, server, want string }{
 			{"delete a file", "", "1 tool that matches is denied by the policy (nothing is deleted from here): files__delete_file"},
 			{"delete page", "notes", "1 tool that matches is denied by the policy (nothing is deleted from here): notes__delete_page"},
@@ -86,7 +86,7 @@ func TestAnswersNameWhatIsDenied(t *testing.T) {
 			}
 		}
 	}
-	f := finderWith(t, catalog.Options{Fixed: desk()}, &upstream.Options{})
+	f := finderWith(t, catalog.Options{Fixed: sampleListings()}, &upstream.Options{})
 	if a, err := f.Search(t.Context(), find.SearchRequest{Query: "delete a file"}); err != nil || strings.Contains(a.Note, "denied") || a.Tools[0].Name != "files__delete_file" {
 		t.Errorf("without a policy: %+v, %v", a, err)
 	}
@@ -94,7 +94,7 @@ func TestAnswersNameWhatIsDenied(t *testing.T) {
 
 // A search says so if no hit has half of its words.
 func TestAnswersSayWhatFitsBadly(t *testing.T) {
-	f := finderWith(t, catalog.Options{Fixed: desk()}, &upstream.Options{})
+	f := finderWith(t, catalog.Options{Fixed: sampleListings()}, &upstream.Options{})
 	for query, bad := range map[string]bool{
 		"book a hotel room near the page of the lake": true,
 		"translate french subtitles of this file":     true,
@@ -128,7 +128,7 @@ func TestAnswersNameToolsOfDisabledServers(t *testing.T) {
 	if note := noteOf(t, on, "translate a text", ""); !strings.Contains(note, `1 tool that matches is denied by the policy ("tools" of its server): store.translate`) {
 		t.Errorf("of a tool that is left out: note %q", note)
 	}
-	off := finderWith(t, catalog.Options{Fixed: desk(), Tools: tools, Disabled: []string{"store", "gh", "pg"}, DisabledServers: []upstream.Config{
+	off := finderWith(t, catalog.Options{Fixed: sampleListings(), Tools: tools, Disabled: []string{"store", "gh", "pg"}, DisabledServers: []upstream.Config{
 		store,
 		{Name: "gh", Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-github"}},
 		{Name: "pg", Command: "uvx", Args: []string{"db-mcp"}, Description: "Query the warehouse of orders with SQL"},

@@ -86,8 +86,8 @@ func (e *entries) all() (list []index.Entry, version uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, source := range slices.Sorted(maps.Keys(e.bySource)) {
-		for _, one := range e.bySource[source].list {
-			list = append(list, one.Entry)
+		for _, entry := range e.bySource[source].list {
+			list = append(list, entry.Entry)
 		}
 	}
 	return list, e.version
@@ -97,8 +97,8 @@ func (e *entries) find(kind, id string) (*Entry, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, part := range e.bySource {
-		if one := part.byKey[entryKey{kind, id}]; one != nil {
-			return one, true
+		if entry := part.byKey[entryKey{kind, id}]; entry != nil {
+			return entry, true
 		}
 	}
 	return nil, false

@@ -22,9 +22,9 @@ const (
 	maxOddWords = 8
 )
 
-// unsearched names the servers with unknown tools, and the reasons. whole adds the full
+// unsearched names the servers with unknown tools, and the reasons. full adds the whole
 // reason, which is worth its length only if nothing was found.
-func (s *search) unsearched(whole bool) []string {
+func (s *search) unsearched(full bool) []string {
 	var names []string
 	left := 0
 	s.status = s.f.catalog.Status()
@@ -37,7 +37,7 @@ func (s *search) unsearched(whole bool) []string {
 			continue
 		}
 		why := string(st.State)
-		if e := statusError(st); whole && e != "" {
+		if e := statusError(st); full && e != "" {
 			why += ": " + e
 		}
 		names = append(names, gate.Clean(st.Name+" ("+why+")"))

@@ -15,7 +15,7 @@ const maxAlso = 8
 
 // fold makes one result of equal tools of several servers, at the rank of the best of
 // them. Tools of servers that the query names stay, since its author tells them apart.
-// It sets s.cut if the last result is equal to one of the first that are shown, which may
+// It sets s.folded if the last result is equal to one of the first that are shown, which may
 // have more equals.
 // Forks that differ, with the same name and description, stand side by side: apart, the
 // second looks like another tool, and is missed.
@@ -23,7 +23,7 @@ func (s *search) fold(results []result, shown int) []result {
 	var groups [][]result
 	byName := map[string][]int{} // where in groups
 	for _, r := range results {
-		s.cut = false
+		s.folded = false
 		if r.tool == nil {
 			groups = append(groups, []result{r})
 			continue
@@ -34,7 +34,7 @@ func (s *search) fold(results []result, shown int) []result {
 			head := groups[i][0].tool
 			if s.folds(r.tool) && s.folds(head) && s.same(head, r.tool) {
 				groups[i][0].also = append(groups[i][0].also, r.tool)
-				at, s.cut = -2, i < shown
+				at, s.folded = -2, i < shown
 				break
 			}
 			if head.Name == r.tool.Name && head.Description == r.tool.Description && (head.Description != "" || bytes.Equal(head.InputSchema, r.tool.InputSchema)) {
@@ -120,22 +120,22 @@ func alike(a, b string) bool {
 // A shapeCache caches the shapes of the tools of one catalogue. The zero value is ready
 // to use. It is safe for concurrent use.
 type shapeCache struct {
-	mu   sync.Mutex
-	of   *discovery.Catalog
-	kept map[*discovery.Tool]string
+	mu      sync.Mutex
+	catalog *discovery.Catalog
+	shapes  map[*discovery.Tool]string
 }
 
 // get returns the names and types of the parameters of a tool.
-func (c *shapeCache) get(of *discovery.Catalog, t *discovery.Tool) string {
+func (c *shapeCache) get(catalog *discovery.Catalog, t *discovery.Tool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of != of || c.kept == nil {
-		c.of, c.kept = of, map[*discovery.Tool]string{}
+	if c.catalog != catalog || c.shapes == nil {
+		c.catalog, c.shapes = catalog, map[*discovery.Tool]string{}
 	}
-	shape, ok := c.kept[t]
+	shape, ok := c.shapes[t]
 	if !ok {
 		shape = shapeOf(t.InputSchema)
-		c.kept[t] = shape
+		c.shapes[t] = shape
 	}
 	return shape
 }

@@ -15,17 +15,17 @@ import (
 // takes a quarter of the time of a search. The zero value is ready to use. It is safe
 // for concurrent use.
 type lineCache struct {
-	mu   sync.Mutex
-	of   *discovery.Catalog
-	kept map[*discovery.Tool]codegen.Line // at most one for each tool of the catalogue
+	mu      sync.Mutex
+	catalog *discovery.Catalog
+	lines   map[*discovery.Tool]codegen.Line // at most one for each tool of the catalogue
 }
 
 // get returns the line of tool t of catalogue c. It calls make if the line is not
 // cached.
 func (l *lineCache) get(c *discovery.Catalog, t *discovery.Tool, make func() codegen.Line) codegen.Line {
 	l.mu.Lock()
-	line, ok := l.kept[t]
-	ok = ok && l.of == c
+	line, ok := l.lines[t]
+	ok = ok && l.catalog == c
 	l.mu.Unlock()
 	if ok {
 		return line
@@ -33,10 +33,10 @@ func (l *lineCache) get(c *discovery.Catalog, t *discovery.Tool, make func() cod
 	line = make()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of != c {
-		l.of, l.kept = c, map[*discovery.Tool]codegen.Line{}
+	if l.catalog != c {
+		l.catalog, l.lines = c, map[*discovery.Tool]codegen.Line{}
 	}
-	l.kept[t] = line
+	l.lines[t] = line
 	return line
 }
 

@@ -46,8 +46,8 @@ func TestLinesAreKeptForOneCatalogue(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, first)
 	}
 	c, s, tool = oneTool("recipient")
-	if got := line(c, s, tool); got.Input == first.Input || len(cache.kept) != 1 {
-		t.Errorf("of another catalogue: %+v, %d lines are kept", got, len(cache.kept))
+	if got := line(c, s, tool); got.Input == first.Input || len(cache.lines) != 1 {
+		t.Errorf("of another catalogue: %+v, %d lines are kept", got, len(cache.lines))
 	}
 }
 

@@ -106,7 +106,7 @@ const (
 // for up to Options.SearchWait, for servers that were never listed. An error is a
 // mistake in the request, in words for the one who made it.
 func (f *Finder) Search(ctx context.Context, req SearchRequest) (SearchAnswer, error) {
-	p := patience{limit: f.opts.Load().SearchWait, goOn: req.GoOn}
+	p := patience{limit: f.opts.Load().SearchWait, proceed: req.GoOn}
 	if req.NoWait {
 		p.limit = 0
 	}
@@ -166,7 +166,7 @@ type search struct {
 	renderer renderer
 	text     string // what is searched for; empty to browse
 	lower    string // the same in lower case
-	cut      bool   // see fold
+	folded   bool   // see fold
 	server   string // config key, or empty for all
 	// explained is set if the note names what the answer omits although it matches.
 	explained bool
@@ -256,7 +256,7 @@ func (s *search) find(ctx context.Context) error {
 		limit = min(found.Named, maxHits)
 	}
 	results := s.fold(s.resolve(found.Hits), s.req.Offset+limit)
-	if found.Total > q.Limit && (offersIn(results) > maxOffersFirst || len(results) < s.req.Offset+limit || s.cut) { // tools may be anywhere behind offers and equal ones
+	if found.Total > q.Limit && (offersIn(results) > maxOffersFirst || len(results) < s.req.Offset+limit || s.folded) { // tools may be anywhere behind offers and equal ones
 		q.Limit = found.Total
 		if found, err = s.f.index.Search(ctx, q); err != nil {
 			return err

@@ -16,12 +16,12 @@ import (
 )
 
 // A patience bounds the wait of an answer for servers that were never listed. If tell
-// is not nil, it is called with what the answer waits for. Closing goOn ends the wait;
+// is not nil, it is called with what the answer waits for. Closing proceed ends the wait;
 // nil is never closed.
 type patience struct {
-	limit time.Duration
-	tell  func(message string)
-	goOn  <-chan struct{}
+	limit   time.Duration
+	tell    func(message string)
+	proceed <-chan struct{}
 }
 
 // awaitListings waits until every server that a search of server for query
@@ -54,7 +54,7 @@ func (f *Finder) awaitListings(ctx context.Context, server, query string, p pati
 		case <-changed:
 		case <-timer.C:
 			return
-		case <-p.goOn:
+		case <-p.proceed:
 			return
 		case <-enough:
 			if f.bestIsOf(ctx, query, likely) {

@@ -1,5 +1,6 @@
-// Package host serves many clients: the listener, and how a server ends without losing
-// what is in progress.
+// Package host serves many clients with an app.App: the daemon and its tenants for those on
+// stdio, HTTP with replicas and the console, and scripts of brokers elsewhere. It reloads
+// what changes meanwhile, and ends without losing what is in progress.
 package host
 
 import (

@@ -1,5 +1,7 @@
 package cli
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
+
 import (
 	"bytes"
 	"context"

@@ -208,6 +208,9 @@ type Settings struct {
 	Tools policy.ToolLists
 	// Overrides change tools of servers: their names, descriptions and parameters.
 	Overrides map[string]discovery.Overrides
+	// Instructions are the settings of what models read of the servers' own
+	// instructions, by server.
+	Instructions map[string]discovery.InstructionsSetting
 	// Redact says what models get tokens for; Deps.Vault keeps what they stand for.
 	Redact vault.Settings
 	// Profiles are those that View knows, by name.
@@ -292,7 +295,7 @@ func (o *options) surface() surface.Options {
 }
 
 func (o *options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, DisabledServers: o.DisabledServers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
+	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, DisabledServers: o.DisabledServers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Instructions: o.Instructions, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}

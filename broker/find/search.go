@@ -86,6 +86,9 @@ type SearchAnswer struct {
 	Tools      []SearchHit `json:"tools"`
 	// Servers are there when browsing all of them.
 	Servers []BrowsedServer `json:"servers,omitempty"`
+	// Instructions are those of the servers of hits, where a conversation has not had
+	// them yet.
+	Instructions []ServerInstructions `json:"instructions,omitempty"`
 	// Suggestions are near names, when nothing was found.
 	Suggestions []string `json:"suggestions,omitempty"`
 	// Unsearched are the servers with unknown tools, each with the reason.

@@ -21,6 +21,9 @@ const (
 // that an earlier query found has only its name in a later one.
 type SeveralAnswer struct {
 	Answers []QueryAnswer `json:"answers"`
+	// Instructions are as in SearchAnswer, and Note says in words what the rest does not.
+	Instructions []ServerInstructions `json:"instructions,omitempty"`
+	Note         string               `json:"note,omitempty"`
 }
 
 // A QueryAnswer is the answer to one of several queries.

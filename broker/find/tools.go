@@ -60,6 +60,9 @@ func (f *Finder) handleListServers(ctx context.Context, c *surface.Call) (*mcp.C
 	f.awaitListings(ctx, server, "", f.patience(c))
 	starting := f.catalog.Starting(server)
 	list := f.ListServers(server)
+	if one := list.Servers; len(one) == 1 && one[0].Instructions != nil {
+		c.News(instructionsOf(one[0].Name), one[0].Instructions.Text()) // a hit need not repeat them
+	}
 	list.Note = joinNotes(list.Note, startingNote(starting))
 	return surface.JSONResult(list, false), nil
 }
@@ -72,6 +75,22 @@ func (f *Finder) handleSearch(ctx context.Context, c *surface.Call) (*mcp.CallTo
 	found, err := f.answer(ctx, a, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
 	if err != nil {
 		return nil, err
+	}
+	switch found := found.(type) {
+	case SearchAnswer:
+		if len(found.Servers) == 0 { // else it browses all servers
+			found.Instructions = f.introduce(c, found.Tools)
+			found.Note = joinNotes(found.Note, saysOf(found.Instructions))
+		}
+		return surface.JSONResult(found, false), nil
+	case SeveralAnswer:
+		var hits []SearchHit
+		for _, one := range found.Answers {
+			hits = append(hits, one.Tools...)
+		}
+		found.Instructions = f.introduce(c, hits)
+		found.Note = saysOf(found.Instructions)
+		return surface.JSONResult(found, false), nil
 	}
 	return surface.JSONResult(found, false), nil
 }

@@ -118,6 +118,16 @@ type Server struct {
 	Instances string
 	// Learn learns the types of its results; default as Learn of the broker.
 	Learn *bool
+	// Instructions are what models read about the server as a whole.
+	Instructions Instructions
+}
+
+// Instructions say what models read of the instructions of a server: the first MaxChars
+// characters unless there is a Text.
+type Instructions struct {
+	Off      bool
+	Text     string
+	MaxChars int
 }
 
 // An Override changes one tool of a server. What is empty stays as it is.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
@@ -48,6 +49,10 @@ type SearchRequest struct {
 	// about starting servers: the caller shows them.
 	NoWait bool
 	GoOn   <-chan struct{}
+
+	// who searches, and learns is set if its calls show what was found.
+	who    usage.Who
+	learns bool
 }
 
 // An Explained describes the rank of one hit of a SearchAnswer.
@@ -60,6 +65,9 @@ type Explained struct {
 	Words []index.Match `json:"words"`
 	// General says that it gained as a tool that answers questions of any kind.
 	General bool `json:"general,omitempty"`
+	// Favored is the share of the score that it gained because it was called after
+	// similar searches.
+	Favored float64 `json:"favored,omitempty"`
 }
 
 // Explain returns the scores of the best hits of a request, in the order of the index:
@@ -70,10 +78,12 @@ func (f *Finder) Explain(ctx context.Context, req SearchRequest) ([]Explained, e
 	}
 	s := &search{f: f, scope: f.catalog.Scope(), req: req}
 	s.readQuery()
-	found, err := f.index.Search(ctx, index.Query{Text: s.text, Server: s.server, Limit: req.Offset + min(cmp.Or(req.Limit, defaultHits), maxHits), Explain: true})
+	q := s.query(req.Offset + min(cmp.Or(req.Limit, defaultHits), maxHits))
+	q.Explain = true
+	found, err := f.index.Search(ctx, q)
 	list := []Explained{}
 	for _, h := range found.Hits {
-		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...), General: h.General})
+		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...), General: h.General, Favored: h.Favored})
 	}
 	return list, err
 }
@@ -248,7 +258,7 @@ func (s *search) find(ctx context.Context) error {
 	if limit == 0 {
 		limit = defaultHits
 	}
-	q := index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth}
+	q := s.query(s.req.Offset + limit + foldDepth)
 	omitted := s.omitted(ctx)
 	found, err := s.f.index.Search(ctx, q)
 	absent, failed := omitted(max(fitsWell, bestHeld(found)))
@@ -270,6 +280,7 @@ func (s *search) find(ctx context.Context) error {
 	if results, err = s.withPassages(ctx, toolsFirst(results), &found); err != nil {
 		return err
 	}
+	s.learn(results)
 	results = results[min(s.req.Offset, len(results)):]
 	results = results[:min(limit, len(results))]
 	s.answer.Unsearched = s.unsearched(len(results) == 0)

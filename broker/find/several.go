@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -60,11 +61,12 @@ func queriesOf(a surface.Arguments) ([]string, error) {
 }
 
 // answer answers a search of one query or of several.
-func (f *Finder) answer(ctx context.Context, a surface.Arguments, callsOnly bool, p patience) (any, error) {
+func (f *Finder) answer(ctx context.Context, a surface.Arguments, who usage.Who, callsOnly bool, p patience) (any, error) {
 	req, err := searchRequest(a)
 	if err != nil {
 		return nil, err
 	}
+	req.who, req.learns = who, true
 	queries, err := queriesOf(a)
 	if err != nil {
 		return nil, err

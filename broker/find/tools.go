@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/run"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
@@ -72,7 +73,7 @@ func (f *Finder) handleSearch(ctx context.Context, c *surface.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.answer(ctx, a, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
+	found, err := f.answer(ctx, a, usage.Who{Owner: c.Owner, Session: c.Session}, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (f *Finder) searchForScript(ctx context.Context, x *run.Execution, c sandbo
 		return nil, err
 	}
 	f.catalog.Hurry(ctx)
-	found, err := f.answer(ctx, a, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
+	found, err := f.answer(ctx, a, usage.Who{Owner: x.Request.Owner, Session: x.Request.Session}, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
 	if err != nil {
 		return nil, err
 	}

@@ -66,6 +66,7 @@ func (o Overrides) Settings(home *Home, log *slog.Logger) broker.Settings {
 		Mode:                broker.Mode(cmp.Or(o.Mode, set.Mode)),
 		AutoThreshold:       set.AutoThreshold,
 		SearchWait:          wait,
+		LearnSearches:       set.Search.Learn,
 		ReadOnly:            set.ReadOnly || o.ReadOnly,
 		Tools:               ToolLists(cfg),
 		Policy:              o.rules(cfg),

@@ -313,6 +313,10 @@ type Search struct {
 	// Wait is the time that a search waits for servers that were never listed, or 0;
 	// default "10s". See docs/search.md#while-servers-start.
 	Wait *time.Duration `name:"wait" reload:"live"`
+	// Learn raises tools a little that were called after similar searches, for everybody
+	// or, false, for nobody; default for you, and not for clients with tokens. See
+	// docs/search.md#what-worked-before.
+	Learn *bool `name:"learn" reload:"live"`
 }
 
 // Sandbox says where programs run and what they may use.

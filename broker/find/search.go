@@ -327,6 +327,7 @@ func (s *search) show(ctx context.Context, results []result) {
 		}
 		s.answer.Tools = append(s.answer.Tools, h)
 	}
+	describe(s.answer.Tools)
 	if folded {
 		s.note(`"also": the same tool of other servers ("expand": true lists each)`)
 	}

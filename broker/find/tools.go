@@ -18,13 +18,9 @@ import (
 
 func (f *Finder) searchDescription() string {
 	names := gate.Cut(surface.ServerNames(f.catalog.ServerNames()), 480)
-	use := "ready to call: id, types, what it does"
-	if f.opts.Load().Mode == surface.ModeTools {
-		use = "ready for call_tool: id, arguments, what it does"
-	}
 	return `Find tools by what they do: verb, object, product of a step, in any language: {"query": "create issue jira"}; several steps: {"queries": [...]}. ` +
 		`Servers: ` + names + `. Look here before you say that something cannot be done. ` +
-		`Best first, ` + use + `; [write] may change something, [asks] asks first.`
+		`Best first: id, parameters (untyped are strings), what it does; [write] may change something, [asks] asks first.`
 }
 
 const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
@@ -156,7 +152,7 @@ func (f *Finder) searchForScript(ctx context.Context, x *run.Execution, c sandbo
 	if err != nil {
 		return nil, err
 	}
-	return gate.Compact(found), nil
+	return gate.Compact(forScript(found)), nil
 }
 
 // describeForScript is tools.describe(name).

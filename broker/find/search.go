@@ -249,8 +249,12 @@ func cleanWords(text string) string {
 	}, text))
 }
 
-// foldDepth is how far down the ranking equal tools are looked for.
-const foldDepth = 50
+const (
+	// foldDepth is how far down the ranking equal tools are looked for, and maxLooked how
+	// far at most where the first ones have equals, or are not tools.
+	foldDepth = 50
+	maxLooked = 4000
+)
 
 // find searches for s.text.
 func (s *search) find(ctx context.Context) error {
@@ -270,7 +274,7 @@ func (s *search) find(ctx context.Context) error {
 	}
 	results := s.fold(s.resolve(found.Hits), s.req.Offset+limit)
 	if found.Total > q.Limit && (offersIn(results) > maxOffersFirst || len(results) < s.req.Offset+limit || s.folded) { // tools may be anywhere behind offers and equal ones
-		q.Limit = found.Total
+		q.Limit = min(found.Total, s.req.Offset+limit+maxLooked)
 		if found, err = s.f.index.Search(ctx, q); err != nil {
 			return err
 		}

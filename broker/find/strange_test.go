@@ -105,6 +105,9 @@ func BenchmarkHundredThousand(b *testing.B) {
 		listings = append(listings, l)
 	}
 	f := finderOf(b, listings...)
+	if err := f.Sync(); err != nil {
+		b.Fatal(err)
+	}
 	for name, query := range map[string]string{"words": "create issue", "a sentence": "send a mail to the team", "a typing error": "sned a mial", "a translation": "отправить письмо", "nothing": "zzzz qqqq", "a server": "server77 archive board", "no words": ""} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -26,7 +26,7 @@ func (x *Execution) Commit(res sandbox.Result, answer json.RawMessage) {
 	x.e.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(x.bridge.Records()))
 }
 
-// maxCalled bounds the tools that Options.Called is told of.
+// maxCalled bounds the tools that are passed to Options.Called.
 const maxCalled = 50
 
 // reportCalled reports which tools were called with success.

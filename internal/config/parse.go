@@ -150,7 +150,9 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"maxConcurrent": c.count(of("maxConcurrent"), &s.InFlight, 10_000),
 		"instances":     c.choice(of("instances"), &s.Instances, "shared", "client", "project"),
 		"learn":         c.optionalBool(of("learn"), &s.Learn),
-		// what models read of the server's own instructions: false for nothing, another number of characters, or a text in their place, see [servers.md](servers.md#instructions); default the first 400 characters
+		// what models read of the server's own instructions: false for nothing, another number of
+		// characters, or a text in their place, see [servers.md](servers.md#instructions); default the
+		// first 400 characters
 		"instructions": c.instructions(of("instructions"), &s.Instructions),
 	}
 	seen := c.object(v, where, fields)

@@ -1,10 +1,6 @@
 package index
 
-import (
-	"slices"
-
-	"github.com/mcpbroker/mcpbroker/internal/nearest"
-)
+import "slices"
 
 const (
 	// favored is the share of its own score that a favored tool gains at most.
@@ -16,7 +12,7 @@ const (
 // Words returns the words of a query that say something, as stems, sorted: what two
 // queries have in common if they look for the same.
 func Words(query string) []string {
-	var list []string
+	list := make([]string, 0, 8)
 	pieces(prepared(query), func(p piece) bool {
 		switch {
 		case p.unspaced:
@@ -26,6 +22,9 @@ func Words(query string) []string {
 		}
 		return len(list) < maxWords
 	})
+	if len(list) == 0 {
+		return nil
+	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
@@ -33,18 +32,12 @@ func Words(query string) []string {
 // favor raises the tools of Query.Favor among the hits.
 func (s *snapshot) favor(sc *scratch, tools map[string]float64) {
 	for id, share := range tools {
-		t, ok := s.catalog.Tool(id)
-		if !ok || t.ID != id {
-			continue
-		}
-		s.folded(nearest.Fold(t.Name), "", func(slot int, r record) {
-			if r.kind() != "" || r.id() != id {
-				return
-			}
-			i := slices.IndexFunc(sc.hits, func(h scored) bool { return h.slot == int32(slot) })
-			if i >= 0 {
-				sc.hits[i].score *= 1 + favored*max(0, min(share, 1))
-			}
+		i := slices.IndexFunc(sc.hits, func(h scored) bool {
+			t := s.records[h.slot].tool
+			return t != nil && t.ID == id
 		})
+		if i >= 0 {
+			sc.hits[i].score *= 1 + favored*max(0, min(share, 1))
+		}
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/index"
 	"github.com/mcpbroker/mcpbroker/internal/catalogues"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -159,5 +162,39 @@ func readLines(t testing.TB, file string, each func(line []byte) error) {
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// BenchmarkWhatWorkedBefore compares searches with and without 300 searches to learn
+// from.
+func BenchmarkWhatWorkedBefore(b *testing.B) {
+	f, queries := ownCatalogue(b)
+	if retrieval != "/" {
+		f, queries = catalogueOf(b, "tools_core.jsonl")
+	}
+	learned := usage.New(nil)
+	b.Cleanup(func() { _ = learned.Close() })
+	for i := range 300 {
+		words := index.Words(queries[i%len(queries)])
+		learned.Searched(usage.Who{}, words, []string{"azure__redis_list"})
+		learned.Called(usage.Who{}, []string{"azure__redis_list"})
+		if i%50 == 0 {
+			learned.Favor("", words) // lets the others be learned
+		}
+	}
+	for i, store := range []*usage.Store{nil, learned, nil, learned} {
+		f.Configure(Options{Usage: store})
+		b.Run([]string{"without", "with"}[i%2], func(b *testing.B) {
+			var took []time.Duration
+			for n := 0; b.Loop(); n++ {
+				start := time.Now()
+				if _, err := f.Search(b.Context(), SearchRequest{Query: queries[n%len(queries)]}); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+		})
 	}
 }

@@ -20,7 +20,7 @@ func (r *SearchRequest) usage(o *Options) *usage.Store {
 // similar searches are raised in it.
 func (s *search) query(limit int) index.Query {
 	q := index.Query{Text: s.text, Server: s.server, Limit: limit}
-	if u := s.req.usage(s.f.opts.Load()); u != nil {
+	if u := s.req.usage(s.f.opts.Load()); u != nil && u.Knows(s.req.who.Owner) {
 		q.Favor = u.Favor(s.req.who.Owner, index.Words(s.text))
 	}
 	return q

@@ -1,7 +1,10 @@
 package usage
 
 import (
+	"cmp"
+	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -108,29 +111,41 @@ func (p *person) favor(words []string) map[string]float64 {
 	if p == nil {
 		return nil
 	}
-	var common map[*search]int
-	for _, w := range words {
-		for _, s := range p.byWord[w] {
-			if common == nil {
-				common = make(map[*search]int)
-			}
-			common[s]++
-		}
-	}
+	// What is similar has one of the rarest words.
+	rarest := slices.Clone(words)
+	slices.SortFunc(rarest, func(a, b string) int { return cmp.Compare(len(p.byWord[a]), len(p.byWord[b])) })
+	rarest = rarest[:len(words)-int(math.Ceil(similar*float64(len(words))))+1]
 	var favored map[string]float64
-	for s, n := range common {
-		share := float64(n) / float64(max(len(words), len(s.words)))
-		if share < similar {
-			continue
-		}
-		for _, u := range s.tools {
-			if favored == nil {
-				favored = make(map[string]float64)
+	for _, w := range rarest {
+		for _, s := range p.byWord[w] {
+			share := float64(common(words, s.words)) / float64(max(len(words), len(s.words)))
+			if share < similar {
+				continue
 			}
-			favored[u.tool] = max(favored[u.tool], share*float64(1+min(u.count, maxUses))/(1+maxUses))
+			for _, u := range s.tools {
+				if favored == nil {
+					favored = make(map[string]float64)
+				}
+				favored[u.tool] = max(favored[u.tool], share*float64(1+min(u.count, maxUses))/(1+maxUses))
+			}
 		}
 	}
 	return favored
+}
+
+// common returns how many words two sorted lists have in common.
+func common(a, b []string) (n int) {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch c := strings.Compare(a[i], b[j]); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			n, i, j = n+1, i+1, j+1
+		}
+	}
+	return n
 }
 
 const (

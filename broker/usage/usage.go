@@ -127,23 +127,37 @@ func (s *Store) send(m message) {
 	}
 }
 
+// Knows reports whether owner has called anything after a search.
+func (s *Store) Knows(owner string) bool {
+	s.awaitFirst()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.people[keyOf(owner)] != nil
+}
+
+// awaitFirst waits for the first reading, for a while.
+func (s *Store) awaitFirst() {
+	s.Begin()
+	select {
+	case <-s.read:
+		return
+	default:
+	}
+	wait := time.NewTimer(firstRead)
+	defer wait.Stop()
+	select {
+	case <-s.read:
+	case <-wait.C:
+	}
+}
+
 // Favor returns the tools that owner has called after searches for similar words, each
-// with a share from 0 to 1; nil if there are none.
+// with a share from 0 to 1; nil if there are none. The words are sorted.
 func (s *Store) Favor(owner string, words []string) map[string]float64 {
 	if len(words) == 0 {
 		return nil
 	}
-	s.Begin()
-	select {
-	case <-s.read:
-	default:
-		wait := time.NewTimer(firstRead)
-		defer wait.Stop()
-		select {
-		case <-s.read:
-		case <-wait.C:
-		}
-	}
+	s.awaitFirst()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.people[keyOf(owner)].favor(words)

@@ -29,11 +29,11 @@ func Words(query string) []string {
 	return slices.Compact(list)
 }
 
-// favor raises the tools of Query.Favor among the hits.
-func (s *snapshot) favor(sc *scratch, tools map[string]float64) {
+// favor raises tools of Query.Favor among the hits.
+func (sc *scratch) favor(records []record, tools map[string]float64) {
 	for id, share := range tools {
 		i := slices.IndexFunc(sc.hits, func(h scored) bool {
-			t := s.records[h.slot].tool
+			t := records[h.slot].tool
 			return t != nil && t.ID == id
 		})
 		if i >= 0 {

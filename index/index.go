@@ -221,7 +221,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	s.score(sc, p, q.Server)
 	s.general(sc, p, q.Server)
 	s.preferNamed(sc, p.list)
-	s.favor(sc, q.Favor)
+	sc.favor(s.records, q.Favor)
 	s.needs(x, sc, q)
 	named := s.named(sc, q)
 	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Replaced: p.replaced, Exact: named > 0, Named: named}

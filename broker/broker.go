@@ -138,6 +138,9 @@ func (b *Broker) StartSoon(ctx context.Context) {
 // prepare builds the search index from what is known.
 func (b *Broker) prepare(ctx context.Context) {
 	b.root().changed()
+	if u := b.opts.Load().find().Usage; u != nil {
+		u.Begin()
+	}
 	if c := b.opts.Load().Typecheck; c != nil {
 		b.inBackground(func() { _, _ = c.Compiler(ctx) }) // found by the time of the first script
 	}

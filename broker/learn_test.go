@@ -55,7 +55,7 @@ func TestTypesAreLearnedFromCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "({n:number}): Promise<{zeta:number;alpha:{id:number;title:string}[]}> // learned from 3 calls"; found.Tools[0].Signature != want {
+	if want := "({n:number}): Promise<{zeta:number;alpha:{id:number;title}[]}> // learned from 3 calls"; found.Tools[0].Signature != want {
 		t.Errorf("signature\n got %s\nwant %s", found.Tools[0].Signature, want)
 	}
 	list, err := store.List()

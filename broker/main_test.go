@@ -56,7 +56,11 @@ var atEnd []func()
 // serveUpstream is a real MCP server on stdio. "files" reads, "notes" writes
 // notes. What happens to "wait" is seen in files that the environment names.
 func serveUpstream(kind string) {
-	s := mcp.NewServer(&mcp.Implementation{Name: kind, Version: "1"}, nil)
+	var about []byte // what the server says of itself
+	if len(os.Args) > 3 {
+		about, _ = os.ReadFile(os.Args[3]) // without the file it says nothing
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: kind, Version: "1"}, &mcp.ServerOptions{Instructions: string(about)})
 	switch kind {
 	case "files":
 		addFileTools(s)

@@ -59,7 +59,7 @@ func TestToolsMode(t *testing.T) {
 			t.Errorf("%s: one hit without its JSON Schema, or with more than that:\n%s", version, text)
 		}
 		text, _ = call(t, cs, "search_tools", map[string]any{"query": "file"})
-		if !strings.Contains(text, `"name":"files__read_file","server":"files","signature":"({path:string})"`) {
+		if !strings.Contains(text, `"name":"files__read_file","signature":"({path})"`) {
 			t.Errorf("%s: hits without arguments:\n%s", version, text)
 		}
 		text, isError := call(t, cs, "call_tool", map[string]any{"tool": "files__read_file", "arguments": map[string]any{"path": "a"}})

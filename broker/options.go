@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/broker/typecheck"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/broker/vault"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -57,6 +58,9 @@ type Deps struct {
 	// Learned learns the results of tools that declare no output schema; nil learns
 	// nothing. The broker does not close it.
 	Learned *learned.Store
+	// Usage learns which tools are called after which searches; nil learns nothing. The
+	// broker does not close it.
+	Usage *usage.Store
 	// Always adds a rule to the policy that allows tools, by their ids, when a person
 	// says so; nil does not offer that.
 	Always func(tools []string) error
@@ -197,6 +201,9 @@ type Settings struct {
 	// SearchWait bounds the wait of a search for servers that were never listed; zero
 	// means 10 s, and a negative value no wait.
 	SearchWait time.Duration
+	// LearnSearches learns which tools are called after which searches: for everybody, or
+	// nobody; nil learns for the user of the state, but not for clients with tokens.
+	LearnSearches *bool
 	// ReadOnly takes every tool that is not marked read-only out of search
 	// and scope, see policy.ReadOnly.
 	ReadOnly bool
@@ -208,6 +215,9 @@ type Settings struct {
 	Tools policy.ToolLists
 	// Overrides change tools of servers: their names, descriptions and parameters.
 	Overrides map[string]discovery.Overrides
+	// Instructions are the settings of what models read of the servers' own
+	// instructions, by server.
+	Instructions map[string]discovery.InstructionsSetting
 	// Redact says what models get tokens for; Deps.Vault keeps what they stand for.
 	Redact vault.Settings
 	// Profiles are those that View knows, by name.
@@ -292,7 +302,7 @@ func (o *options) surface() surface.Options {
 }
 
 func (o *options) catalog() catalog.Options {
-	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, DisabledServers: o.DisabledServers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
+	c := catalog.Options{Servers: o.Servers, Disabled: o.Disabled, DisabledServers: o.DisabledServers, Fixed: o.Fixed, Tools: o.Tools, Rules: o.Policy, Overrides: o.Overrides, Instructions: o.Instructions, Pins: o.Pins, Learned: o.Learned, SkipLearning: o.SkipLearning}
 	if o.ReadOnly { // the others deny no tool that is there, or only some calls
 		c.Scope = o.policies()
 	}
@@ -318,7 +328,7 @@ func (o *options) run() run.Options {
 	return run.Options{
 		Runner: o.Runner, Audit: o.Audit, Runs: o.Runs, Always: o.Always, Results: o.Results, Values: o.Values, Learned: o.Learned,
 		Vault: o.Vault, Redact: o.Redact, Quota: o.Quota, Refuse: o.Refuse,
-		Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Narrowed: o.narrowed, Mode: o.Mode, AutoThreshold: o.AutoThreshold, CountTokens: o.CountTokens, ReadOnly: o.ReadOnly,
+		Called: o.called(), Observer: o.Observer, Policy: o.policies(), Rules: o.Policy, Profile: o.profile, Narrowed: o.narrowed, Mode: o.Mode, AutoThreshold: o.AutoThreshold, CountTokens: o.CountTokens, ReadOnly: o.ReadOnly,
 		DisableReadHints: o.DisableReadHints, Typecheck: o.Typecheck, TypecheckStrict: o.TypecheckStrict,
 		Languages: o.Languages, UnavailableLanguages: o.UnavailableLanguages, Isolations: o.Isolations, Language: o.Language,
 		Timeout: o.Timeout, MaxTimeout: o.MaxTimeout, MaxOutputChars: o.MaxOutputChars, Limits: o.Limits,
@@ -326,7 +336,24 @@ func (o *options) run() run.Options {
 }
 
 func (o *options) find() find.Options {
-	return find.Options{Mode: o.Mode, SearchWait: o.SearchWait, ReadOnly: o.ReadOnly}
+	f := find.Options{Mode: o.Mode, SearchWait: o.SearchWait, ReadOnly: o.ReadOnly}
+	if on := o.LearnSearches; on == nil || *on {
+		f.Usage, f.LearnAll = o.Usage, on != nil
+	}
+	return f
+}
+
+// called is told which tools executions have called.
+func (o *options) called() func(owner, session string, tools []string) {
+	f := o.find()
+	if f.Usage == nil {
+		return nil
+	}
+	return func(owner, session string, tools []string) {
+		if owner == "" || f.LearnAll {
+			f.Usage.Called(usage.Who{Owner: owner, Session: session}, tools)
+		}
+	}
 }
 
 // scripts are the saved ones.

@@ -208,6 +208,10 @@ func (b *Broker) Known(name string) (ToolDescription, error) { return b.catalog.
 // with a note of the nearest name.
 func (b *Broker) ListServers(server string) ServersAnswer { return b.find.ListServers(server) }
 
+// Prompt returns a section for a system prompt: how to use the broker in a mode, and
+// what its servers say about their own tools.
+func (b *Broker) Prompt(m Mode) string { return find.PromptFor(m, b.Catalog()) }
+
 // SetNotice makes text a note in the answers of list_servers, such as that the
 // config file is wrong; empty takes it back.
 func (b *Broker) SetNotice(text string) {

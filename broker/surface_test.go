@@ -201,7 +201,7 @@ func TestSearchTools(t *testing.T) {
 		lacks   []string
 	}{
 		{"by words", map[string]any{"query": "reading files"}, false,
-			[]string{`"name":"files__read_file","server":"files","signature":"({path:string}): any // text (parsed if JSON) or [{type,text|mimeType,size,ref}]"`, `"Read the text of a file"`},
+			[]string{`"name":"files__read_file","signature":"({path}): any // JSON or text"`, `"Read the text of a file"`},
 			[]string{"reading files", "Fails if there is none"}},
 		{"writers are marked", map[string]any{"query": "delete"}, false, []string{"Delete a file for good. [write]"}, nil},
 		{"names only", map[string]any{"query": "file", "detail": "name"}, false, []string{`{"name":"files__read_file","server":"files"}`}, []string{"signature"}},

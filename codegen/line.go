@@ -13,18 +13,20 @@ import (
 const (
 	// lineInput is the length of the input of a Line, in bytes, beyond which optional parameters
 	// lose their types, then are left out.
-	lineInput = 50
+	lineInput = 30
 	// lineRequired is the length beyond which required parameters lose nested parts.
-	lineRequired = 300
+	lineRequired = 160
 	// lineOutput is the corresponding length for the output.
 	lineOutput = 90
 )
 
 // A Line describes a tool on one line, in the fewest bytes that are enough to call it:
-// TypeScript without blanks, in which an optional parameter of type string, number or
-// boolean is its name alone:
+// TypeScript without blanks, in which a parameter of type string, and an optional one of
+// type number or boolean too, is its name alone:
 //
-//	{owner:string;state?:'open'|'closed';labels?:string[];page?}
+//	{owner;number:number;state?:'open'|'closed';labels?:string[];page?}
+//
+// An output that is too long is its keys, as {id,title}.
 type Line struct {
 	// Input is empty for a tool without parameters.
 	Input string
@@ -50,12 +52,31 @@ func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	}
 	if m.output.kind != kindUnknown {
 		line.Output = fitting(m.output, lineOutput,
-			style{compact: true, enumMax: 4, vague: "any"},
-			style{compact: true, enumMax: 4, vague: "any", depth: 2},
-			style{compact: true, enumMax: 4, vague: "any", depth: 1},
-			style{compact: true, enumMax: 4, vague: "any", depth: 1, maxOptional: 4})
+			style{compact: true, bare: true, enumMax: 4, vague: "any"},
+			style{compact: true, bare: true, enumMax: 4, vague: "any", depth: 2},
+			style{compact: true, bare: true, enumMax: 4, vague: "any", depth: 1},
+			style{compact: true, bare: true, enumMax: 4, vague: "any", depth: 1, maxOptional: 4})
+		if keys, ok := keysOf(m.output); ok && len(line.Output) > lineOutput {
+			line.Output = keys
+		}
 	}
 	return line
+}
+
+// keysOf returns the keys of an object, as "{a,b}".
+func keysOf(t *typ) (keys string, ok bool) {
+	if t.kind != kindObject || len(t.fields) == 0 {
+		return "", false
+	}
+	var names []string
+	for _, f := range t.fields {
+		names = append(names, f.name)
+	}
+	if keys = strings.Join(names, ","); len(keys) > lineOutput {
+		end := strings.LastIndexByte(keys[:lineOutput], ',')
+		keys = keys[:max(end, 0)] + ",…"
+	}
+	return "{" + keys + "}", true
 }
 
 // omitted returns the names of the optional parameters that line lacks.
@@ -76,22 +97,22 @@ func (g *Generator) inputLine(s *discovery.Server, t *discovery.Tool, input *typ
 	if input.kind == kindObject {
 		input = requiredFirst(input)
 	}
-	line := fitting(input, lineInput, style{compact: true, enumMax: 6}, style{compact: true, enumMax: 5, names: true})
+	line := fitting(input, lineInput, style{compact: true, bare: true, enumMax: 6}, style{compact: true, bare: true, enumMax: 5, names: true})
 	if len(line) <= lineInput {
 		return line
 	}
-	line = style{compact: true, enumMax: 5, names: true, required: true}.print(input)
+	line = style{compact: true, bare: true, enumMax: 4, names: true, required: true, maxOptional: 2}.print(input)
 	if input, own := g.ownFirst(s, t, input, lineInput-len(line)); own > 0 {
-		line = style{compact: true, enumMax: 5, names: true, maxOptional: own}.print(input)
+		line = style{compact: true, bare: true, enumMax: 5, names: true, maxOptional: own}.print(input)
 	}
 	if len(line) <= lineRequired {
 		return line
 	}
 	return fitting(input, lineRequired,
-		style{compact: true, enumMax: 4, required: true, maxOptional: 2, depth: 4},
-		style{compact: true, enumMax: 4, required: true, maxOptional: 1, depth: 3},
-		style{compact: true, enumMax: 4, required: true, maxOptional: 1, depth: 2},
-		style{compact: true, enumMax: 4, required: true, depth: 1})
+		style{compact: true, bare: true, enumMax: 4, required: true, maxOptional: 2, depth: 4},
+		style{compact: true, bare: true, enumMax: 4, required: true, maxOptional: 1, depth: 3},
+		style{compact: true, bare: true, enumMax: 4, required: true, maxOptional: 1, depth: 2},
+		style{compact: true, bare: true, enumMax: 4, required: true, depth: 1})
 }
 
 // requiredFirst returns an object with its required fields first.

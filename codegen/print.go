@@ -22,6 +22,7 @@ type style struct {
 	vague       string // the name of unknown: any in the value of a call
 	file        string // the file to refer to if something is left out
 	compact     bool   // no blanks, single quotes, and only the names of optional strings, numbers and booleans
+	bare        bool   // only the names of required strings, and no undeclared keys
 	names       bool   // only the names of all optional fields
 	maxOptional int    // optional fields of an object that are shown; zero means all
 	// named reports whether a reference is written as a name; others are expanded. Nil expands
@@ -274,7 +275,7 @@ func (p *printer) object(t *typ) {
 		p.field(f, n)
 		n++
 	}
-	if t.rest != nil {
+	if t.rest != nil && !p.bare {
 		p.separate(n)
 		p.b.WriteString("[key: string]: ")
 		p.typ(t.rest, kindUnknown)
@@ -357,6 +358,8 @@ func (p *printer) field(f field, n int) {
 		if p.names || p.compact && nameSays(f.typ) {
 			return
 		}
+	} else if p.bare && f.typ.kind == kindString {
+		return
 	}
 	p.b.WriteString(p.spaced(": "))
 	p.typ(f.typ, kindUnknown)

@@ -21,6 +21,8 @@ type Listing struct {
 	Transport string `json:"transport"`
 	// Instructions is the server's own text for clients, which may be empty.
 	Instructions string `json:"instructions,omitempty"`
+	// Shown is what models read of the instructions; nil if that is nothing.
+	Shown *Instructions `json:"-"`
 	// Version is the server's name and version as it reported them.
 	Version string `json:"version,omitempty"`
 	// Protocol is the negotiated protocol version, such as "2025-11-25".

@@ -47,6 +47,9 @@ type Query struct {
 	Server string
 	// Limit is the number of hits wanted; zero means 8.
 	Limit int
+	// Favor raises tools, by their ids, among the hits: by at most a fifth of their
+	// score, for a share of 1.
+	Favor map[string]float64
 	// Explain fills in Hit.Words. It costs a second look at the words of each hit.
 	Explain bool
 }
@@ -58,9 +61,11 @@ type Hit struct {
 	Score float64 // larger is better; comparable within one search only
 	Held  float64 // the share of the query's words that it holds, synonyms and repaired words included
 	Words []Match // what each word added to the score, if Query.Explain asked for it
-	// General says that it gained as a tool that answers questions of any kind, if
-	// Query.Explain asked for it.
+	// General says that it gained as a tool that answers questions of any kind, and
+	// Favored the share of its score that Query.Favor added, if Query.Explain asked for
+	// it.
 	General bool
+	Favored float64
 }
 
 // A Match is a word of a query that a hit holds.
@@ -216,6 +221,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 	s.score(sc, p, q.Server)
 	s.general(sc, p, q.Server)
 	s.preferNamed(sc, p.list)
+	sc.favor(s.records, q.Favor)
 	s.needs(x, sc, q)
 	named := s.named(sc, q)
 	h := Hits{Total: len(sc.hits), Unmatched: p.unmatched, Repaired: p.repaired, Replaced: p.replaced, Exact: named > 0, Named: named}
@@ -224,6 +230,7 @@ func (s *snapshot) search(x *Index, q Query) Hits {
 		for i := range h.Hits {
 			h.Hits[i].Words = s.matches(uint32(sc.hits[i].slot), p.wanted)
 			h.Hits[i].General = sc.hits[i].general
+			h.Hits[i].Favored = favored * max(0, min(q.Favor[h.Hits[i].ID], 1))
 		}
 	}
 	x.scratch.Put(sc) // not if there was a panic: it would not be clean

@@ -134,7 +134,38 @@ func (q *parsed) settle(s *snapshot) {
 			q.unmatched = append(q.unmatched, surface)
 		}
 	}
-	q.wanted = answered
+	q.wanted, q.replaced = bounded(answered), distinct(q.replaced)
+}
+
+// bounded returns the first of the words, each once, as many as a query may have: a text
+// without blanks has as many words as characters.
+func bounded(list []wanted) []wanted {
+	type key struct {
+		surface string
+		word    *word
+	}
+	seen := make(map[key]bool, len(list))
+	list = slices.DeleteFunc(list, func(w wanted) bool {
+		k := key{w.surface, w.to[0].word}
+		if seen[k] || len(seen) == maxQueryWords {
+			return true
+		}
+		seen[k] = true
+		return false
+	})
+	return list
+}
+
+// distinct returns a list without what it repeats.
+func distinct(list []Replacement) []Replacement {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(r Replacement) bool {
+		if seen[r.From] {
+			return true
+		}
+		seen[r.From] = true
+		return false
+	})
 }
 
 // idfOf is how much finding one of the variants says: that of the word itself,

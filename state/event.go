@@ -14,6 +14,11 @@ const EventToolsChanged = "tools_changed"
 // of its tool. Its detail names the tool and the field.
 const EventDrift = "result_drift"
 
+// EventSearchUsed is the kind of an Event for a call of the tool Name after a search for
+// the words in Detail. Digest tells one owner from another; it is empty for the user of
+// the state.
+const EventSearchUsed = "search_used"
+
 // Kinds of an Event about a skill or a plugin. Its detail is the file that was read,
 // the tool that was called, or the new state.
 const (

@@ -39,6 +39,9 @@ type Options struct {
 	Tools policy.ToolLists
 	// Overrides change tools, by server.
 	Overrides map[string]discovery.Overrides
+	// Instructions are the settings of what models read of the servers' instructions,
+	// by server.
+	Instructions map[string]discovery.InstructionsSetting
 	// Rules deny tools whatever the call: those are not there either. Nil denies
 	// none.
 	Rules *policy.Rules
@@ -296,6 +299,7 @@ func (c *Catalog) Both() (full, scope *discovery.Catalog) {
 	listings := make([]discovery.Listing, 0, len(all)+len(o.Fixed))
 	for i, s := range o.Servers {
 		l := o.Overrides[s.Name].Apply(s.Reviewed(o.Tools.Filter(all[i])))
+		l = o.Instructions[s.Name].Apply(l)
 		if o.Rules != nil {
 			l = o.Rules.Offers(l)
 		}

@@ -173,6 +173,8 @@ type Description struct {
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// Text describes the data in the tool's text results; nil if unknown.
 	Text *TextData `json:"text,omitempty"`
+	// Instructions are those of the server, about all of its tools.
+	Instructions *discovery.Instructions `json:"instructions,omitempty"`
 }
 
 // TextData describes the data that recent text results of a tool contained.
@@ -231,7 +233,7 @@ func (c *Catalog) describe(t *discovery.Tool) Description {
 	d := Description{
 		Name: t.ID, Server: t.Server, Description: t.Description, ReadOnly: t.ReadOnly(),
 		Signature: types.Signature(s, t), Declaration: types.Declaration(s, t),
-		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Text: TextOf(types, t),
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Text: TextOf(types, t), Instructions: s.ShownInstructions(),
 	}
 	if types.Untyped(t) {
 		d.Signature += " // " + codegen.UntypedNote

@@ -75,7 +75,7 @@ func withoutName(description, name string) string {
 }
 
 // openings are uninformative beginnings of descriptions.
-var openings = []string{"this tool ", "this function ", "use this tool to ", "use this to ", "tool to ", "tool for ", "a tool to ", "a tool for ",
+var openings = []string{"this tool will ", "this tool ", "this function ", "use this tool to ", "use this to ", "tool to ", "tool for ", "a tool to ", "a tool for ",
 	"allows you to ", "used to "}
 
 func cutPrefixFold(text, prefix string) (rest string, ok bool) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/index"
 )
@@ -24,6 +25,10 @@ type Options struct {
 	// SearchWait bounds the wait of a search for servers that were never listed; zero
 	// or less waits for none.
 	SearchWait time.Duration
+	// Usage learns which tools are called after which searches; nil learns nothing. It
+	// counts for the user of the state, and for others if LearnAll is set.
+	Usage    *usage.Store
+	LearnAll bool
 	// ReadOnly means that tools may be hidden because they are not marked read-only.
 	ReadOnly bool
 }

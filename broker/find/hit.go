@@ -27,7 +27,8 @@ type SearchHit struct {
 	Use       string `json:"use,omitempty"`
 	Signature string `json:"signature,omitempty"`
 	// Description ends in "[write]" unless the tool only reads, and in "[asks]" if a
-	// person is asked before each call.
+	// person is asked before each call. So does Signature where there is no
+	// description: it would only repeat the name, or there is no room for it.
 	Description string `json:"description,omitempty"`
 	Declaration string `json:"declaration,omitempty"`
 	// Parameters is the JSON Schema of the input. The descriptions in a long one are
@@ -102,7 +103,11 @@ func (w renderer) hit(c *discovery.Catalog, r result, hits int) SearchHit {
 			if w.marked("", t) != "" {
 				most = markedMax
 			}
-			h.Description = w.marked(clause(withoutName(t.Description, t.Name), most), t)
+			if about := clause(withoutName(t.Description, t.Name), most); saysMore(about, t.Name, t.Server, h.Signature) {
+				h.Description = w.marked(about, t)
+			} else {
+				h.Signature = w.marked(h.Signature, t)
+			}
 			break
 		}
 		h.Description = w.marked(codegen.FirstSentence(t.Description, firstSentence), t)

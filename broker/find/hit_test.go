@@ -20,8 +20,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/tsname"
 )
 
-// Whatever else a signature leaves out, each required parameter of every real
-// tool is there with its type, and an enumeration with its first values.
+// Whatever else a signature leaves out, each required parameter of every real tool is
+// there with its type, unless that is string, and an enumeration with its first values.
 func TestSignaturesHaveWhatIsRequired(t *testing.T) {
 	types := new(codegen.Generator)
 	tools, parameters := 0, 0
@@ -38,6 +38,9 @@ func TestSignaturesHaveWhatIsRequired(t *testing.T) {
 					parameters++
 					if !strings.Contains(line, want) {
 						t.Errorf("%s: no %s in %s", tool.ID, want, line)
+					}
+					if !strings.Contains(want, ":") && !strings.Contains(line, want+";") && !strings.Contains(line, want+"}") {
+						t.Errorf("%s: the text %s has a type in %s", tool.ID, want, line)
 					}
 				}
 			}
@@ -61,7 +64,7 @@ func required(t *testing.T, tool *discovery.Tool) []string {
 	if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
 		t.Fatalf("%s: %v", tool.ID, err)
 	}
-	simple := map[any]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
+	simple := map[any]string{"number": "number", "integer": "number", "boolean": "boolean"}
 	var all []string
 	for _, name := range schema.Required {
 		p, ok := schema.Properties[name]
@@ -72,8 +75,12 @@ func required(t *testing.T, tool *discovery.Tool) []string {
 		if !tsname.IsIdentifier(name) {
 			key = "'" + name + "'"
 		}
-		key += ":"
 		kind, _ := p.Type.(string)
+		if kind == "string" && len(p.Enum) == 0 {
+			all = append(all, key)
+			continue
+		}
+		key += ":"
 		switch {
 		case len(p.Enum) > 0:
 			var values []string
@@ -104,7 +111,7 @@ func TestHitsSayWhatAnUntypedToolGives(t *testing.T) {
 		}
 		return &codegen.Output{Schema: json.RawMessage(`{"type":"integer"}`), Note: "learned from 2 calls"}
 	}}
-	const says = "// text (parsed if JSON) or [{type,text|mimeType,size,ref}]"
+	says := map[string]string{"a signature": "// JSON or text", "a declaration": "// text (parsed if JSON) or [{type,text|mimeType,size,ref}]", "a name": "//"}
 	for _, tt := range []struct {
 		tool string
 		want bool
@@ -115,7 +122,7 @@ func TestHitsSayWhatAnUntypedToolGives(t *testing.T) {
 			w := renderer{types: types, callsOnly: callsOnly}
 			for name, h := range map[string]SearchHit{"a signature": {Signature: w.signature(s, tool)}, "a declaration": {Declaration: types.Declaration(s, tool)}, "a name": {}} {
 				want := tt.want && !callsOnly && name != "a name"
-				if got := w.explainResult(&h, tool); got != want || strings.Contains(h.Signature+h.Declaration, says) != want {
+				if got := w.explainResult(&h, tool); got != want || strings.Contains(h.Signature+h.Declaration, says[name]) != want {
 					t.Errorf("%s, %s, calls only %t: %v %+v, want %v", tt.tool, name, callsOnly, got, h, want)
 				}
 			}

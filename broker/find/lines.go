@@ -58,7 +58,7 @@ func (w renderer) line(s *discovery.Server, t *discovery.Tool) codegen.Line {
 // wanting returns types that keep the parameters whose names contain a word of a query.
 func wanting(types *codegen.Generator, query string) *codegen.Generator {
 	words := make(map[string]bool)
-	for word := range strings.FieldsFuncSeq(strings.ToLower(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(query), func(r rune) bool { return !isWordRune(r) }) {
 		if word = singular(word); len(word) >= minWanted && !unwanted[word] && len(words) < maxWords {
 			words[word] = true
 		}
@@ -86,6 +86,8 @@ const (
 
 // unwanted are words without a meaning of their own.
 var unwanted = map[string]bool{"the": true, "and": true, "for": true, "with": true, "from": true, "into": true, "all": true, "how": true, "get": true, "list": true, "that": true, "not": true}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 func singular(word string) string {
 	if len(word) > minWanted && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/index"
@@ -48,6 +49,10 @@ type SearchRequest struct {
 	// about starting servers: the caller shows them.
 	NoWait bool
 	GoOn   <-chan struct{}
+
+	// who searches, and learns is set if its calls show what was found.
+	who    usage.Who
+	learns bool
 }
 
 // An Explained describes the rank of one hit of a SearchAnswer.
@@ -60,6 +65,9 @@ type Explained struct {
 	Words []index.Match `json:"words"`
 	// General says that it gained as a tool that answers questions of any kind.
 	General bool `json:"general,omitempty"`
+	// Favored is the share of the score that it gained because it was called after
+	// similar searches.
+	Favored float64 `json:"favored,omitempty"`
 }
 
 // Explain returns the scores of the best hits of a request, in the order of the index:
@@ -70,10 +78,12 @@ func (f *Finder) Explain(ctx context.Context, req SearchRequest) ([]Explained, e
 	}
 	s := &search{f: f, scope: f.catalog.Scope(), req: req}
 	s.readQuery()
-	found, err := f.index.Search(ctx, index.Query{Text: s.text, Server: s.server, Limit: req.Offset + min(cmp.Or(req.Limit, defaultHits), maxHits), Explain: true})
+	q := s.query(req.Offset + min(cmp.Or(req.Limit, defaultHits), maxHits))
+	q.Explain = true
+	found, err := f.index.Search(ctx, q)
 	list := []Explained{}
 	for _, h := range found.Hits {
-		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...), General: h.General})
+		list = append(list, Explained{Name: h.ID, Kind: h.Kind, Score: h.Score, Held: h.Held, Words: append([]index.Match{}, h.Words...), General: h.General, Favored: h.Favored})
 	}
 	return list, err
 }
@@ -86,6 +96,9 @@ type SearchAnswer struct {
 	Tools      []SearchHit `json:"tools"`
 	// Servers are there when browsing all of them.
 	Servers []BrowsedServer `json:"servers,omitempty"`
+	// Instructions are those of the servers of hits, where a conversation has not had
+	// them yet.
+	Instructions []ServerInstructions `json:"instructions,omitempty"`
 	// Suggestions are near names, when nothing was found.
 	Suggestions []string `json:"suggestions,omitempty"`
 	// Unsearched are the servers with unknown tools, each with the reason.
@@ -236,8 +249,12 @@ func cleanWords(text string) string {
 	}, text))
 }
 
-// foldDepth is how far down the ranking equal tools are looked for.
-const foldDepth = 50
+const (
+	// foldDepth is how far down the ranking equal tools are looked for, and maxLooked how
+	// far at most where the first ones have equals, or are not tools.
+	foldDepth = 50
+	maxLooked = 4000
+)
 
 // find searches for s.text.
 func (s *search) find(ctx context.Context) error {
@@ -245,7 +262,7 @@ func (s *search) find(ctx context.Context) error {
 	if limit == 0 {
 		limit = defaultHits
 	}
-	q := index.Query{Text: s.text, Server: s.server, Limit: s.req.Offset + limit + foldDepth}
+	q := s.query(s.req.Offset + limit + foldDepth)
 	omitted := s.omitted(ctx)
 	found, err := s.f.index.Search(ctx, q)
 	absent, failed := omitted(max(fitsWell, bestHeld(found)))
@@ -257,7 +274,7 @@ func (s *search) find(ctx context.Context) error {
 	}
 	results := s.fold(s.resolve(found.Hits), s.req.Offset+limit)
 	if found.Total > q.Limit && (offersIn(results) > maxOffersFirst || len(results) < s.req.Offset+limit || s.folded) { // tools may be anywhere behind offers and equal ones
-		q.Limit = found.Total
+		q.Limit = min(found.Total, s.req.Offset+limit+maxLooked)
 		if found, err = s.f.index.Search(ctx, q); err != nil {
 			return err
 		}
@@ -267,6 +284,7 @@ func (s *search) find(ctx context.Context) error {
 	if results, err = s.withPassages(ctx, toolsFirst(results), &found); err != nil {
 		return err
 	}
+	s.learn(results)
 	results = results[min(s.req.Offset, len(results)):]
 	results = results[:min(limit, len(results))]
 	s.answer.Unsearched = s.unsearched(len(results) == 0)
@@ -313,6 +331,7 @@ func (s *search) show(ctx context.Context, results []result) {
 		}
 		s.answer.Tools = append(s.answer.Tools, h)
 	}
+	describe(s.answer.Tools)
 	if folded {
 		s.note(`"also": the same tool of other servers ("expand": true lists each)`)
 	}

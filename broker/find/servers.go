@@ -22,8 +22,10 @@ type ServerInfo struct {
 	ToolCount   int    `json:"tool_count"`
 	Error       string `json:"error,omitempty"`
 	// Held is the number of tools that are held back, with the command that shows why.
-	Held  string   `json:"held,omitempty"`
-	Tools []string `json:"tools,omitempty"`
+	Held string `json:"held,omitempty"`
+	// Instructions are there if the answer is about this server alone.
+	Instructions *discovery.Instructions `json:"instructions,omitempty"`
+	Tools        []string                `json:"tools,omitempty"`
 	// Skills is how many it serves that models may activate.
 	Skills int `json:"skills,omitempty"`
 }
@@ -98,6 +100,10 @@ func (f *Finder) ListServers(server string) ServersAnswer {
 			info.Held = fmt.Sprintf("%d held back until a person approves: broker pins diff %s", n, gate.Name(s.Listing.Server))
 		}
 		if found && server != "" {
+			info.Instructions = s.ShownInstructions()
+			if info.Instructions != nil && info.Instructions.Says != "" {
+				a.Note = joinNotes(a.Note, saysNote)
+			}
 			a.Note = joinNotes(a.Note, info.nameTools(s.Tools))
 		}
 		a.TotalTools += len(s.Tools)

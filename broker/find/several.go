@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -21,6 +22,9 @@ const (
 // that an earlier query found has only its name in a later one.
 type SeveralAnswer struct {
 	Answers []QueryAnswer `json:"answers"`
+	// Instructions are as in SearchAnswer, and Note says in words what the rest does not.
+	Instructions []ServerInstructions `json:"instructions,omitempty"`
+	Note         string               `json:"note,omitempty"`
 }
 
 // A QueryAnswer is the answer to one of several queries.
@@ -57,11 +61,12 @@ func queriesOf(a surface.Arguments) ([]string, error) {
 }
 
 // answer answers a search of one query or of several.
-func (f *Finder) answer(ctx context.Context, a surface.Arguments, callsOnly bool, p patience) (any, error) {
+func (f *Finder) answer(ctx context.Context, a surface.Arguments, who usage.Who, callsOnly bool, p patience) (any, error) {
 	req, err := searchRequest(a)
 	if err != nil {
 		return nil, err
 	}
+	req.who, req.learns = who, true
 	queries, err := queriesOf(a)
 	if err != nil {
 		return nil, err

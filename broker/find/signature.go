@@ -18,8 +18,12 @@ func withMore(signature string) string {
 	return signature[:end] + ": detail full" + signature[end:]
 }
 
-// anyResult is the result of a tool of which nothing is known.
-const anyResult = ": any"
+const (
+	// anyResult is the result of a tool of which nothing is known.
+	anyResult = ": any"
+	// untypedLine is codegen.UntypedNote in few bytes.
+	untypedLine = " // JSON or text"
+)
 
 // explainResult adds what a script gets from a tool of which nothing is known, and
 // reports whether it did.
@@ -31,14 +35,22 @@ func (w renderer) explainResult(h *SearchHit, t *discovery.Tool) bool {
 	case h.Declaration != "":
 		h.Declaration += " // " + codegen.UntypedNote
 	case h.Signature != "":
-		h.Signature = strings.TrimSuffix(h.Signature, anyResult) + anyResult + " // " + codegen.UntypedNote
+		call, marks := cutMarks(h.Signature)
+		h.Signature = strings.TrimSuffix(call, anyResult) + anyResult + untypedLine + marks
 	}
 	return h.Declaration != "" || h.Signature != ""
 }
 
+// cutMarks splits a signature or a description before its marks.
+func cutMarks(text string) (rest, marks string) {
+	rest = strings.TrimSuffix(text, askMark)
+	rest = strings.TrimSuffix(rest, writeMark)
+	return rest, text[len(rest):]
+}
+
 // signature returns the call of the tool, on one line:
 //
-//	listIssues({owner:string;repo:string;page?}): Promise<{id:number}[]>
+//	listIssues({owner;repo;page?}): Promise<{id:number}[]>
 //
 // It is part of every hit, so it omits what the name and the server of the hit already
 // contain: the namespace, unless it differs from the server's name, and, if tools are

@@ -11,19 +11,16 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/run"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/broker/usage"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
 func (f *Finder) searchDescription() string {
 	names := gate.Cut(surface.ServerNames(f.catalog.ServerNames()), 480)
-	use := "ready to call: id, types, what it does"
-	if f.opts.Load().Mode == surface.ModeTools {
-		use = "ready for call_tool: id, arguments, what it does"
-	}
 	return `Find tools by what they do: verb, object, product of a step, in any language: {"query": "create issue jira"}; several steps: {"queries": [...]}. ` +
 		`Servers: ` + names + `. Look here before you say that something cannot be done. ` +
-		`Best first, ` + use + `; [write] may change something, [asks] asks first.`
+		`Best first: id, parameters (untyped are strings), what it does; [write] may change something, [asks] asks first.`
 }
 
 const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +
@@ -60,6 +57,9 @@ func (f *Finder) handleListServers(ctx context.Context, c *surface.Call) (*mcp.C
 	f.awaitListings(ctx, server, "", f.patience(c))
 	starting := f.catalog.Starting(server)
 	list := f.ListServers(server)
+	if one := list.Servers; len(one) == 1 && one[0].Instructions != nil {
+		c.News(instructionsOf(one[0].Name), one[0].Instructions.Text()) // a hit need not repeat them
+	}
 	list.Note = joinNotes(list.Note, startingNote(starting))
 	return surface.JSONResult(list, false), nil
 }
@@ -69,9 +69,25 @@ func (f *Finder) handleSearch(ctx context.Context, c *surface.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.answer(ctx, a, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
+	found, err := f.answer(ctx, a, usage.Who{Owner: c.Owner, Session: c.Session}, f.opts.Load().Mode == surface.ModeTools, f.patience(c))
 	if err != nil {
 		return nil, err
+	}
+	switch found := found.(type) {
+	case SearchAnswer:
+		if len(found.Servers) == 0 { // else it browses all servers
+			found.Instructions = f.introduce(c, found.Tools)
+			found.Note = joinNotes(found.Note, saysOf(found.Instructions))
+		}
+		return surface.JSONResult(found, false), nil
+	case SeveralAnswer:
+		var hits []SearchHit
+		for _, one := range found.Answers {
+			hits = append(hits, one.Tools...)
+		}
+		found.Instructions = f.introduce(c, hits)
+		found.Note = saysOf(found.Instructions)
+		return surface.JSONResult(found, false), nil
 	}
 	return surface.JSONResult(found, false), nil
 }
@@ -132,11 +148,11 @@ func (f *Finder) searchForScript(ctx context.Context, x *run.Execution, c sandbo
 		return nil, err
 	}
 	f.catalog.Hurry(ctx)
-	found, err := f.answer(ctx, a, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
+	found, err := f.answer(ctx, a, usage.Who{Owner: x.Request.Owner, Session: x.Request.Session}, false, patience{limit: min(f.opts.Load().SearchWait, x.Left()/2)}) // some is for what it finds
 	if err != nil {
 		return nil, err
 	}
-	return gate.Compact(found), nil
+	return gate.Compact(forScript(found)), nil
 }
 
 // describeForScript is tools.describe(name).

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,26 @@ func (x *Execution) Commit(res sandbox.Result, answer json.RawMessage) {
 	if x.o.Learned != nil {
 		x.o.Learned.FlushSoon()
 	}
+	x.reportCalled()
 	x.e.past(x.Request.Owner) // the past may have been dropped while x ran
 	x.e.log.Info("executed", "execution", x.id, "code", res.ExitCode, "took", time.Since(x.started), "calls", len(x.bridge.Records()))
+}
+
+// maxCalled bounds the tools that are passed to Options.Called.
+const maxCalled = 50
+
+// reportCalled reports which tools were called with success.
+func (x *Execution) reportCalled() {
+	if x.o.Called == nil || x.bridge == nil {
+		return
+	}
+	var tools []string
+	for _, r := range x.bridge.Records() {
+		if r.Status == bridge.StatusOK && r.ID != "" && len(tools) < maxCalled && !slices.Contains(tools, r.ID) {
+			tools = append(tools, r.ID)
+		}
+	}
+	x.o.Called(x.Request.Owner, x.Request.Session, tools)
 }
 
 // begin opens the record of the execution.

@@ -39,6 +39,9 @@ type Options struct {
 	Learned *learned.Store
 	// Observer observes executions; it may be nil.
 	Observer Observer
+	// Called is called with the tools that an execution has called with success, before
+	// its answer is sent. It does not block. It may be nil.
+	Called func(owner, session string, tools []string)
 
 	// Policy decides about every call; Rules are the rules in it that users have written.
 	Policy policy.List

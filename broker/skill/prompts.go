@@ -121,7 +121,7 @@ func (u users) Prompts() []surface.Prompt {
 	}
 	if _, taken := byName[promptBroker]; len(byName) > 0 && !taken {
 		add(&mcp.Prompt{Name: promptBroker, Description: aboutBrokerDescription}, func(context.Context, surface.Caller, string) (string, error) {
-			return surface.PromptFor(u.f.opts.Load().Mode), nil
+			return find.PromptFor(u.f.opts.Load().Mode, u.f.catalog.Scope()), nil
 		})
 	}
 	var list []surface.Prompt

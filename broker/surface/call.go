@@ -60,7 +60,14 @@ type Call struct {
 	// Progress reports progress; nil if the client did not ask for it. It does not
 	// block. calls is the number of calls so far.
 	Progress func(calls int, message string)
+
+	news func(about, text string) bool
 }
+
+// News reports whether the conversation of the call was not sent text about a subject
+// before, and records that it is sent now. A call outside of a conversation has no
+// memory: everything is new to it.
+func (c *Call) News(about, text string) bool { return c.news == nil || c.news(about, text) }
 
 // A Handler answers the calls of a tool. It may take its time, and may ask the
 // client something before it is done. An error is a mistake of the caller, in
@@ -89,6 +96,8 @@ func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
 		}
 		stateless := req.Extra != nil && req.Extra.Header != nil && (req.ProtocolVersion() >= StatelessSince || req.Session.ID() == "")
 		ctx = upstream.WithConversation(ctx, s.conversations.conversation(ctx, req.Session, c.Caller, stateless, overHTTP(req.Extra)))
+		key, lasting := toldKeyOf(ctx, c, req, stateless)
+		c.news = func(about, text string) bool { return s.told.news(key, lasting, about, text) }
 		messages := make(chan string, 64)
 		if req.Params.GetProgressToken() != nil {
 			c.Progress = func(_ int, message string) {

@@ -98,9 +98,9 @@ func (s *Surface) sessions(server func(*http.Request) *mcp.Server) http.Handler 
 
 // stateless answers requests that stand alone.
 func (s *Surface) stateless(server func(*http.Request) *mcp.Server) http.Handler {
-	return exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+	return withAddr(exactIDs(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: s.log, Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true,
-	}))
+	})))
 }
 
 // maxIdleServers bounds the clients with a server but no session.

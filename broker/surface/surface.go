@@ -123,6 +123,7 @@ type Surface struct {
 	requests      httpRequests // being answered; see join
 	forgotten     cleanup
 	conversations conversations
+	told          told
 	suspended     suspendedCalls
 	panics        panics
 	mu            sync.Mutex                 // guards faces and their fields

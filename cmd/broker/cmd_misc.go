@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"runtime"
 	"runtime/debug"
 
@@ -9,7 +10,9 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
+	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
 // stamped is the version that release builds are linked with.
@@ -56,13 +59,17 @@ func (a *app) promptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prompt",
 		Short: "Print a section for a system prompt",
-		Long:  "Print a section for a system prompt or CLAUDE.md: when to write code, how to find tools, one example.",
-		Args:  cli.NoArgs,
+		Long: "Print a section for a system prompt or CLAUDE.md: when to write code, how to find tools, one example, " +
+			"and with a config what its servers say about their own tools, as far as they are listed. It starts no server.",
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkMode(mode); err != nil {
 				return err
 			}
-			text := surface.PromptFor(broker.Mode(mode))
+			text, err := a.promptText(mode)
+			if err != nil {
+				return err
+			}
 			if a.JSON {
 				return a.PrintJSON(map[string]string{"prompt": text})
 			}
@@ -70,8 +77,22 @@ func (a *app) promptCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&mode, "mode", "", "the mode of the broker: code (default), tools or auto")
+	c.Flags().StringVar(&mode, "mode", "", "the mode of the broker: code, tools or auto (default that of the config, else code)")
 	return c
+}
+
+// promptText returns what prompt prints; without a config it knows no servers.
+func (a *app) promptText(mode string) (text string, err error) {
+	if _, err := config.Find(a.configPath); errors.Is(err, config.ErrNoConfig) && a.configPath == "" {
+		return surface.PromptFor(broker.Mode(mode)), nil
+	}
+	s, err := a.open(-1)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	await.PrintMissing(a.Err, s, "", "")
+	return s.Broker.Prompt(broker.Mode(cmp.Or(mode, s.Config.Broker.Mode))), nil
 }
 
 // checkMode refuses what --mode cannot be.

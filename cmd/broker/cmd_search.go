@@ -89,6 +89,9 @@ func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.
 		if h.General {
 			words = append(words, "(general tool)")
 		}
+		if h.Favored > 0 {
+			words = append(words, fmt.Sprintf("(called after similar searches: %+.0f %%)", 100*h.Favored))
+		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
 	}).Print(a.Out, x.Hits)
 }

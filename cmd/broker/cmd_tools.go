@@ -163,6 +163,13 @@ func printTool(w io.Writer, d broker.ToolDescription) error {
 		cli.Fprintf(w, "\n%s\n", cli.Lines(cli.Fold(string(cli.Indent("  ", strings.TrimSpace(d.Description))), cli.Width(w), "  ")))
 	}
 	cli.Fprintf(w, "\n%s\n\n", cli.Lines(cli.Fold("  "+gate.Terminal(d.Signature), cli.Width(w), "    ")))
+	if i := d.Instructions; i != nil {
+		whose := "The server says about its tools"
+		if i.Configured != "" {
+			whose = "The config says about the tools of the server"
+		}
+		cli.Fprintf(w, "%s:\n%s\n\n", whose, cli.Lines(cli.Fold(string(cli.Indent("  ", i.Text())), cli.Width(w), "  ")))
+	}
 	params := cli.ReadSchema(d.InputSchema).Parameters()
 	if len(params) == 0 {
 		_, err := cli.Fprintln(w, "It takes no parameters.")

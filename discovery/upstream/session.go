@@ -132,6 +132,10 @@ func (s *session) call(c *liveCall, args json.RawMessage) (result json.RawMessag
 	return c.outcome(s.rounds(c.ctx, c, params))
 }
 
+// maxInstructions is how many characters of a server's instructions are stored. It is
+// more than a scan reads, so a scan notices that there is more.
+const maxInstructions = 64<<10 + 1
+
 // list fetches all pages of tools/list. ttl is for how long they are good; zero
 // if the server does not say.
 func (s *session) list(ctx context.Context, server string) (l discovery.Listing, ttl time.Duration, err error) {
@@ -139,7 +143,7 @@ func (s *session) list(ctx context.Context, server string) (l discovery.Listing,
 	l = discovery.Listing{Server: server, Transport: s.transport}
 	if init := s.mcp.InitializeResult(); init != nil {
 		l.Protocol = init.ProtocolVersion
-		l.Instructions = gate.Clean(init.Instructions)
+		l.Instructions = gate.Cut(gate.Clean(init.Instructions), maxInstructions)
 		if info := init.ServerInfo; info != nil {
 			l.Description = gate.Clean(info.Title)
 			l.Version = gate.Clean(strings.TrimSpace(info.Name + " " + info.Version))

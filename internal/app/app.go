@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbroker/mcpbroker/broker"
-	"github.com/mcpbroker/mcpbroker/broker/learned"
 	"github.com/mcpbroker/mcpbroker/broker/quota"
 	"github.com/mcpbroker/mcpbroker/internal/accounts"
 	"github.com/mcpbroker/mcpbroker/internal/app/identity"
@@ -69,7 +68,7 @@ type App struct {
 	Telemetry *telemetry.Telemetry // may be nil
 
 	options OpenOptions
-	learned *learned.Store
+	learned learning
 	runner  sandbox.Runner // the queue before Places
 	quotas  *quota.Limiter
 	live    atomic.Pointer[config.Config] // the config in force
@@ -120,9 +119,9 @@ func Open(ctx context.Context, o OpenOptions) (_ *App, err error) {
 		return nil, err
 	}
 	opened = append(opened, s.Telemetry.Close)
-	s.learned, s.Runs = learned.New(s.Audit, o.Logger), st.Runs(state.RunOptions{Full: cfg.Broker.Durability == "full"})
+	s.learned, s.Runs = newLearning(s.Audit, cfg, o.Logger), st.Runs(state.RunOptions{Full: cfg.Broker.Durability == "full"})
 	s.quotas = quota.New(quotaRules(cfg), st.Buckets(), o.Logger)
-	opened = append(opened, s.learned.Close, s.Runs.Close, s.quotas.Close)
+	opened = append(opened, s.learned.close, s.Runs.Close, s.quotas.Close)
 	s.deps = s.dependencies(commands)
 	d := s.deps(cfg, o.Servers)
 	if s.Accounts, err = s.openAccounts(d.OAuth); err != nil {
@@ -234,7 +233,7 @@ func (s *App) dependencies(commands sandbox.Commander) func(*config.Config, conf
 			Workflows: st.Workflows(s.Home(cfg).Resolve(cmp.Or(cfg.Broker.Skills.SessionDir, filepath.Join(dir, "workflows")))),
 			Documents: st.Shared, Requests: st.Requests(),
 			OAuth:   identity.Signer(st.SignIns(), from.Expand),
-			Learned: s.learned, Results: st.Results(), Values: st.Values(), Runs: s.Runs,
+			Learned: s.learned.types, Usage: s.learned.uses, Results: st.Results(), Values: st.Values(), Runs: s.Runs,
 			Always: func(tools []string) error { return AllowAlways(cfg.Path, tools) },
 			Vault:  vault, Quota: s.quotas, Refuse: st.Refuse(s.Audit, cfg.Broker.StateFailure == "refuse"),
 		}
@@ -249,7 +248,7 @@ func (s *App) dependencies(commands sandbox.Commander) func(*config.Config, conf
 
 // Close ends the servers and the sandboxes, and then closes what they write to.
 func (s *App) Close() error {
-	return errors.Join(s.Root.Close(), s.quotas.Close(), s.Telemetry.Close(), s.learned.Close(), s.Runs.Close(), s.Audit.Close(), s.State.Close())
+	return errors.Join(s.Root.Close(), s.quotas.Close(), s.Telemetry.Close(), s.learned.close(), s.Runs.Close(), s.Audit.Close(), s.State.Close())
 }
 
 // Live returns the config in force.

@@ -66,10 +66,12 @@ func (o Overrides) Settings(home *Home, log *slog.Logger) broker.Settings {
 		Mode:                broker.Mode(cmp.Or(o.Mode, set.Mode)),
 		AutoThreshold:       set.AutoThreshold,
 		SearchWait:          wait,
+		LearnSearches:       set.Search.Learn,
 		ReadOnly:            set.ReadOnly || o.ReadOnly,
 		Tools:               ToolLists(cfg),
 		Policy:              o.rules(cfg),
 		Overrides:           ToolOverrides(cfg),
+		Instructions:        instructions(cfg),
 		Profiles:            policyProfiles(cfg),
 		Language:            sandbox.Language(set.Language),
 		Timeout:             set.Timeout,
@@ -158,6 +160,15 @@ func ToolLists(cfg *config.Config) policy.ToolLists {
 		}
 	}
 	return lists
+}
+
+// instructions returns what models read of the instructions of the servers of a config.
+func instructions(cfg *config.Config) map[string]discovery.InstructionsSetting {
+	all := make(map[string]discovery.InstructionsSetting)
+	for _, s := range cfg.Servers {
+		all[s.Name] = discovery.InstructionsSetting(s.Instructions)
+	}
+	return all
 }
 
 // ToolOverrides returns how a config changes the tools of its servers.

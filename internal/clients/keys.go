@@ -13,7 +13,7 @@ import (
 
 // brokerKeys are keys of servers.json that no client uses. They are kept if the file is a
 // servers.json.
-var brokerKeys = []string{"direct", "credentials", "inFlight", "maxConcurrent", "instances", "learn"}
+var brokerKeys = []string{"direct", "credentials", "inFlight", "maxConcurrent", "instances", "learn", "instructions"}
 
 // byProgram are keys for credentials that come neither from a sign-in nor from a literal header.
 var byProgram = map[string]string{

@@ -118,6 +118,16 @@ type Server struct {
 	Instances string
 	// Learn learns the types of its results; default as Learn of the broker.
 	Learn *bool
+	// Instructions are what models read about the server as a whole.
+	Instructions Instructions
+}
+
+// Instructions say what models read of the instructions of a server: the first MaxChars
+// characters unless there is a Text.
+type Instructions struct {
+	Off      bool
+	Text     string
+	MaxChars int
 }
 
 // An Override changes one tool of a server. What is empty stays as it is.
@@ -303,6 +313,10 @@ type Search struct {
 	// Wait is the time that a search waits for servers that were never listed, or 0;
 	// default "10s". See docs/search.md#while-servers-start.
 	Wait *time.Duration `name:"wait" reload:"live"`
+	// Learn raises tools a little that were called after similar searches, for everybody
+	// or, false, for nobody; default for you, and not for clients with tokens. See
+	// docs/search.md#what-worked-before.
+	Learn *bool `name:"learn" reload:"live"`
 }
 
 // Sandbox says where programs run and what they may use.

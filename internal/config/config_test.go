@@ -383,3 +383,24 @@ func TestAPasswordInTheAddressOfADatabaseIsNoted(t *testing.T) {
 		}
 	}
 }
+
+// Instructions of servers are switched off, cut elsewhere or replaced.
+func TestInstructionsSettings(t *testing.T) {
+	for value, want := range map[string]Instructions{
+		"true": {}, "false": {Off: true}, "1": {MaxChars: 1}, "4000": {MaxChars: 4000}, `"Ask first."`: {Text: "Ask first."},
+	} {
+		c, err := Parse("f.json", []byte(`{"mcpServers": {"s": {"command": "x", "instructions": `+value+`}}}`))
+		if err != nil || c.Servers[0].Instructions != want {
+			t.Errorf("%s: %+v, %v", value, c, err)
+		}
+	}
+	for value, want := range map[string]string{
+		"0": "from 1 to 4000", "4001": "from 1 to 4000", "-1": "from 1 to 4000", `""`: "write false to show nothing", `" \t"`: "write false to show nothing", "[]": "not a list",
+		`{"text": "x"}`: "not an object", `"` + strings.Repeat("é", 4001) + `"`: "has 4001 characters: write at most 4000",
+	} {
+		_, err := Parse("f.json", []byte(`{"mcpServers": {"s": {"command": "x", "instructions": `+value+`}}}`))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"instructions" of server "s"`) {
+			t.Errorf("%.40s: %v, want %q", value, err, want)
+		}
+	}
+}

@@ -370,7 +370,7 @@ var kinds = map[string]string{
 	"text": "text", "refText": "text", "filled": "text", "secret": "text", "clientSecret": "text", "command": "text", "containerPath": "path",
 	"url": "address", "secureURL": "address", "metadataURL": "address", "database": "address", "objects": "address", "date": "date",
 	"count": "number", "duration": "duration", "optionalDuration": "duration", "size": "size", "boolean": "boolean", "optionalBool": "boolean",
-	"list": "list", "quotas": "list", "scopes": "list", "trust": "boolean, list", "keepAlive": "duration, `true`", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path",
+	"list": "list", "quotas": "list", "scopes": "list", "trust": "boolean, list", "keepAlive": "duration, `true`", "instructions": "`false`, number, text", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path",
 	"stringMap": "object", "personalField": "object", "jsonMap": "object", "isolations": "object", "remote": "object", "docker": "object", "tokens": "object", "profiles": "object", "profileTools": "object, list", "tools": "object, list",
 	"oauth": "object", "overrides": "object", "sandbox": "object", "skills": "object", "plugins": "object", "signIn": "object", "consoleSignIn": "object", "servers": "object", "broker": "object",
 	"serverType": "`\"stdio\"`, `\"http\"`, `\"sse\"`",

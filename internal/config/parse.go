@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 
@@ -149,6 +150,10 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 		"maxConcurrent": c.count(of("maxConcurrent"), &s.InFlight, 10_000),
 		"instances":     c.choice(of("instances"), &s.Instances, "shared", "client", "project"),
 		"learn":         c.optionalBool(of("learn"), &s.Learn),
+		// what models read of the server's own instructions: false for nothing, another number of
+		// characters, or a text in their place, see [servers.md](servers.md#instructions); default the
+		// first 400 characters
+		"instructions": c.instructions(of("instructions"), &s.Instructions),
 	}
 	seen := c.object(v, where, fields)
 	s.Disabled = s.Disabled || !enabled
@@ -236,6 +241,31 @@ func (c *collector) pattern(where string, to *string) field {
 		c.text(where, to)(v)
 		if _, err := path.Match(*to, ""); err != nil {
 			c.fail(v.StartOffset, "%s: %s is not a valid pattern: * matches any text, ? one character, [ab] one of these", where, quote(*to))
+		}
+	}
+}
+
+// maxInstructions bounds the instructions that models read of one server.
+const maxInstructions = 4000
+
+// instructions reads true, false, a number of characters, or a text.
+func (c *collector) instructions(where string, to *Instructions) field {
+	return func(v hujson.Value) {
+		switch v.Value.Kind() {
+		case 't', 'f':
+			to.Off = v.Value.Kind() == 'f'
+		case '0':
+			c.count(where, &to.MaxChars, maxInstructions)(v)
+		case '"':
+			c.text(where, &to.Text)(v)
+			switch n := utf8.RuneCountInString(to.Text); {
+			case strings.TrimSpace(to.Text) == "":
+				c.fail(v.StartOffset, "%s is empty: write false to show nothing", where)
+			case n > maxInstructions:
+				c.fail(v.StartOffset, "%s has %d characters: write at most %d", where, n, maxInstructions)
+			}
+		default:
+			c.wrongType(v, where, "false, a number of characters, or a text")
 		}
 	}
 }

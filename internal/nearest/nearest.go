@@ -84,9 +84,6 @@ func Names(name string, known []string, n int) []string {
 	chars := utf8.RuneCountInString(key)
 	var found []candidate
 	for _, k := range known {
-		if opposed(name, k) {
-			continue
-		}
 		f := Fold(prefix(k))
 		limit := max(1, (max(len(key), len(f))+1)/3)
 		part := len(key) >= 3 && strings.Contains(f, key) || len(f) >= 3 && strings.Contains(key, f)
@@ -101,7 +98,9 @@ func Names(name string, known []string, n int) []string {
 		default:
 			continue
 		}
-		found = append(found, candidate{k, d})
+		if !opposed(name, k) {
+			found = append(found, candidate{k, d})
+		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.name, b.name))

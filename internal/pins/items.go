@@ -165,7 +165,10 @@ func (v *view) compare(server string, it item, pins map[state.PinName]state.Pin)
 	r := Row{Server: server, PinName: it.name, State: Approved, item: it, pinned: p}
 	if it.digest != "" && p.Digest == it.digest && !p.Blocked {
 		_ = r.Verdict.UnmarshalText([]byte(p.Verdict))
-		return r
+		if it.name.Kind != state.PinInstructions || p.ByPerson || r.Verdict == scan.Pass {
+			return r
+		}
+		p.Digest, it.known = "", false // pinned before instructions reached models
 	}
 	report := v.scan(server, &it)
 	r.Verdict, r.Findings = report.Verdict, report.Findings
@@ -183,6 +186,9 @@ func (v *view) compare(server string, it item, pins map[state.PinName]state.Pin)
 		if it.name.Kind == state.PinServer { // versions of packages change weekly
 			r.Held = err != nil || mode == Strict
 		}
+	case !it.known && it.name.Kind == state.PinInstructions: // they tell models what to do
+		r.State = New
+		r.Held = mode == Strict || r.Verdict > scan.Pass
 	case !it.known:
 		r.State = New
 		r.Held = mode == Strict || r.Verdict == scan.Block

@@ -26,7 +26,7 @@ type verdicts struct {
 }
 
 // verdictsVersion is the version of the file. Change it if the comparison changes.
-const verdictsVersion = 1
+const verdictsVersion = 2
 
 type verdictsFile struct {
 	Version int               `json:"version"`

@@ -157,10 +157,9 @@ var diagram = []row{
 	{pkg: "internal/related", modules: []string{"std"}},
 	{pkg: "internal/wordstem"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
-	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/jsonscan", modules: []string{"std"}},
 	{pkg: "internal/jsonscan/jsonscantest", modules: []string{"std"}},
-	{pkg: "internal/schema", modules: []string{"std"}},
+	{pkg: "internal/schema", modules: []string{"std", "github.com/google/jsonschema-go"}},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
@@ -178,7 +177,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

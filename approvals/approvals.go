@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/entries"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A Kind is a kind of things that a person approves.
@@ -158,7 +158,7 @@ func decode(a Approval, entry json.RawMessage) (Approval, error) {
 	}
 	given := a
 	if json.Unmarshal(members[member], &given.Digest) != nil {
-		err := jsoncheck.Words(json.Unmarshal(members[member], &given))
+		err := jsonscan.Explain(json.Unmarshal(members[member], &given))
 		return given, err
 	}
 	whole := a

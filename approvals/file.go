@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/entries"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // A File is the Text of a state directory, for approvals that hold on one computer only: those of
@@ -48,7 +48,7 @@ func (f *File) readOlder() ([]byte, error) {
 	}
 	var list []map[string]json.RawMessage
 	if err == nil {
-		err = jsoncheck.Words(json.Unmarshal(text, &list))
+		err = jsonscan.Explain(json.Unmarshal(text, &list))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.older, err)
@@ -57,7 +57,7 @@ func (f *File) readOlder() ([]byte, error) {
 	for _, project := range list {
 		var path string
 		if err := json.Unmarshal(project["path"], &path); err != nil {
-			return nil, fmt.Errorf("%s: the path of a project: %w", f.older, jsoncheck.Words(err))
+			return nil, fmt.Errorf("%s: the path of a project: %w", f.older, jsonscan.Explain(err))
 		}
 		delete(project, "path")
 		after, err = entries.Edit(after, string(Project), path, func(entry map[string]json.RawMessage) {

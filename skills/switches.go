@@ -15,7 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/entries"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // Switches say which skills and plugins are switched off. They are kept in a
@@ -125,7 +125,7 @@ func (e *SwitchesError) Error() string { return e.Message }
 
 // brokenSwitches is the error for a text of switches, or part of one.
 func brokenSwitches(at Switchboard, err error) error {
-	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", at, jsoncheck.Words(err))}
+	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", at, jsonscan.Explain(err))}
 }
 
 // ReadSwitches reads what is switched off. Without a text everything is on. An error

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // Read returns the entries of a kind by id. A text without content has none.
@@ -54,7 +54,7 @@ func Object(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 {
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, jsoncheck.Words(err)
+			return nil, jsonscan.Explain(err)
 		}
 	}
 	if m == nil {

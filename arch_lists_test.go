@@ -104,6 +104,7 @@ var contexts = map[string]string{
 	"sandbox/worker.conn.serve":                 ownLife,
 	"sandbox/worker.warm":                       localWork,
 	"skills.Skill.context":                      noCaller,
+	"approvals.File.Edit":                       boundedWait,
 	"skills.SwitchFile.Edit":                    boundedWait,
 	"state.Document.Edit":                       boundedWait,
 	"state.Document.read":                       boundedWait,

@@ -38,7 +38,7 @@ type row struct {
 // below are the packages that broker joins. They do not import each other:
 // what one needs of another is handed in as a function or a small interface.
 var below = []string{
-	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...",
+	"discovery/...", "index", "codegen", "bridge", "policy/...", "sandbox/...", "skills/...", "approvals",
 	"state/...", "internal/config", "internal/redact", "internal/results", "internal/apitoken", "internal/oauth", "internal/bearer", "internal/accounts", "internal/secret", "internal/tokens", "internal/clients", "internal/evaluate", "internal/daemon", "internal/service", "internal/telemetry", "internal/replicas",
 }
 
@@ -53,7 +53,7 @@ var diagram = []row{
 	{pkg: "internal/setup", imports: []string{"broker/api", "discovery/launch", "discovery/upstream", "internal/cli", "internal/clients", "internal/config", "internal/oauth", "internal/redact", "state"}, modules: []string{"std"}},
 	{pkg: "internal/await", imports: []string{"broker", "broker/api", "discovery/upstream", "internal/app", "internal/cli"}, modules: []string{"std"}},
 	{pkg: "internal/doctor", imports: []string{"broker", "broker/typecheck", "discovery/launch", "discovery/upstream", "internal/app", "internal/await", "internal/cli", "internal/config", "internal/extensions", "internal/setup", "sandbox", "sandbox/docker", "sandbox/worker"}, modules: []string{"std"}},
-	{pkg: "internal/extensions", imports: []string{"internal/app", "internal/cli", "internal/config", "skills/..."}, modules: []string{"std"}},
+	{pkg: "internal/extensions", imports: []string{"approvals", "internal/app", "internal/cli", "internal/config", "skills/..."}, modules: []string{"std"}},
 	{pkg: "internal/measure", imports: []string{"broker", "broker/api", "discovery", "internal/cli", "internal/evaluate"}, modules: []string{"std"}},
 	{pkg: "internal/typefiles", imports: []string{"codegen", "internal/cli"}, modules: []string{"std"}},
 	{pkg: "internal/selftest", imports: []string{"images", "internal/app", "internal/app/contain", "internal/cli", "internal/config", "sandbox", "sandbox/attack", "sandbox/docker"}, modules: []string{"std"}},
@@ -68,7 +68,7 @@ var diagram = []row{
 	// Features register downwards: at run what scripts see of them, at find what is
 	// found, at surface what clients see. Nothing but broker imports skill.
 	{pkg: "broker/skill", imports: []string{"broker/catalog", "broker/find", "broker/run", "broker/surface",
-		"discovery/...", "index", "policy", "sandbox", "skills/...", "state"}},
+		"discovery/...", "index", "policy", "sandbox", "skills/...", "state", "approvals"}},
 	{pkg: "broker/script", imports: []string{"broker/catalog", "broker/find", "broker/run", "discovery", "codegen", "index", "sandbox", "state"}},
 	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "broker/usage", "discovery/...", "index", "codegen", "policy", "sandbox"}},
 	{pkg: "broker/run", imports: []string{"broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",
@@ -88,14 +88,15 @@ var diagram = []row{
 	{pkg: "policy", imports: []string{"discovery"}, modules: []string{"std"}},
 	{pkg: "policy/pin", modules: []string{"std"}},
 	{pkg: "policy/scan", imports: []string{"discovery", "policy"}, modules: []string{"golang.org/x/text"}},
-	{pkg: "skills", imports: []string{"skills/workflow"}},
+	{pkg: "approvals", imports: []string{"internal/entries"}, modules: []string{"std"}},
+	{pkg: "skills", imports: []string{"skills/workflow", "internal/entries"}},
 	{pkg: "skills/workflow"},
 	{pkg: "skills/...", imports: []string{"skills", "skills/workflow"}},
 	{pkg: "skills/script", imports: []string{"skills", "internal/spawn"}},
 	{pkg: "skills/plugin", imports: []string{"skills", "skills/pack"}},
 	{pkg: "skills/remote", imports: []string{"skills", "internal/outbound"}},
 	{pkg: "skills/repo", imports: []string{"internal/spawn"}, modules: []string{"std"}},
-	{pkg: "skills/library", imports: []string{"skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
+	{pkg: "skills/library", imports: []string{"approvals", "skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
 	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/hide", "discovery/packages", "discovery/listing", "discovery/questions", "discovery/sharing", "internal/lines", "internal/outbound", "internal/redact"}},
 	{pkg: "discovery/listing", imports: []string{"discovery"}},
 	{pkg: "discovery/questions", imports: []string{"internal/outbound"}},
@@ -157,14 +158,14 @@ var diagram = []row{
 	{pkg: "internal/related", modules: []string{"std"}},
 	{pkg: "internal/wordstem"},
 	{pkg: "internal/filelock", modules: []string{"std", "golang.org/x/sys"}},
-	{pkg: "internal/jsoncheck"},
 	{pkg: "internal/jsonscan", modules: []string{"std"}},
 	{pkg: "internal/jsonscan/jsonscantest", modules: []string{"std"}},
-	{pkg: "internal/schema", modules: []string{"std"}},
+	{pkg: "internal/schema", modules: []string{"std", "github.com/google/jsonschema-go"}},
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
 	{pkg: "internal/top", imports: []string{"internal/outbound"}, modules: []string{"std", "golang.org/x/sys", "golang.org/x/term", "golang.org/x/text"}},
+	{pkg: "internal/entries", modules: []string{"std"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
 	{pkg: "internal/lazyregexp", modules: []string{"std"}},
 	{pkg: "internal/fakeupstream", imports: []string{"internal/spawn"}},
@@ -177,7 +178,7 @@ var diagram = []row{
 }
 
 // everywhere are the packages that any other may import.
-var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsoncheck", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
+var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", "internal/nearest", "internal/filelock", "internal/jsonscan", "internal/schema", "internal/fair", "internal/atomicfile", "internal/lazyregexp"}
 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.

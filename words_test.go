@@ -70,7 +70,7 @@ var plainPackages = []string{
 	"sandbox/docker", "sandbox/jsrun/...", "sandbox/script",
 	"internal/accounts", "internal/apitoken", "internal/atomicfile", "internal/badmessages", "internal/bearer", "internal/catalogues",
 	"internal/clients", "internal/config", "internal/daemon", "internal/evaluate", "internal/eventually", "internal/fair",
-	"internal/fakeauth", "internal/fakes3", "internal/fakeupstream", "internal/filelock", "internal/gate", "internal/jsoncheck",
+	"internal/fakeauth", "internal/fakes3", "internal/fakeupstream", "internal/filelock", "internal/gate",
 	"internal/jsonscan/...", "internal/lazyregexp", "internal/lines", "internal/nearest", "internal/oauth", "internal/outbound",
 	"internal/pins", "internal/pipes", "internal/postgrestest", "internal/redact", "internal/related", "internal/replicas",
 	"internal/results", "internal/schema", "internal/secret", "internal/service", "internal/skillcases", "internal/spawn/...",

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
@@ -380,7 +379,7 @@ func rangeProblem(o *schema.Object, v json.Number) string {
 			return c.says + " " + limit.String()
 		}
 	}
-	if of, ok := o.Get("multipleOf").(json.Number); ok && !jsoncheck.IsMultiple(string(v), string(of)) {
+	if of, ok := o.Get("multipleOf").(json.Number); ok && !schema.IsMultiple(string(v), string(of)) {
 		return "must be a multiple of " + of.String()
 	}
 	return ""

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
@@ -25,7 +24,7 @@ type Validator struct {
 // An inputSchema is a compiled input schema. checked is nil, which accepts everything, for a
 // schema that cannot be compiled: the server checks the arguments anyway.
 type inputSchema struct {
-	checked *jsoncheck.Schema
+	checked *schema.Schema
 	doc     schema.Document // the same schema
 	// spelt maps texts as models see them to strings of the schema with characters that were
 	// spelled out for models.
@@ -61,7 +60,7 @@ func compile(raw json.RawMessage) *inputSchema {
 	if s.doc = schema.Read(raw); s.doc.Object() == nil {
 		return &inputSchema{}
 	}
-	if checked, err := jsoncheck.Compile(raw); err == nil {
+	if checked, err := schema.Compile(raw); err == nil {
 		s.checked = checked
 	}
 	s.spelt = gate.Spellings(raw)
@@ -87,7 +86,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	if s.spelt != nil && json.Valid(args) {
 		args = gate.Respell(args, s.spelt)
 	}
-	instance, err := jsoncheck.Decode(args)
+	instance, err := schema.DecodeInstance(args)
 	if err != nil {
 		return refuse(err.Error())
 	}
@@ -111,7 +110,7 @@ func (v *Validator) Check(t *discovery.Tool, args json.RawMessage) (json.RawMess
 	switch {
 	case len(found) > 0:
 		return refuse(sentences(found))
-	case invalid != nil && invalid != jsoncheck.ErrCostly && !j.nullable:
+	case invalid != nil && invalid != schema.ErrCostly && !j.nullable:
 		return refuse(invalid.Error())
 	}
 	return args, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
@@ -60,7 +61,7 @@ func TestScriptsOnTheHostWaitForApproval(t *testing.T) {
 	if got := runTool(t, cs, "tools", "scripts/count.py", nil); got.isError {
 		t.Errorf("as it was approved: %s", got.text)
 	}
-	if err := skills.SetApproval(skills.SwitchFile(stateDir), "tools", ""); err != nil {
+	if err := approvals.In(skills.SwitchFile(stateDir)).Revoke(approvals.Script, "tools"); err != nil {
 		t.Fatal(err)
 	}
 	waits("revoked", "nobody has allowed")
@@ -132,9 +133,9 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 				if want := map[bool]int{true: 1, false: 2}[tt.kept]; asked != want {
 					t.Errorf("asked %d times, want %d", asked, want)
 				}
-				digest, err := skills.Approved(skills.SwitchFile(dir+".state.json"), "tools")
-				if err != nil || (digest != "") != tt.kept {
-					t.Errorf("remembered: %q, %v, want %v", digest, err, tt.kept)
+				given, err := approvals.In(skills.SwitchFile(dir+".state.json")).Get(approvals.Script, "tools")
+				if err != nil || (given.Digest != "") != tt.kept || tt.kept && given.By != "test" {
+					t.Errorf("remembered: %+v, %v, want %v", given, err, tt.kept)
 				}
 				switch tt.says {
 				case "once":
@@ -143,7 +144,7 @@ func TestTheUserIsAskedForApproval(t *testing.T) {
 					noted(t, store, state.EventApproval, "local:user denied: scripts/count.py")
 				}
 				if tt.kept {
-					noted(t, store, state.EventSkillStateChanged, "local:user approved, files "+digest)
+					noted(t, store, state.EventSkillStateChanged, "local:user approved, files "+given.Digest)
 				}
 			})
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/docker/docker/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/skillcases"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -140,7 +141,7 @@ func approve(t *testing.T, r *skills.Registry, path, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := skills.SetApproval(skills.SwitchFile(path), name, b.Digest); err != nil {
+	if err := approvals.In(skills.SwitchFile(path)).Approve(approvals.Approval{Kind: approvals.Script, Subject: name, Digest: b.Digest}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
+	"github.com/mcpbroker/mcpbroker/internal/entries"
 	"github.com/mcpbroker/mcpbroker/internal/filelock"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // Switches say which skills and plugins are switched off. They are kept in a
@@ -124,7 +125,7 @@ func (e *SwitchesError) Error() string { return e.Message }
 
 // brokenSwitches is the error for a text of switches, or part of one.
 func brokenSwitches(at Switchboard, err error) error {
-	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", at, jsoncheck.Words(err))}
+	return &SwitchesError{fmt.Sprintf("read what is switched off: %s is broken: %s: fix it or delete it, which switches everything on", at, jsonscan.Explain(err))}
 }
 
 // ReadSwitches reads what is switched off. Without a text everything is on. An error
@@ -173,36 +174,16 @@ func EditEntry(at Switchboard, kind Kind, id string, edit func(entry map[string]
 		if _, err := parseSwitches(at, before); err != nil {
 			return nil, err
 		}
-		return editEntry(at, before, kind, id, edit)
+		after, err := entries.Edit(before, string(kind), id, edit)
+		if err != nil {
+			return nil, brokenSwitches(at, err)
+		}
+		return after, nil
 	})
 	if _, broken := errors.AsType[*SwitchesError](err); err == nil || broken {
 		return err
 	}
 	return fmt.Errorf("switch %s: %w", quoted(id), err)
-}
-
-func editEntry(at Switchboard, before []byte, kind Kind, id string, edit func(entry map[string]json.RawMessage)) ([]byte, error) {
-	file, err := object(before)
-	if err != nil {
-		return nil, brokenSwitches(at, err)
-	}
-	group, err := object(file[string(kind)])
-	if err != nil {
-		return nil, brokenSwitches(at, fmt.Errorf("%q: %w", kind, err))
-	}
-	entry, err := object(group[id])
-	if err != nil {
-		return nil, brokenSwitches(at, fmt.Errorf("%q: %q: %w", kind, id, err))
-	}
-	edit(entry)
-	if len(entry) == 0 {
-		delete(group, id)
-	} else {
-		group[id], _ = json.Marshal(entry)
-	}
-	file[string(kind)], _ = json.Marshal(group)
-	after, err := json.MarshalIndent(file, "", "  ")
-	return append(after, '\n'), err
 }
 
 // Entries returns the stored data of all things of a kind, as JSON objects by their
@@ -212,29 +193,11 @@ func Entries(at Switchboard, kind Kind) (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, &SwitchesError{"read what is switched off: " + err.Error()}
 	}
-	file, err := object(text)
+	group, err := entries.Read(text, string(kind))
 	if err != nil {
 		return nil, brokenSwitches(at, err)
 	}
-	group, err := object(file[string(kind)])
-	if err != nil {
-		return nil, brokenSwitches(at, fmt.Errorf("%q: %w", kind, err))
-	}
 	return group, nil
-}
-
-// object reads an object, of which nothing and null are empty ones.
-func object(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	var m map[string]json.RawMessage
-	if len(bytes.TrimSpace(raw)) > 0 {
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, jsoncheck.Words(err)
-		}
-	}
-	if m == nil {
-		m = map[string]json.RawMessage{}
-	}
-	return m, nil
 }
 
 // replaceFile writes a whole file in one step, in a folder that it makes.

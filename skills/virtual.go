@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 	"github.com/mcpbroker/mcpbroker/skills/workflow"
 )
 
@@ -86,7 +86,7 @@ func (v *Virtual) check() error {
 		case t.Handler == nil:
 			problems = append(problems, fmt.Errorf("tool %s has no handler", quoted(t.Name)))
 		}
-		if _, err := jsoncheck.Compile(t.InputSchema); err != nil {
+		if _, err := schema.Compile(t.InputSchema); err != nil {
 			problems = append(problems, fmt.Errorf("the input schema of tool %s: %w", quoted(t.Name), err))
 		}
 		seen[t.Name] = true
@@ -169,14 +169,14 @@ func (t *Tool) checkInput(input json.RawMessage) error {
 	if len(t.InputSchema) == 0 {
 		return nil
 	}
-	schema, err := jsoncheck.Compile(t.InputSchema)
+	compiled, err := schema.Compile(t.InputSchema)
 	if err != nil {
 		return err
 	}
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	return schema.Check(input)
+	return compiled.Check(input)
 }
 
 // handle calls the handler.

@@ -306,7 +306,7 @@ func (b *bench) approved(source string) string {
 	if err := json.Unmarshal([]byte(b.do(ask{"POST", "/api/plugins/install", "{" + source + "}", "", admin, 409, []string{"approval_needed"}})), &p); err != nil {
 		b.t.Fatal(err)
 	}
-	text, err := json.Marshal(library.Approval{Digest: p.Approval.Digest, Servers: p.Approval.Names(), Env: []string{"KEY"}})
+	text, err := json.Marshal(Approval{Digest: p.Approval.Digest, Servers: p.Approval.Names(), Env: []string{"KEY"}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

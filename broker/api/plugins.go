@@ -28,8 +28,8 @@ type Plugin struct {
 	Source *repo.Source `json:"source"`
 	// Approved is the approval of its servers in their present state; null means that
 	// they do not start.
-	Approved *library.Approval `json:"approved"`
-	Problems []Remark          `json:"problems"`
+	Approved *Approval `json:"approved"`
+	Problems []Remark  `json:"problems"`
 }
 
 // A Server is an MCP server of a plugin. How it is started is not told: that may
@@ -42,8 +42,11 @@ type Server struct {
 func (s *server) pluginOf(p library.Plugin) Plugin {
 	one := Plugin{
 		About: p.About, Enabled: p.Enabled, Servers: []Server{},
-		SkippedServers: append([]string{}, p.Skipped...), OverriddenServers: p.Overridden, Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source), Approved: p.Approved,
+		SkippedServers: append([]string{}, p.Skipped...), OverriddenServers: p.Overridden, Skills: p.Skills, Commands: p.Commands, Source: sourceOf(p.Source),
 		Problems: remarks(p.Problems, s.o.Library().Hider()),
+	}
+	if a := p.Approved; a != nil {
+		one.Approved = &Approval{a.Digest, a.Servers, a.Env}
 	}
 	for _, server := range p.Servers {
 		var ends struct {
@@ -127,9 +130,16 @@ type InstalledPlugin struct {
 	Notes  []string `json:"notes"`
 }
 
+// An Approval approves servers of a plugin, and the variables that they may read.
+type Approval struct {
+	Digest  string   `json:"digest"`
+	Servers []string `json:"servers"`
+	Env     []string `json:"env"`
+}
+
 // approves returns the Ask for a request that installs a plugin. The request must name
 // the servers exactly; otherwise the answer lists what has to be approved.
-func approves(sent *library.Approval, hide func(string) string) library.Ask {
+func approves(sent *Approval, hide func(string) string) library.Ask {
 	return func(r library.Request) ([]string, error) {
 		if sent != nil && sent.Digest == r.Digest && slices.Equal(slices.Sorted(slices.Values(sent.Servers)), slices.Sorted(slices.Values(r.Names()))) {
 			return sent.Env, nil

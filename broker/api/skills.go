@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 )
@@ -236,7 +236,7 @@ func readBody(r *http.Request, to any) error {
 		return newProblem(http.StatusRequestEntityTooLarge, "too_large", "the body has more than %d bytes", maxJSONBytes)
 	}
 	if err != nil {
-		return newProblem(http.StatusUnprocessableEntity, "bad_body", "the body is not what is wanted: %s: /api/openapi.json describes it", jsoncheck.Words(err))
+		return newProblem(http.StatusUnprocessableEntity, "bad_body", "the body is not what is wanted: %s: /api/openapi.json describes it", jsonscan.Explain(err))
 	}
 	return nil
 }

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"github.com/mcpbroker/mcpbroker/skills/library"
 )
 
 // maxJSONBytes bounds a body of JSON.
@@ -25,7 +23,7 @@ type source struct {
 	Folder     string `json:"folder"`
 	Force      bool   `json:"force"`
 	// Approve allows the servers of a plugin to start.
-	Approve *library.Approval `json:"approve"`
+	Approve *Approval `json:"approve"`
 
 	upload bool // Path is of the archive that was sent
 }
@@ -59,7 +57,7 @@ func readSource(r *http.Request, limit int64, plugin bool) (from source, done fu
 		}
 	}
 	if q := r.URL.Query(); q.Has("approve") {
-		from.Approve = &library.Approval{Digest: q.Get("approve"), Servers: q["server"], Env: q["env"]}
+		from.Approve = &Approval{Digest: q.Get("approve"), Servers: q["server"], Env: q["env"]}
 	}
 	dir, err := os.MkdirTemp("", "broker-upload-")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	jsonschema "github.com/mcpbroker/mcpbroker/internal/schema"
 	"github.com/mcpbroker/mcpbroker/state/files"
 )
 
@@ -59,7 +59,7 @@ func FuzzInputOf(f *testing.F) {
 		if !json.Valid(in.Schema) || len(in.Type) > maxShown {
 			t.Fatalf("%q: %+v", params, in)
 		}
-		if _, err := jsoncheck.Compile(in.Schema); err != nil {
+		if _, err := jsonschema.Compile(in.Schema); err != nil {
 			t.Fatalf("%q: schema %s: %v", params, in.Schema, err)
 		}
 	})

@@ -11,10 +11,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
-	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -61,18 +61,12 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 	if r.x.o.ReadOnly {
 		return nil, &script.Error{Code: script.NotAllowed, Message: "scripts may change something, and this broker is read-only"}
 	}
-	approved := ""
-	if r.o.Approvals != nil {
-		var err error
-		if approved, err = skills.Approved(r.o.Approvals, r.skill.ID()); err != nil {
-			return nil, err
-		}
-	}
-	if approved == r.bundle.Digest {
-		return nil, nil
+	given, err := approvals.In(r.o.Approvals).Get(approvals.Script, r.skill.ID())
+	if err != nil || given.Covers(r.bundle.Digest) {
+		return nil, err
 	}
 	why := "nobody has allowed the scripts of skill " + r.skill.Ref + " to run on this host"
-	if approved != "" {
+	if given.Digest != "" {
 		why = "skill " + r.skill.Ref + " has changed since its scripts were allowed to run on this host"
 	}
 	said, err := r.ask(ctx, why)
@@ -83,7 +77,7 @@ func (r *scriptRun) approve(ctx context.Context) (*script.Result, error) {
 		r.x.f.note(state.EventApproval, r.skill, r.x.Request.Client, "approved once: "+gate.Cut(r.script.Path, 200)+", files "+r.bundle.Digest, nil)
 		return nil, nil
 	case said == sayAlways:
-		err := skills.SetApproval(r.o.Approvals, r.skill.ID(), r.bundle.Digest)
+		err := approvals.In(r.o.Approvals).Approve(approvals.Approval{Kind: approvals.Script, Subject: r.skill.ID(), Digest: r.bundle.Digest, By: r.x.Request.Client})
 		r.x.f.note(state.EventSkillStateChanged, r.skill, r.x.Request.Client, "approved, files "+r.bundle.Digest, err)
 		return nil, err
 	case said == sayNo:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -57,9 +58,9 @@ type Scripts struct {
 	Environ func() []string
 	// Env are the names of variables of this process that they get.
 	Env []string
-	// Approvals hold which skills are approved, as skills.Approved reads them; nil
+	// Approvals hold which skills are approved, by approvals.Script; nil
 	// means that none is.
-	Approvals skills.Switchboard
+	Approvals approvals.Text
 }
 
 // The words for Cwd.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
 )
@@ -111,9 +112,9 @@ func (a advice) scriptUse(k *skills.Skill) string {
 }
 
 // isApproved reports whether somebody has approved a skill, as it was once.
-func isApproved(at skills.Switchboard, k *skills.Skill) bool {
-	digest, err := skills.Approved(at, k.ID())
-	return err == nil && digest != ""
+func isApproved(at approvals.Text, k *skills.Skill) bool {
+	given, err := approvals.In(at).Get(approvals.Script, k.ID())
+	return err == nil && given.Digest != ""
 }
 
 // scriptsFound names the scripts of a skill to one who finds it.

@@ -208,7 +208,7 @@ func TestProjectsAreTrustedAtTheTerminal(t *testing.T) {
 			}
 		}
 		err := cmd.Wait()
-		kept, globErr := filepath.Glob(filepath.Join(dir, "broker", "*", "projects.json"))
+		kept, globErr := filepath.Glob(filepath.Join(dir, "broker", "*", "approvals.json"))
 		if trusts := len(typed) == 4; globErr != nil || (err == nil) != trusts || (len(kept) == 1) != trusts {
 			t.Errorf("after %q: %v, kept %q", typed, err, kept)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/approver"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
@@ -48,7 +49,7 @@ func (a *app) projectsCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "revoke [PATH]", Short: "Stop trusting the servers of a project", Args: upToOne,
-			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeProject(cmd.Context(), args) },
+			RunE: func(_ *cobra.Command, args []string) error { return a.revokeProject(args) },
 		},
 	)
 }
@@ -78,14 +79,14 @@ func (a *app) listProjects() error {
 	if err != nil {
 		return err
 	}
-	trusts, err := config.Trusts(state)
+	trusts, err := approvals.In(approvals.InDir(state)).List(approvals.Project)
 	if err != nil {
 		return err
 	}
 	var rows []projectRow
 	for _, t := range trusts {
-		r := projectRow{Path: t.Path, Servers: t.Servers, Since: &t.At}
-		if p, err := application.OpenProject(t.Path, state); err != nil {
+		r := projectRow{Path: t.Subject, Servers: t.Servers, Since: &t.At}
+		if p, err := application.OpenProject(t.Subject, state); err != nil {
 			r.State = "cannot be read: " + cli.OneLine(err.Error(), 100)
 		} else {
 			r.State = p.Status()
@@ -197,8 +198,8 @@ func (a *app) trustProject(ctx context.Context, p *application.Project, state st
 		if err != nil {
 			return err
 		}
-		t := config.Trust{Path: p.RealPath(), Digest: digest, Servers: rowOfProject(p).Servers, At: time.Now().UTC().Truncate(time.Second)}
-		if err := config.SetTrust(ctx, state, t); err != nil {
+		yes := approvals.Approval{Kind: approvals.Project, Subject: p.RealPath(), Digest: digest, Servers: rowOfProject(p).Servers, By: application.ClientCLI}
+		if err := approvals.In(approvals.InDir(state)).Approve(yes); err != nil {
 			return err
 		}
 		p.Trusted = true
@@ -212,12 +213,12 @@ func (a *app) trustProject(ctx context.Context, p *application.Project, state st
 
 // revokeProject asks for no confirmation, since it only revokes. The project may be
 // gone.
-func (a *app) revokeProject(ctx context.Context, args []string) error {
+func (a *app) revokeProject(args []string) error {
 	_, state, err := a.loadWithState()
 	if err != nil {
 		return err
 	}
-	trusts, err := config.Trusts(state)
+	trusts, err := approvals.In(approvals.InDir(state)).List(approvals.Project)
 	if err != nil {
 		return err
 	}
@@ -228,16 +229,16 @@ func (a *app) revokeProject(ctx context.Context, args []string) error {
 	if path, err := projectAt(at); err == nil {
 		at = (&config.Project{Path: path}).RealPath()
 	}
-	i := slices.IndexFunc(trusts, func(t config.Trust) bool { return t.Path == at || filepath.Dir(t.Path) == at })
+	i := slices.IndexFunc(trusts, func(t approvals.Approval) bool { return t.Subject == at || filepath.Dir(t.Subject) == at })
 	if i < 0 {
 		return cli.Usagef("no project at %s is trusted\nhint: broker projects list", at)
 	}
-	if err := config.SetTrust(ctx, state, config.Trust{Path: trusts[i].Path}); err != nil {
+	if err := approvals.In(approvals.InDir(state)).Revoke(approvals.Project, trusts[i].Subject); err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.PrintJSON(projectRow{Path: trusts[i].Path, State: "not trusted", Servers: trusts[i].Servers})
+		return a.PrintJSON(projectRow{Path: trusts[i].Subject, State: "not trusted", Servers: trusts[i].Servers})
 	}
-	_, err = cli.Fprintf(a.Out, "the servers of %s do not start any more\n", trusts[i].Path)
+	_, err = cli.Fprintf(a.Out, "the servers of %s do not start any more\n", trusts[i].Subject)
 	return err
 }

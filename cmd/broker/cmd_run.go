@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/script"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func (a *app) scriptInput(s *script.Script, ref string, words []string) (json.Ra
 	case input == nil:
 		input = json.RawMessage("{}")
 	}
-	check, err := jsoncheck.Compile(of)
+	check, err := schema.Compile(of)
 	if err == nil {
 		err = check.Check(input)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/broker"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
@@ -58,11 +59,16 @@ func (a *app) approve(h *application.Home, k *skills.Skill, revoke, dry bool) er
 
 // setApproval allows the scripts of a skill, or takes that back, and records it.
 func (a *app) setApproval(h *application.Home, k *skills.Skill, row *extensions.Approval, on bool) error {
-	digest, detail := row.Digest, "approved, files "+row.Digest
+	detail := "approved, files " + row.Digest
 	if !on {
-		digest, detail = "", "revoked, files "+cmp.Or(row.Before, row.Digest)
+		detail = "revoked, files " + cmp.Or(row.Before, row.Digest)
 	}
-	err := skills.SetApproval(h.Switches, k.ID(), digest)
+	store, err := approvals.In(h.Switches), error(nil)
+	if on {
+		err = store.Approve(approvals.Approval{Kind: approvals.Script, Subject: k.ID(), Digest: row.Digest, By: application.ClientCLI})
+	} else {
+		err = store.Revoke(approvals.Script, k.ID())
+	}
 	a.record(h.Config, application.SkillEvent(state.EventSkillStateChanged, k, detail, err))
 	row.Approved = on
 	return err

@@ -15,7 +15,7 @@ import (
 
 // recorded returns the library for a command, which records changes.
 func (a *app) recorded(h *application.Home) *library.Library {
-	return h.Library(func(c library.Change) { a.record(h.Config, application.ChangeEvent(c, application.ClientCLI)) })
+	return h.Library(func(c library.Change) { a.record(h.Config, application.ChangeEvent(c, application.ClientCLI)) }).For(application.ClientCLI)
 }
 
 // withLibrary is a command's RunE that does f with the library of the config.

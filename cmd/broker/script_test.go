@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/fakeauth"
@@ -314,7 +315,7 @@ func trustProject(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	p, err := config.LoadProject(ts.MkAbs(args[0]))
 	ts.Check(err)
-	ts.Check(config.SetTrust(context.Background(), states[0], config.Trust{Path: p.RealPath(), Digest: p.Digest()}))
+	ts.Check(approvals.In(approvals.InDir(states[0])).Approve(approvals.Approval{Kind: approvals.Project, Subject: p.RealPath(), Digest: p.Digest()}))
 }
 
 // followLink is the script command "follow SCHEME FILE", which writes what a client makes of

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
@@ -26,7 +27,7 @@ func trust(t *testing.T, state, dir string) {
 	t.Helper()
 	p, err := config.LoadProject(filepath.Join(dir, ".broker.json"))
 	if err == nil {
-		err = config.SetTrust(t.Context(), state, config.Trust{Path: p.RealPath(), Digest: p.Digest()})
+		err = approvals.In(approvals.InDir(state)).Approve(approvals.Approval{Kind: approvals.Project, Subject: p.RealPath(), Digest: p.Digest()})
 	}
 	if err != nil {
 		t.Fatal(err)

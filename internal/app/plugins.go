@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/words"
 	"github.com/mcpbroker/mcpbroker/skills"
@@ -75,7 +77,7 @@ func WithPluginsOrNote(h *Home) *config.Config {
 const noBytecode = "PYTHONDONTWRITEBYTECODE"
 
 // addPluginServer adds a server of a plugin as the user has approved it.
-func addPluginServer(merged *config.Config, s plugin.Server, yes *library.Approval, permit plugin.Permit) {
+func addPluginServer(merged *config.Config, s plugin.Server, yes *approvals.Approval, permit plugin.Permit) {
 	note := func(format string, args ...any) {
 		merged.Notes = append(merged.Notes, fmt.Sprintf("warning: server %s of a plugin "+format, append([]any{words.Line(s.Name, 100)}, args...)...))
 	}
@@ -192,7 +194,7 @@ func PluginState(h *Home) (string, error) {
 	}
 	type state struct {
 		*plugin.Plugin
-		Approved *library.Approval
+		Approved *approvals.Approval
 		Why      string
 	}
 	var states []state
@@ -200,6 +202,9 @@ func PluginState(h *Home) (string, error) {
 		yes, why, err := library.MayStart(h.Switches, p)
 		if err != nil {
 			return "", err
+		}
+		if yes != nil {
+			yes.By, yes.At = "", time.Time{} // approved again, the servers are the same
 		}
 		states = append(states, state{p, yes, why})
 	}

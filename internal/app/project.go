@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/words"
@@ -59,13 +60,11 @@ func OpenProject(path, state string) (*Project, error) {
 	if digest == "" {
 		return p, nil
 	}
-	list, err := config.Trusts(state)
+	given, err := approvals.In(approvals.InDir(state)).Get(approvals.Project, p.RealPath())
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(list, func(t config.Trust) bool { return t.Path == p.RealPath() }); i >= 0 {
-		p.WasTrusted, p.Trusted = true, list[i].Digest == digest
-	}
+	p.WasTrusted, p.Trusted = given.Digest != "", given.Covers(digest)
 	return p, nil
 }
 

@@ -233,3 +233,11 @@ func (c *collector) includable(where string, to *string) field {
 		}
 	}
 }
+
+// RealPath returns the path by which a project is trusted.
+func (p *Project) RealPath() string {
+	if real, err := filepath.EvalSymlinks(p.Path); err == nil {
+		return real
+	}
+	return p.Path
+}

@@ -134,20 +134,3 @@ func TestDigestOfAProject(t *testing.T) {
 		seen[got] = text
 	}
 }
-
-func TestTrust(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "state")
-	for _, trust := range []config.Trust{{Path: "/b", Digest: "1"}, {Path: "/a", Digest: "1"}, {Path: "/b", Digest: "2"}, {Path: "/a"}} {
-		if err := config.SetTrust(t.Context(), state, trust); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := config.Trusts(state)
-	if diff := cmp.Diff([]config.Trust{{Path: "/b", Digest: "2"}}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	write(t, config.TrustPath(state), "{")
-	if _, err := config.Trusts(state); err == nil {
-		t.Error("a damaged file trusts")
-	}
-}

@@ -1,6 +1,7 @@
 package extensions
 
 import (
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/script"
 )
@@ -25,11 +26,12 @@ func ApprovalOf(k *skills.Skill, switches skills.Switchboard) (Approval, error) 
 		return row, err
 	}
 	row.Digest = bundle.Digest
-	if row.Before, err = skills.Approved(switches, k.ID()); err != nil {
+	given, err := approvals.In(switches).Get(approvals.Script, k.ID())
+	if err != nil {
 		return row, err
 	}
-	if row.Approved = row.Before == row.Digest; row.Approved {
-		row.Before = ""
+	if row.Approved = given.Covers(row.Digest); !row.Approved {
+		row.Before = given.Digest
 	}
 	files, done, err := k.Open()
 	if err != nil {

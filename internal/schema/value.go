@@ -1,8 +1,11 @@
-// Package schema reads untrusted JSON Schemas: leniently, in their order, and within bounds. It
-// reports what a schema contains, and checks nothing: parts of a wrong schema are ignored, and it
-// is never an error.
+// Package schema reads untrusted JSON Schemas and checks JSON against them.
 //
-// A value of a schema is an *Object, a []any, a string, a json.Number, a bool or nil.
+// A Document shows the contents of a schema: leniently, in their order, and within bounds. Parts of
+// a wrong schema are ignored, and it is never an error. A value in it is an *Object, a []any, a
+// string, a json.Number, a bool or nil.
+//
+// A Schema is compiled, which reports what is wrong with it. It checks JSON and describes mistakes
+// for their author, who may be a model.
 package schema
 
 import (

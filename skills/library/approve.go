@@ -1,24 +1,16 @@
 package library
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
 )
-
-// An Approval is what a user has allowed of a plugin with a digest: to start the
-// servers of these names, which may read these variables of the environment.
-type Approval struct {
-	Digest  string   `json:"digest"`
-	Servers []string `json:"servers"`
-	Env     []string `json:"env"`
-}
 
 // A Run is what a server of a plugin would be.
 type Run struct {
@@ -77,13 +69,16 @@ func (l *Library) request(p *plugin.Plugin, digest string) (Request, error) {
 		}
 		r.Servers = append(r.Servers, run)
 	}
-	before, err := approval(l.o.Switches, p.Name)
-	r.Changed = before != nil
-	return r, err
+	before, err := l.approvals().Get(approvals.Plugin, p.Name)
+	r.Changed = before.Digest != "" || err != nil // one that cannot be read is replaced
+	return r, nil
 }
 
+// approvals returns the store of what was approved.
+func (l *Library) approvals() approvals.Store { return approvals.In(l.o.Switches) }
+
 // ask asks about the servers of a plugin. It returns nil for one without any.
-func (l *Library) ask(p *plugin.Plugin, digest string, ask Ask) (*Approval, error) {
+func (l *Library) ask(p *plugin.Plugin, digest string, ask Ask) (*approvals.Approval, error) {
 	r, err := l.request(p, digest)
 	if err != nil || len(r.Servers) == 0 {
 		return nil, err
@@ -101,18 +96,17 @@ func (l *Library) ask(p *plugin.Plugin, digest string, ask Ask) (*Approval, erro
 			return nil, &plugin.Error{Code: "bad_variable", Message: fmt.Sprintf("no server of plugin %q reads the variable %.80q: %s", p.Name, name, text)}
 		}
 	}
-	return &Approval{digest, r.Names(), append([]string{}, env...)}, nil
+	return &approvals.Approval{Kind: approvals.Plugin, Subject: p.Name, Digest: digest, Servers: r.Names(), Env: append([]string{}, env...), By: l.by}, nil
 }
 
 // askBefore is ask for a plugin that is about to be installed: one that was
 // approved as it is keeps that.
-func (l *Library) askBefore(p *plugin.Plugin, digest string, force bool, ask Ask) (*Approval, error) {
+func (l *Library) askBefore(p *plugin.Plugin, digest string, force bool, ask Ask) (*approvals.Approval, error) {
 	if _, err := os.Lstat(filepath.Join(l.o.Plugins, p.Name)); err == nil && !force {
 		return nil, nil // which is refused
 	}
-	before, err := approval(l.o.Switches, p.Name)
-	if err != nil || before != nil && before.Digest == digest {
-		return nil, err
+	if before, err := l.approvals().Get(approvals.Plugin, p.Name); err == nil && before.Covers(digest) {
+		return nil, nil
 	}
 	return l.ask(p, digest, ask)
 }
@@ -134,58 +128,35 @@ func (l *Library) ApprovePlugin(name string, ask Ask) (Plugin, error) {
 	if err != nil || yes == nil {
 		return p, err
 	}
-	if err = l.approve(p.Name, yes); err != nil {
+	if err = l.approve(yes); err != nil {
 		return p, err
 	}
 	return l.Plugin(name)
 }
 
 // approve keeps an approval.
-func (l *Library) approve(name string, yes *Approval) error {
-	err := skills.EditEntry(l.o.Switches, skills.KindPlugin, name, func(e map[string]json.RawMessage) {
-		e[approvalKey], _ = json.Marshal(yes)
-	})
-	l.note(Change{Action: Approved, Kind: skills.KindPlugin, Name: name, Detail: strings.TrimSpace(yes.Digest + " " + strings.Join(yes.Env, " ")), Err: err})
+func (l *Library) approve(yes *approvals.Approval) error {
+	err := l.approvals().Approve(*yes)
+	l.note(Change{Action: Approved, Kind: skills.KindPlugin, Name: yes.Subject, Detail: strings.TrimSpace(yes.Digest + " " + strings.Join(yes.Env, " ")), Err: err})
 	return err
-}
-
-const approvalKey = "approved" // of the entry of a plugin
-
-// approval is what was approved of a plugin, nil if nothing.
-func approval(switches skills.Switchboard, name string) (*Approval, error) {
-	entries, err := skills.Entries(switches, skills.KindPlugin)
-	if err != nil {
-		return nil, err
-	}
-	return approvalOf(entries[name]), nil
-}
-
-func approvalOf(entry json.RawMessage) *Approval {
-	var e struct {
-		Approved *Approval `json:"approved"`
-	}
-	if json.Unmarshal(entry, &e) != nil || e.Approved == nil || e.Approved.Digest == "" {
-		return nil
-	}
-	return e.Approved
 }
 
 // MayStart returns the approval of a plugin in its present state, or nil and the reason
 // there is none. The error means that the approval cannot be read.
-func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *Approval, why string, err error) {
-	yes, err = approval(switches, p.Name)
+func MayStart(switches skills.Switchboard, p *plugin.Plugin) (yes *approvals.Approval, why string, err error) {
+	given, err := approvals.In(switches).Get(approvals.Plugin, p.Name)
 	if err != nil {
-		return nil, "", fmt.Errorf("read the approval of plugin %s: %w", p.Name, err)
+		return nil, "", err
 	}
-	if yes == nil {
+	if given.Digest == "" {
 		return nil, "they are not approved", nil
 	}
 	digest, err := p.Digest()
 	if err != nil {
 		return nil, err.Error(), nil // files cannot be read
 	}
-	if digest != yes.Digest {
+	if !given.Covers(digest) {
 		return nil, "the plugin has changed since its approval", nil
 	}
-	return yes, "", nil
+	return &given, "", nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/remote"
@@ -343,7 +344,7 @@ func TestPluginFromARepositoryIsPinned(t *testing.T) {
 	}
 	state := filepath.Join(s.dir, "servers.state.json")
 	for _, id := range []string{"sales:forecast", "sales:gone", "salesman:call", "own"} {
-		if err := skills.SetApproval(skills.SwitchFile(state), id, "sha256:x"); err != nil {
+		if err := approvals.In(skills.SwitchFile(state)).Approve(approvals.Approval{Kind: approvals.Script, Subject: id, Digest: "sha256:x"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/approvals"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
@@ -30,7 +31,7 @@ type Plugin struct {
 	Source *repo.Source `json:"source,omitempty"`
 	// Approved is what the user has allowed of its servers as they are now; nil
 	// means that they do not start.
-	Approved *Approval `json:"approved"`
+	Approved *approvals.Approval `json:"approved"`
 }
 
 // pluginOn reports whether a plugin is on: what a command has switched counts, then
@@ -190,7 +191,7 @@ func (l *Library) InstallPlugin(ctx context.Context, from From, force bool, ask 
 }
 
 func (l *Library) installPlugin(path string, entry json.RawMessage, from *repo.Source, o pack.Options, ask Ask) (p Plugin, replaced bool, notes []string, err error) {
-	var yes *Approval
+	var yes *approvals.Approval
 	got, replaced, notes, err := plugin.Install(l.o.Plugins, path, entry, o, func(p *plugin.Plugin, digest string) (err error) {
 		yes, err = l.askBefore(p, digest, o.Force, ask)
 		return err
@@ -205,7 +206,7 @@ func (l *Library) installPlugin(path string, entry json.RawMessage, from *repo.S
 		}
 	})
 	if err == nil && yes != nil {
-		err = l.approve(got.Name, yes)
+		err = l.approve(yes)
 	}
 	if err != nil {
 		return Plugin{}, replaced, notes, err

@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/skills"
 	"github.com/mcpbroker/mcpbroker/skills/pack"
@@ -151,7 +151,7 @@ func cause(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	return jsoncheck.Words(err).Error()
+	return jsonscan.Explain(err).Error()
 }
 
 // author is a name, or an object with one.

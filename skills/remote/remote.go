@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
 	"github.com/mcpbroker/mcpbroker/skills"
 )
@@ -120,7 +120,7 @@ func (c *Client) Index(ctx context.Context) (index *Index, notes []string, err e
 	}
 	index = &Index{}
 	if err := json.Unmarshal(data.Bytes(), index); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", c.base.Redacted(), jsoncheck.Words(err))
+		return nil, nil, fmt.Errorf("read %s: %w", c.base.Redacted(), jsonscan.Explain(err))
 	}
 	switch index.Schema {
 	case Schema:

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // A Workflow is a Definition that was checked. It is not changed, and may be used
@@ -29,9 +29,9 @@ type node struct {
 	name   string          // in full, such as doctor/diagnose
 	asks   Prompt          // the questions that the prompt consists of, or nil
 	schema json.RawMessage // of the answer, also if it is that of the questions
-	answer *jsoncheck.Schema
-	input  *jsoncheck.Schema // of the action
-	output *jsoncheck.Schema
+	answer *schema.Schema
+	input  *schema.Schema // of the action
+	output *schema.Schema
 }
 
 // takes checks an answer.
@@ -148,8 +148,8 @@ func (c *compiler) fail(format string, args ...any) {
 }
 
 // schema compiles one of what.
-func (c *compiler) schema(raw json.RawMessage, format string, args ...any) *jsoncheck.Schema {
-	s, err := jsoncheck.Compile(raw)
+func (c *compiler) schema(raw json.RawMessage, format string, args ...any) *schema.Schema {
+	s, err := schema.Compile(raw)
 	if err != nil {
 		c.fail("%s: %w", fmt.Sprintf(format, args...), err)
 	}

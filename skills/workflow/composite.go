@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // A Subskill is a workflow that another one leads to. The session goes on in it
@@ -49,8 +49,8 @@ type area struct {
 	name   string // of the subskill; "" for the workflow itself
 	def    *Definition
 	given  json.RawMessage // a template of the params, of a subskill
-	params *jsoncheck.Schema
-	stores map[string]*jsoncheck.Schema
+	params *schema.Schema
+	stores map[string]*schema.Schema
 }
 
 // prefix begins the full names of its steps.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // saveStep is the key of what a step saves that is not a store.
@@ -14,7 +14,7 @@ const saveStep = "step"
 
 // stores checks those of an area.
 func (c *compiler) stores(a *area) {
-	a.stores = map[string]*jsoncheck.Schema{}
+	a.stores = map[string]*schema.Schema{}
 	for _, name := range slices.Sorted(maps.Keys(a.def.Stores)) {
 		if name == "" || name == saveStep || strings.ContainsAny(name, "./") {
 			c.fail("%q cannot be a store: it needs a name without dots and slashes, other than %q", name, saveStep)

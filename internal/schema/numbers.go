@@ -1,4 +1,4 @@
-package jsoncheck
+package schema
 
 import (
 	"bytes"
@@ -25,10 +25,10 @@ const (
 	longInteger = 16
 )
 
-// Decode decodes JSON for CheckValue like json.Unmarshal, with two exceptions: integers
+// DecodeInstance decodes JSON for CheckValue like json.Unmarshal, with two exceptions: integers
 // that a float64 cannot hold are int64 or uint64 if these can, and numbers beyond the
 // range of float64 become its largest value.
-func Decode(raw json.RawMessage) (any, error) {
+func DecodeInstance(raw json.RawMessage) (any, error) {
 	var v any
 	if !hasLongInteger(raw) {
 		err := json.Unmarshal(raw, &v)

@@ -1,11 +1,11 @@
-package jsoncheck_test
+package schema_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 func TestMistakesNameTheField(t *testing.T) {
@@ -26,7 +26,7 @@ func TestMistakesNameTheField(t *testing.T) {
 		{``, `nothing`, "invalid JSON"},
 		{issue, `{"title":1,"labels":"` + strings.Repeat("x", 10_000) + `"}`, `"`},
 	} {
-		s, err := jsoncheck.Compile(json.RawMessage(c.schema))
+		s, err := schema.Compile(json.RawMessage(c.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestMistakesNameTheField(t *testing.T) {
 
 func TestWhatIsNoSchemaIsRefused(t *testing.T) {
 	for _, raw := range []string{`{`, `[]`, `{"type":1}`, `{"minimum":"x"}`, `{"$ref":"https://schemas.example/other.json"}`} {
-		if _, err := jsoncheck.Compile(json.RawMessage(raw)); err == nil {
+		if _, err := schema.Compile(json.RawMessage(raw)); err == nil {
 			t.Errorf("Compile(%s) works", raw)
 		}
 	}
@@ -53,8 +53,8 @@ func TestWhatIsNoSchemaIsRefused(t *testing.T) {
 func FuzzCompile(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string"}}}`, `{"a":"x"}`)
 	f.Add(`{"$dynamicRef":"#a","default":1}`, `1`)
-	f.Fuzz(func(_ *testing.T, schema, value string) {
-		if s, err := jsoncheck.Compile(json.RawMessage(schema)); err == nil {
+	f.Fuzz(func(_ *testing.T, text, value string) {
+		if s, err := schema.Compile(json.RawMessage(text)); err == nil {
 			_ = s.Check(json.RawMessage(value))
 		}
 	})

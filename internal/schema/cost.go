@@ -1,4 +1,4 @@
-package jsoncheck
+package schema
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package jsoncheck
+package jsonscan
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Words rewrites an error of encoding/json for the author of the JSON: it names the key, the value
+// Explain rewrites an error of encoding/json for the author of the JSON: it names the key, the value
 // and the expected type. It returns other errors unchanged.
-func Words(err error) error {
+func Explain(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		at := "it"
 		// The schema library separates the parts of a field by type names.

@@ -1,14 +1,14 @@
-package jsoncheck_test
+package jsonscan_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
 // What is wrong is said without a word of Go.
-func TestWords(t *testing.T) {
+func TestExplain(t *testing.T) {
 	type file struct {
 		Command string         `json:"command"`
 		On      *bool          `json:"on"`
@@ -31,11 +31,11 @@ func TestWords(t *testing.T) {
 		`{"command": "x", "deep": {}`: `unexpected end of JSON input`,
 	} {
 		var f file
-		if err := jsoncheck.Words(json.Unmarshal([]byte(doc), &f)); err == nil || err.Error() != want {
+		if err := jsonscan.Explain(json.Unmarshal([]byte(doc), &f)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", doc, err, want)
 		}
 	}
-	if err := jsoncheck.Words(nil); err != nil {
+	if err := jsonscan.Explain(nil); err != nil {
 		t.Errorf("nothing is wrong, and it says %v", err)
 	}
 }

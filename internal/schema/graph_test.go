@@ -1,4 +1,4 @@
-package jsoncheck_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 // What leads back to itself would overflow the stack, which nobody survives.
@@ -32,7 +32,7 @@ func TestSchemasWithoutEndAreRefused(t *testing.T) {
 		{`{"items":{"type":["string","int"]}}`, `"#/items": unknown type "int": types are string`},
 		{deep, "too large"},
 	} {
-		if _, err := jsoncheck.Compile(json.RawMessage(tt.schema)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := schema.Compile(json.RawMessage(tt.schema)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Compile(%.100s) = %v, want %q in it", tt.schema, err, tt.want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestRecursiveSchemas(t *testing.T) {
 		{`{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"string"}`, `"x"`, ""},
 		{`{"$schema":"http://json-schema.org/draft-07/schema","items":[{"type":"string"}]}`, `[1]`, "takes a string; got 1"},
 	} {
-		s, err := jsoncheck.Compile(json.RawMessage(tt.schema))
+		s, err := schema.Compile(json.RawMessage(tt.schema))
 		if err != nil {
 			t.Errorf("Compile(%s) = %v", tt.schema, err)
 			continue
@@ -104,9 +104,9 @@ func TestValuesThatTakeTooLongAreNotChecked(t *testing.T) {
 		"long lists of values":             {listed, 300, 20_000},
 		"branches that print large values": {printed, 10, 2000},
 	} {
-		for n, want := range map[int]error{tt.small: nil, tt.huge: jsoncheck.ErrCostly} {
-			schema, value := tt.of(n)
-			s, err := jsoncheck.Compile(json.RawMessage(schema))
+		for n, want := range map[int]error{tt.small: nil, tt.huge: schema.ErrCostly} {
+			text, value := tt.of(n)
+			s, err := schema.Compile(json.RawMessage(text))
 			if err != nil {
 				t.Fatalf("%s, %d: %v", name, n, err)
 			}
@@ -121,13 +121,13 @@ func TestValuesThatTakeTooLongAreNotChecked(t *testing.T) {
 func TestLargeValuesAreChecked(t *testing.T) {
 	row := `{"id":1,"name":"a name","tags":["a","b"]},`
 	for _, wrong := range []string{`null`, `{"id":"x"}`} {
-		s, err := jsoncheck.Compile(json.RawMessage(`{"items":{"anyOf":[{"$ref":"#/$defs/row"},{"type":"null"}]},"$defs":{"row":{"type":"object",
+		s, err := schema.Compile(json.RawMessage(`{"items":{"anyOf":[{"$ref":"#/$defs/row"},{"type":"null"}]},"$defs":{"row":{"type":"object",
 			"properties":{"id":{"type":"integer"},"name":{"type":"string"},"tags":{"items":{"type":"string"}}}}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		value := `[` + strings.Repeat(row, 1<<20/len(row)) + wrong + `]`
-		if err := s.Check(json.RawMessage(value)); (err == nil) != (wrong == "null") || errors.Is(err, jsoncheck.ErrCostly) {
+		if err := s.Check(json.RawMessage(value)); (err == nil) != (wrong == "null") || errors.Is(err, schema.ErrCostly) {
 			t.Errorf("1 MB and %s: %.200v", wrong, err)
 		}
 	}
@@ -157,12 +157,12 @@ func TestDeepSchemasAreTooCostly(t *testing.T) {
 		"60 oneOf":         {chain("oneOf", 60), false},
 		"100 anyOf":        {chain("anyOf", 100), false},
 	} {
-		s, err := jsoncheck.Compile(json.RawMessage(c.schema))
+		s, err := schema.Compile(json.RawMessage(c.schema))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := s.Check(json.RawMessage(`true`)); err == nil || errors.Is(err, jsoncheck.ErrCostly) != c.costly {
+		if err := s.Check(json.RawMessage(`true`)); err == nil || errors.Is(err, schema.ErrCostly) != c.costly {
 			t.Errorf("%s: too costly: %v, want %v: %.200v", name, !c.costly, c.costly, err)
 		}
 	}

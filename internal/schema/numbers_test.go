@@ -1,4 +1,4 @@
-package jsoncheck_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/internal/jsoncheck"
+	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
 func TestNumbersAreJudgedAsDecimals(t *testing.T) {
@@ -59,7 +59,7 @@ func TestNumbersAreJudgedAsDecimals(t *testing.T) {
 		{`{"type":"integer"}`, `1e20`, ""},
 		{`{"type":"string"}`, `2047948614742839297`, "takes a string; got 2047948614742839297"},
 	} {
-		s, err := jsoncheck.Compile(json.RawMessage(tt.schema))
+		s, err := schema.Compile(json.RawMessage(tt.schema))
 		if err != nil {
 			t.Errorf("Compile(%s) = %v", tt.schema, err)
 			continue
@@ -82,7 +82,7 @@ func TestHugeNumbersTakeNoTime(t *testing.T) {
 		{`{"items":{"multipleOf":0.01},"uniqueItems":true}`, "[" + strings.Repeat("0.58,", 10_000) + "1]"},
 		{`{"items":{"anyOf":[{"multipleOf":7},{"multipleOf":0.01}]}}`, "[" + strings.Repeat("1.001,1.002,", 5_000) + "1]"},
 	} {
-		s, err := jsoncheck.Compile(json.RawMessage(tt.schema))
+		s, err := schema.Compile(json.RawMessage(tt.schema))
 		if err != nil {
 			continue // a schema that cannot be read accepts everything
 		}

@@ -1,6 +1,4 @@
-// Package jsoncheck checks JSON against JSON Schemas and describes mistakes for their author, who
-// may be a model.
-package jsoncheck
+package schema
 
 import (
 	"cmp"
@@ -46,7 +44,7 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(raw, &js); err != nil {
-		return nil, fmt.Errorf("invalid JSON Schema: %w", Words(err))
+		return nil, fmt.Errorf("invalid JSON Schema: %w", jsonscan.Explain(err))
 	}
 	js.Schema = dialect(js.Schema)
 	if _, err := js.Resolve(nil); err != nil {
@@ -83,7 +81,7 @@ func dialect(schema string) string {
 
 // Check returns an error that describes a mistake in a value and names the field.
 func (s *Schema) Check(raw json.RawMessage) error {
-	v, err := Decode(raw)
+	v, err := DecodeInstance(raw)
 	if err != nil {
 		return fmt.Errorf("invalid JSON: %w", err)
 	}

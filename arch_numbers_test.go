@@ -194,14 +194,15 @@ func TestTypesAreSmall(t *testing.T) {
 	for _, problem := range tooLarge(wholeModule(t), largeTypes) {
 		t.Error(problem)
 	}
-	text := "package p\ntype T struct{ a, b int\n" + strings.Repeat("_ int\n", 19) + "}\ntype G[K any] struct{}\n"
+	var text strings.Builder
+	text.WriteString("package p\ntype T struct{ a, b int\n" + strings.Repeat("_ int\n", 19) + "}\ntype G[K any] struct{}\n")
 	for i := range 31 {
-		text += fmt.Sprintf("func (g *G[K]) m%d() {}\n", i)
+		fmt.Fprintf(&text, "func (g *G[K]) m%d() {}\n", i)
 	}
-	if got := tooLarge(sample(t, "p/p.go", text), map[string]size{"p.T": {fields: 20}}); len(got) != 2 {
+	if got := tooLarge(sample(t, "p/p.go", text.String()), map[string]size{"p.T": {fields: 20}}); len(got) != 2 {
 		t.Errorf("of a sample with two large types, it finds %q", got)
 	}
-	if got := tooLarge(sample(t, "p/p.go", text), map[string]size{"p.T": {fields: 21}, "p.G": {methods: 31}}); len(got) != 0 {
+	if got := tooLarge(sample(t, "p/p.go", text.String()), map[string]size{"p.T": {fields: 21}, "p.G": {methods: 31}}); len(got) != 0 {
 		t.Errorf("of a sample with two listed types, it finds %q", got)
 	}
 }

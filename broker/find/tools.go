@@ -20,7 +20,7 @@ func (f *Finder) searchDescription() string {
 	names := gate.Cut(surface.ServerNames(f.catalog.ServerNames()), 480)
 	return `Find tools by what they do: verb, object, product of a step, in any language: {"query": "create issue jira"}; several steps: {"queries": [...]}. ` +
 		`Servers: ` + names + `. Look here before you say that something cannot be done. ` +
-		`Best first: id, parameters (untyped are strings), what it does; [write] may change something, [asks] asks first.`
+		`Best first: id, parameters (x: string, x?: any), purpose; [write] may change something, [asks] asks first.`
 }
 
 const listDescription = `List the MCP servers with status and tool count, e.g. {"server": "github"} for one with its tool ids. ` +

@@ -66,7 +66,7 @@ var diagram = []row{
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
 	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/usage", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
-	// found, at surface what clients see. Nothing but broker imports skill.
+	// found, at surface what clients see. No package below broker imports skill.
 	{pkg: "broker/skill", imports: []string{"broker/catalog", "broker/find", "broker/run", "broker/surface",
 		"discovery/...", "index", "policy", "sandbox", "skills/...", "state", "approvals"}},
 	{pkg: "broker/script", imports: []string{"broker/catalog", "broker/find", "broker/run", "discovery", "codegen", "index", "sandbox", "state"}},

@@ -8,7 +8,7 @@
 // for some seconds, a search.
 //
 // What it joins: catalog knows the tools of the servers, surface is what clients
-// see, run executes, find searches, skill has skills.
+// see, run executes, find searches, skill has skills, script has saved scripts.
 package broker
 
 import (

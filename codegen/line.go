@@ -221,7 +221,7 @@ func useOf(name string) int {
 const sampled = 8
 
 // isCommon reports whether at least about half of the other tools of s have a parameter
-// of this name. It returns false for usedNames.
+// of this name. It returns false for a name in usedNames.
 func isCommon(s *discovery.Server, t *discovery.Tool, name string) bool {
 	if useOf(name) <= len(usedNames) {
 		return false

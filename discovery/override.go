@@ -40,8 +40,8 @@ func (t *ListedTool) OwnName() string {
 	return t.Name
 }
 
-// Apply returns a listing with its tools changed. A new name that another tool of
-// the server has is not given.
+// Apply returns l with the overrides applied to its tools. It does not rename a tool if
+// another tool of the server has, or would get, the new name.
 func (o Overrides) Apply(l Listing) Listing {
 	if len(o) == 0 {
 		return l

@@ -69,7 +69,7 @@ var (
 	// moments follow a switch in the name of a date or a person, such as "update_time".
 	moments   = wordSet("date time at before after since until by")
 	pathWords = wordSet("path file folder dir directory filename")
-	// languages are parameters with text in the language of a queryWord.
+	// languages are parameters with text in the language of one of queryWords.
 	languages = wordSet("query queries q statement text expression filter")
 )
 

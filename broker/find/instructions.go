@@ -47,7 +47,8 @@ func (f *Finder) introduce(c *surface.Call, hits []SearchHit) []ServerInstructio
 	return list
 }
 
-// instructionsOf is the subject of the instructions of a server, for surface.Call.News.
+// instructionsOf returns the subject under which surface.Call.News records that the
+// instructions of a server were sent.
 func instructionsOf(server string) string { return "instructions of " + server }
 
 // saysOf returns saysNote if a server speaks in list, or "".

@@ -50,11 +50,11 @@ func cutMarks(text string) (rest, marks string) {
 
 // signature returns the call of the tool, on one line:
 //
-//	listIssues({owner;repo;page?}): Promise<{id:number}[]>
+//	({owner;repo;number:number;page?}): Promise<{id:number}[]>
 //
-// It is part of every hit, so it omits what the name and the server of the hit already
-// contain: the namespace, unless it differs from the server's name, and, if tools are
-// called by id, the function.
+// It is part of every hit, so it omits what the name of the hit already contains: the
+// namespace and the function, unless one of them differs from the name of the server or
+// of the tool.
 func (w renderer) signature(s *discovery.Server, t *discovery.Tool) string {
 	line := w.line(s, t)
 	call := "(" + line.Input + ")"

@@ -84,9 +84,9 @@ func (m merger) object(o *object, s *sampleObject) {
 	}
 }
 
-// varies reports whether the objects of a call have a new key and lack one that all
-// earlier calls had, or share no key with earlier calls. An object that only gains or
-// only loses a field does not vary.
+// varies reports whether the keys of o change from call to call, as those of a map do: the
+// objects of a call have a new key and lack one that all earlier calls had, or share no key
+// with earlier calls. An object that only gains or only loses a field does not vary.
 func (m merger) varies(o *object, s *sampleObject) bool {
 	if o.Calls == 0 || s.more {
 		return false

@@ -59,7 +59,7 @@ func (o *object) schema(depth int) string {
 	}
 	var props, required []string
 	for _, f := range o.Fields {
-		name := strconv.Quote(f.Name) // fieldName excludes characters that need escapes
+		name := strconv.Quote(f.Name) // isFieldName excludes characters that need escapes
 		props = append(props, name+":"+f.node.schema(depth+1))
 		if f.N >= o.N {
 			required = append(required, name)

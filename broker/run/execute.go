@@ -236,8 +236,8 @@ func (e *Executor) Cancel(id string) bool {
 const minRound = 2 * time.Second
 
 // newBridge returns the bridge of x. store stores content other than text, as in
-// bridge.Options. If a skill's handler has begun x, its calls count against the
-// execution that called the skill.
+// bridge.Options. If a skill's handler started x, the calls of x count against the budget
+// of the execution that called the skill.
 func (x *Execution) newBridge(ctx context.Context, store bridge.StoreFunc) *bridge.Bridge {
 	limits := x.o.Limits.WithDefaults()
 	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)

@@ -222,8 +222,8 @@ func (g *runJournal) replayed(n int) {
 	g.truncate(n)
 }
 
-// truncate moves the calls of the earlier script beyond the first n to carriedOver, once; g.mu
-// must be held.
+// truncate moves the calls of the earlier script after the first n from the journal to
+// carriedOver. It does so only while truncatePending is set, which it clears. g.mu must be held.
 func (g *runJournal) truncate(n int) {
 	if !g.truncatePending {
 		return

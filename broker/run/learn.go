@@ -66,7 +66,8 @@ func (x *Execution) learn(r bridge.Record) {
 	}
 }
 
-// drifts are notes on unexpected results of one execution. It is safe for concurrent use.
+// drifts collects notes on results of one execution that differ from all earlier results of their
+// tools. It is safe for concurrent use.
 type drifts struct {
 	mu   sync.Mutex
 	list []string

@@ -95,8 +95,8 @@ type scriptRun struct {
 	stdin  string
 }
 
-// runScript runs a script of a skill. detail is what the record of the call says
-// of it.
+// runScript runs a script of a skill. It also returns the detail for the record of the
+// call: the mode in which the script runs and the digest of the skill's files.
 func (x *running) runScript(ctx context.Context, k *skills.Skill, name string, input json.RawMessage) (result *script.Result, detail string, err error) {
 	r := scriptRun{x: x, o: x.o.Scripts, skill: k}
 	if r.args, r.stdin, err = scriptInput(input); err != nil {

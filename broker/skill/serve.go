@@ -104,7 +104,7 @@ type skillFile struct {
 	Size   int64  `json:"size"`
 }
 
-// entry is how a skill is listed, as it is now.
+// entry returns the entry that lists the skill with its current files.
 func (s served) entry() (*skills.Entry, error) {
 	m, err := s.Manifest(s.at)
 	if err != nil {

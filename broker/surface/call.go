@@ -52,10 +52,10 @@ func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession
 type Call struct {
 	Caller
 	Arguments json.RawMessage
-	// Execution is the ID of the execution that this call begins, if it begins one;
-	// empty for a new one.
+	// Execution is the ID for the execution that this call may begin; if it is empty, the
+	// execution gets a new ID.
 	Execution string
-	// Talker answers what servers ask meanwhile.
+	// Talker answers the questions that servers ask during the call.
 	Talker upstream.Talker
 	// Progress reports progress; nil if the client did not ask for it. It does not
 	// block. calls is the number of calls so far.

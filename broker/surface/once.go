@@ -111,14 +111,14 @@ func storeAnswer(ctx context.Context, docs state.Documents, name string, r reque
 func storedAnswer(before []byte, digest string) (*mcp.CallToolResult, error) {
 	var r requested
 	if err := json.Unmarshal(before, &r); err != nil {
-		return nil, fmt.Errorf("read what is known of the request with the same idempotency key: %w", err)
+		return nil, fmt.Errorf("read the record of the request with the same idempotency key: %w", err)
 	}
 	switch {
 	case r.Digest != digest:
 		return nil, errors.New("this idempotency key was used for a call of another tool or with other arguments: use a new key for each request")
 	case r.Answer == nil:
-		return nil, fmt.Errorf("lost: the broker that worked on this request ended before it answered. It is not done again, since what it did may have had effects: "+
-			"broker audit show %s lists its calls. To do it all again, use a new idempotency key", r.Execution)
+		return nil, fmt.Errorf("lost: the broker that worked on this request ended before it answered. The request is not repeated, since its calls may have had effects: "+
+			"broker audit show %s lists them. To repeat the request, use a new idempotency key", r.Execution)
 	}
 	res := new(mcp.CallToolResult)
 	if err := json.Unmarshal(r.Answer, res); err != nil {

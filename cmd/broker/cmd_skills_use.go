@@ -20,7 +20,7 @@ import (
 func (a *app) skillsCallCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "call NAME TOOL [INPUT|-]",
-		Short: "Call a tool of a skill: a script, start or advance of a workflow, or one of its own",
+		Short: "Call a tool of a skill: a script, a workflow's start or advance, or a tool that the skill defines",
 		Long: "Call a tool of a skill as call_skill_tool does. INPUT is JSON; with -, it is read from stdin. What the tool answers is printed as JSON; the exit code\n" +
 			"is 1 if it failed, also when a workflow does not take an answer.",
 		Example: "  broker skills call triage start '{\"repo\": \"o/r\"}'\n  broker skills call triage advance '{\"session\": \"…\", \"answer\": {\"level\": 2}}'",

@@ -10,7 +10,7 @@ import (
 func (a *app) storeRekeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rekey",
-		Short: "Encrypt the database and its objects again, with the first key",
+		Short: "Encrypt the database and the stored objects again, with the first key of \"stateKey\"",
 		Long: "Seal again, with the first key of \"stateKey\", what other keys of that list have sealed in the database that brokers\n" +
 			"share and in \"objects\", while they run. If it is broken off, run it again. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
 			"then the old one; run store rekey; then give them the new one alone.",

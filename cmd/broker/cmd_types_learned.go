@@ -63,7 +63,7 @@ func (a *app) withLearnedOf(args []string, f func(*learned.Store, []learned.Tool
 }
 
 // learnedOf picks the tools that args name: "server", "server tool" or one name
-// in the form server.tool, server/tool or server__tool. None means all.
+// in the form server.tool, server/tool or server__tool. If args is empty, it returns all.
 func learnedOf(list []learned.Tool, args []string) ([]learned.Tool, error) {
 	if len(args) == 0 {
 		return list, nil

@@ -35,8 +35,9 @@ var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun
 // wrappers run the command that is among their arguments.
 var wrappers = []string{"sh", "bash", "zsh", "dash", "cmd", "powershell", "pwsh", "env", "nice", "wsl", "mise", "volta", "direnv"}
 
-// Runner returns the package runner in a command, such as npx, also behind a shell, or
-// "". It may download the server before it starts it.
+// Runner returns the name of the package runner that a command starts, such as npx, directly
+// or through a wrapper such as a shell, or "". A package runner may download the server
+// before it starts it.
 func Runner(program string, args []string) string {
 	name := commandName(program)
 	if slices.Contains(packageRunners, name) {

@@ -97,7 +97,7 @@ func (n *npm) view(ctx context.Context, wanted string) ([]release, machine, erro
 		}
 	}
 	if len(list) == 0 {
-		return nil, machine{}, errors.New("npm view names no version")
+		return nil, machine{}, errors.New("npm view printed no version")
 	}
 	m, err := n.machine(ctx, slices.ContainsFunc(list, func(r release) bool { return bytes.Contains(r.Engines, []byte(`"npm"`)) }))
 	return list, m, err

@@ -174,7 +174,7 @@ func (s *Store) ReviewedCommand(ctx context.Context, c launch.Command, server st
 		}
 		version = s.Version(r.Spec)
 	}
-	return c, fmt.Errorf("install %s: it was removed at once", r.asked(version))
+	return c, fmt.Errorf("install %s: the package was removed right after its installation", r.asked(version))
 }
 
 // Package returns the package that c asks for, with the version that a start uses, if

@@ -46,9 +46,10 @@ func spend(definitions, prompt int, list []exchange, reread float64) cost {
 	return c
 }
 
-// even is how many tokens of definitions a client without the broker can have until it
-// reads as much as one with it does; 0 if it reads more without any.
-func even(direct, broker cost, turns int, reread float64) int {
+// breakEven returns the number of tokens of tool definitions with which a client without the broker
+// reads as many tokens as a client with the broker; it returns 0 if it reads more even without
+// definitions.
+func breakEven(direct, broker cost, turns int, reread float64) int {
 	perToken := 1 + reread*float64(turns)
 	rest := direct.read - perToken*float64(direct.definitions)
 	return max(0, int((broker.read-rest)/perToken))

@@ -28,7 +28,7 @@ func TestTheFormula(t *testing.T) {
 		t.Errorf("with a cache: spend = %+v, want %+v", got, want)
 	}
 	other := spend(50, 10, []exchange{{30, 100}}, 1)
-	at := even(spend(100, 10, list, 1), other, len(list), 1)
+	at := breakEven(spend(100, 10, list, 1), other, len(list), 1)
 	if got := spend(at, 10, list, 1); got.read > other.read || spend(at+1, 10, list, 1).read <= other.read {
 		t.Errorf("even at %d: %v and %v", at, got.read, other.read)
 	}

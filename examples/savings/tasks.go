@@ -237,7 +237,7 @@ func (k *asker) task(ctx context.Context, t query, typed []query, a assumptions)
 	}
 	c.direct = spend(k.definitions, prompt, direct, a.reread)
 	c.broker = spend(k.brokered, prompt, append(brokered, scripts...), a.reread)
-	c.even = even(c.direct, c.broker, len(direct), a.reread)
+	c.even = breakEven(c.direct, c.broker, len(direct), a.reread)
 	return c, nil
 }
 

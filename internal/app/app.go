@@ -202,8 +202,8 @@ func (s *App) openSandboxes() (commands sandbox.Commander) {
 	return docker.NewCommands(&docker.Options{Engine: EngineAddress(set), MemoryBytes: s.Config.Broker.Sandbox.Memory, Logger: o.Logger})
 }
 
-// workingFolder returns the folder of this process; it is empty if that is ignored or not
-// that of a project.
+// workingFolder returns the working directory of this process. The string is empty if ignore
+// is set, or if ProjectFolder excludes the directory.
 func workingFolder(ignore bool) *atomic.Pointer[string] {
 	folder := &atomic.Pointer[string]{}
 	folder.Store(new(""))

@@ -117,7 +117,7 @@ func (h *Home) Library(note func(library.Change)) *library.Library {
 	})
 }
 
-// SkillScripts returns how the scripts of skills run.
+// SkillScripts returns the settings for running the scripts of skills.
 func SkillScripts(h *Home) broker.Scripts {
 	s := h.Config.Broker.Skills
 	o := broker.Scripts{

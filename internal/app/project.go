@@ -34,8 +34,8 @@ func ProjectPath(dir string) string {
 	return config.FindProject(dir, home)
 }
 
-// ProjectFolder returns a working directory if it may be that of a project, or "". Clients
-// that are in no project start programs in the root or in the home directory.
+// ProjectFolder returns dir, a working directory, or "" if it is the root or the home
+// directory: there, clients without a project start programs.
 func ProjectFolder(dir string) string {
 	if home, _ := os.UserHomeDir(); dir == home || dir == filepath.Dir(dir) {
 		return ""

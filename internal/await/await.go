@@ -16,7 +16,7 @@ import (
 const LearnTime = 2 * time.Second
 
 // Learn connects to the servers that were never listed, waits for them for
-// learnTime, and prints those that are still missing. If only is the name of a server, it
+// LearnTime, and prints those that are still missing. If only is the name of a server, it
 // waits for that one.
 func Learn(ctx context.Context, t *cli.IO, s *application.App, only string) {
 	ctx, cancel := context.WithTimeout(ctx, LearnTime)

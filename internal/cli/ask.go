@@ -230,11 +230,11 @@ func (f formField) read(line string) (any, error) {
 	case line == "" && f.preset != nil:
 		return f.preset, nil
 	case line == "" && f.required:
-		return nil, errors.New("this is needed")
+		return nil, errors.New("a value is required")
 	case line == "":
 		return nil, nil
 	case len(f.options) > 0 && !slices.Contains(f.options, line):
-		return nil, errors.New("one of " + strings.Join(f.options, ", "))
+		return nil, errors.New("enter one of " + strings.Join(f.options, ", "))
 	}
 	switch f.kind {
 	case "integer":

@@ -161,7 +161,7 @@ func (s Schema) typeName() string {
 	return cmp.Or(strings.Join(list, " | "), "any")
 }
 
-// A Parameter is one row of what a tool takes.
+// A Parameter is one row in the table of a tool's parameters.
 type Parameter struct {
 	Name, Kind, Default, Description string
 	Required                         bool

@@ -179,7 +179,7 @@ func (r Request) edit(text []byte, old *record, mv *move) ([]byte, error) {
 			gone[dir] = append(gone[dir], names...)
 		}
 	}
-	text, err := r.put(text)
+	text, err := r.setEntry(text)
 	for _, dir := range slices.Sorted(maps.Keys(gone)) {
 		for _, name := range gone[dir] {
 			if err == nil {
@@ -190,8 +190,9 @@ func (r Request) edit(text []byte, old *record, mv *move) ([]byte, error) {
 	return text, err
 }
 
-// put writes the entry, unless an equal one exists, whose position and formatting are the user's.
-func (r Request) put(text []byte) ([]byte, error) {
+// setEntry returns text with the broker's entry. If text has an equal entry, it is returned unchanged,
+// so that the user's position and formatting of the entry remain.
+func (r Request) setEntry(text []byte) ([]byte, error) {
 	entry := r.Client.entry(r.Launch)
 	fields, err := r.Client.format.servers(text, r.Client.root)
 	if err != nil {

@@ -49,7 +49,7 @@ func ownFolder(dir string) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(st.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s: others may write there, or it is not yours: %w", dir, fs.ErrPermission)
+		return fmt.Errorf("%s must be a folder that you own and that others cannot write to: %w", dir, fs.ErrPermission)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (e *examination) refresh(ctx context.Context) {
 	for _, name := range names {
 		wg.Go(func() {
 			for _, st := range e.session.Broker.Refresh(ctx, name) {
-				e.addServer(e.tried(ctx, st))
+				e.addServer(e.checkStarted(ctx, st))
 			}
 		})
 	}
@@ -88,8 +88,8 @@ func (e *examination) addServer(c Check) {
 	e.print(c)
 }
 
-// tried returns the check of a server that was started for it.
-func (e *examination) tried(ctx context.Context, st upstream.Status) Check {
+// checkStarted returns the check of a server that the examination has started or tried to start.
+func (e *examination) checkStarted(ctx context.Context, st upstream.Status) Check {
 	switch {
 	case errors.Is(st.Err, upstream.ErrUnknownServer):
 		return Check{Name: st.Name, OK: true, Detail: "disabled: it was not started", Hint: "broker servers enable " + cli.ShellWord(st.Name)}
@@ -192,7 +192,7 @@ func (e *examination) unstartable(cfg *config.Config, server string) error {
 	return err
 }
 
-// checkServer returns the check of a server that was started for it.
+// checkServer returns the check of a server whose start has ended, with or without an error.
 func checkServer(ctx context.Context, s *application.App, st upstream.Status) Check {
 	if st.Err != nil {
 		return checkFailed(ctx, s, st)

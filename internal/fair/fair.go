@@ -25,8 +25,8 @@ type Slots struct {
 	turns   []string                   // the owners in waiting, the next one first
 }
 
-// ErrFull reports that an owner has too many waiting already.
-var ErrFull = errors.New("too many wait already")
+// ErrFull reports that too many acquisitions of an owner are waiting.
+var ErrFull = errors.New("too many acquisitions of this owner are waiting")
 
 // crowd is the number of full queues from which each owner may have only one waiting: it bounds
 // the memory for many owners.

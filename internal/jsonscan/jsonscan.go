@@ -7,7 +7,7 @@
 // key: users of this package do the same or consider all values.
 package jsonscan
 
-// Text is the type of scanned texts.
+// Text is the constraint for texts to scan: any string or byte slice.
 type Text interface{ ~string | ~[]byte }
 
 // MaxDepth is the highest accepted nesting of arrays and objects.

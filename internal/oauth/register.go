@@ -148,7 +148,7 @@ func (l *login) registration(ctx context.Context, method string, scopes []string
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.as.RegistrationEndpoint, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("invalid address")
+		return nil, errors.New("invalid address of the registration endpoint")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	return ask(l.c, req)

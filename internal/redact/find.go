@@ -162,7 +162,7 @@ func (t *trigger) other(text string, i, least int, persons bool) (s Span) {
 	return s
 }
 
-// inside returns the secret whose shape or name begins at i; its End is 0 if there is none.
+// inside returns the secret whose shape or name begins at i, or the zero Span.
 func (c *candidate) inside(text string, i int) Span {
 	s := c.shape
 	if s == nil {

@@ -176,7 +176,7 @@ func TestHintsAreInTheirShapes(t *testing.T) {
 	}
 }
 
-// BenchmarkRedact measures a text of 64 KiB without secrets.
+// BenchmarkText measures a text of 64 KiB without secrets.
 func BenchmarkText(b *testing.B) {
 	text := strings.Repeat("The list of issues has 12 entries; see https://example.com/issues?page=2 for #17 (open). ", 740)
 	b.SetBytes(int64(len(text)))

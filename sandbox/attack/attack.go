@@ -42,7 +42,7 @@ type Attack struct {
 	// Want is the value, as JSON, with which it ends if it ends well; empty
 	// means that any will do.
 	Want string
-	// Tame attacks are held even by a runner that shares a process with them.
+	// Tame reports that even a runner that shares a process with the attack contains it.
 	Tame bool
 }
 
@@ -72,16 +72,16 @@ type Options struct {
 	// Parallel is how many attacks run at one time; zero means one for each
 	// processor.
 	Parallel int
-	// Tame leaves out what a runner without a process around it cannot hold.
+	// Tame selects the attacks that are Tame, for a runner that shares a process with them.
 	Tame bool
-	// Groups are those to try; none means all.
+	// Groups are the groups of attacks to run; empty means all.
 	Groups []string
-	// Every leaves out all but every n-th of those, for runners that are slow
-	// to start; zero means that none is left out.
+	// Every runs only every n-th of the selected attacks, for runners that are slow
+	// to start; zero means all.
 	Every int
-	// Run runs a program with its calls of tools, those of Tools, answered by
-	// req.Call; nil runs it on the runner itself, where req.Call answers whatever
-	// it asks of its host.
+	// Run runs a program whose calls of Tools are answered by req.Call. If it is nil,
+	// the program runs on the runner itself, and req.Call answers all of its requests to
+	// the host.
 	Run func(ctx context.Context, req sandbox.Request) (sandbox.Result, error)
 	// Progress is called with each outcome, one at a time; it may be nil.
 	Progress func(Outcome)

@@ -65,7 +65,7 @@ func openExecutable(path string) (*os.File, error) {
 	switch {
 	case path != "":
 	case runtime.GOOS != "linux":
-		return nil, fmt.Errorf("scripts in containers are run by broker's own binary, which must be one for Linux, and this is one for %s: use \"isolation\": \"auto\"", runtime.GOOS)
+		return nil, fmt.Errorf("the broker runs scripts in containers with its own binary, which must be built for Linux; this one is built for %s: use \"isolation\": \"auto\"", runtime.GOOS)
 	default:
 		path = worker.Executable()
 	}

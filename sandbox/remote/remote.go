@@ -192,7 +192,7 @@ func (r *runner) connect(ctx context.Context, h helloFrame) (*stream, error) {
 // refusal says why no server takes a program, and whether it is of no use to wait.
 func (r *runner) refusal(tried map[*backend]error) (err error, hopeless bool) {
 	if len(tried) == 0 {
-		return fmt.Errorf("no sandboxd is at %s", strings.Join(r.opts.Addresses, ", ")), false
+		return fmt.Errorf("no sandboxd was found at %s", strings.Join(r.opts.Addresses, ", ")), false
 	}
 	hopeless = true
 	var all []string

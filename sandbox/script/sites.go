@@ -215,8 +215,8 @@ func (s *survey) site(c *ast.CallExpression) {
 	s.parsed.Calls = append(s.parsed.Calls, sandbox.CallSite{Target: target, Offset: offset, Input: input})
 }
 
-// rawTarget reads the target of a call of callMCPTool itself, like readTool at run time, and
-// returns the arguments after it.
+// rawTarget reads the target of a call of callMCPTool itself, like package jsrun at run time,
+// and returns the arguments after it.
 func rawTarget(args []ast.Expression) (target string, rest []ast.Expression, ok bool) {
 	if len(args) == 0 {
 		return "", nil, false

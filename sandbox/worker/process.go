@@ -102,8 +102,8 @@ func launch(opts *Options) (*process, error) {
 	return p, nil
 }
 
-// rootDir is the directory that children run in: on Windows, that of the drive
-// with the system.
+// rootDir returns the directory that children run in: the root, on Windows that of the
+// system drive.
 func rootDir() string {
 	return filepath.VolumeName(os.Getenv("SystemRoot")) + string(filepath.Separator)
 }

@@ -390,7 +390,7 @@ func (t *temp) swap(from, name string) error {
 		return errors.Join(fmt.Errorf("install %s: %w", name, err), t.dest.Rename(old, name))
 	}
 	if err := t.dest.RemoveAll(old); err != nil {
-		return fmt.Errorf("install %s: it is installed, but the old one cannot be removed: %w", name, err)
+		return fmt.Errorf("install %s: it is installed, but its old files cannot be removed: %w", name, err)
 	}
 	return nil
 }

@@ -210,16 +210,16 @@ func (c *compiler) branch(name string, b Branch) {
 	case !isElsewhere(b.To):
 		if b.To != End && c.w.steps[b.To] == nil {
 			to := strings.TrimPrefix(b.To, c.current.prefix())
-			c.fail("step %q leads to %q, which does not exist%s", name, to, near(to, slices.Collect(maps.Keys(c.current.def.Steps))))
+			c.fail("step %q leads to %q, which does not exist%s", name, to, didYouMean(to, slices.Collect(maps.Keys(c.current.def.Steps))))
 		}
 	case what == "":
 		c.fail("step %q leads to %q, which names no %s", name, b.To, kind)
 	case kind+":" == toSubskill && c.current.name != "":
 		c.fail("step %q leads to %q: a subskill leads neither to itself nor to another one; go on with a step, or end with %q", name, b.To, End)
 	case kind+":" == toSubskill && c.w.areas[what] == nil:
-		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(what, c.w.Subskills()))
+		c.fail("step %q leads to %q, which does not exist%s", name, b.To, didYouMean(what, c.w.Subskills()))
 	case kind+":" == toTopic && c.w.def.Topics[what] == nil:
-		c.fail("step %q leads to %q, which does not exist%s", name, b.To, near(what, c.w.Topics()))
+		c.fail("step %q leads to %q, which does not exist%s", name, b.To, didYouMean(what, c.w.Topics()))
 	}
 	if len(b.With) > 0 && kind+":" != toSkill && kind+":" != toSubskill {
 		c.fail("step %q: the branch for %q has a with, which only a skill uses, or a subskill", name, b.To)

@@ -79,7 +79,7 @@ func (c *compiler) area(a *area) {
 		c.fail("result is invalid JSON")
 	}
 	if _, ok := d.Steps[d.Start]; !ok {
-		c.fail("start: there is no step %q%s", d.Start, near(d.Start, slices.Collect(maps.Keys(d.Steps))))
+		c.fail("start: there is no step %q%s", d.Start, didYouMean(d.Start, slices.Collect(maps.Keys(d.Steps))))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Steps)) {
 		switch s := d.Steps[name]; {
@@ -94,8 +94,9 @@ func (c *compiler) area(a *area) {
 	}
 }
 
-// named refuses a name that cannot be the one of a subskill or topic.
-func (c *compiler) named(what, name string) bool {
+// validName reports whether name is a valid name of a subskill or topic, and records a problem
+// if it is not.
+func (c *compiler) validName(what, name string) bool {
 	if name != "" && len(name) <= maxNameBytes && !strings.Contains(name, "/") && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return true
 	}
@@ -109,7 +110,7 @@ func (c *compiler) subskills(d *Definition) {
 		c.current = c.w.areas[""]
 		s := d.Subskills[name]
 		switch {
-		case !c.named("subskill", name):
+		case !c.validName("subskill", name):
 			continue
 		case s == nil || s.Workflow == nil:
 			c.fail("subskill %q has no workflow", name)
@@ -133,7 +134,7 @@ func (c *compiler) topics(d *Definition) {
 		c.fail("there are more than %d topics", maxTopics)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Topics)) {
-		if t := d.Topics[name]; c.named("topic", name) && (t == nil || (t.Text == "") == (t.File == "")) {
+		if t := d.Topics[name]; c.validName("topic", name) && (t == nil || (t.Text == "") == (t.File == "")) {
 			c.fail("topic %q needs either a text or a file", name)
 		}
 	}

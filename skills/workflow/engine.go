@@ -266,9 +266,9 @@ func (e *Engine) Advance(ctx context.Context, id string, reply Reply) Result {
 	return r.proceed(ctx)
 }
 
-// near names the one that was meant of those that exist, if it is near. All are
-// near to a single letter.
-func near(name string, known []string) string {
+// didYouMean returns a suggestion that names the known name closest to name, or "" if none is
+// close, or if name is a single byte, to which every name would be close.
+func didYouMean(name string, known []string) string {
 	if near := nearest.Names(name, known, 1); len(near) > 0 && len(name) > 1 {
 		return " (did you mean " + near[0] + "?)"
 	}
@@ -279,5 +279,5 @@ func (e *Engine) hint(step string) string {
 	if _, known := e.w.steps[step]; known {
 		return ""
 	}
-	return ", which does not exist" + near(step, slices.Collect(maps.Keys(e.w.steps)))
+	return ", which does not exist" + didYouMean(step, slices.Collect(maps.Keys(e.w.steps)))
 }

@@ -17,17 +17,19 @@ type Prompt []Piece
 type Piece struct {
 	// Text is work to do. A piece may be written as a string.
 	Text string `json:"text,omitempty"`
-	// AskUser is a question to the user, Survey are several, and Confirm is one of
-	// yes or no. A client that can show forms shows one by itself when a prompt
-	// consists of questions, or of one Confirm.
+	// AskUser is a question to the user, Survey is a list of questions, and Confirm is a
+	// yes-or-no question. A client that can show forms shows a form by itself when a
+	// prompt consists of questions, or of one Confirm.
 	AskUser *Question `json:"ask-user,omitempty"`
 	Survey  *Survey   `json:"survey,omitempty"`
 	Confirm *Confirm  `json:"confirm,omitempty"`
-	// System is how to behave, and Rendered is text for the user as it is.
+	// System is an instruction on the model's behaviour. Rendered is text that the model
+	// shows to the user unchanged.
 	System   string    `json:"system,omitempty"`
 	Rendered *Rendered `json:"rendered,omitempty"`
-	// Plan is to be approved before the model goes on, Checklist is kept up to date,
-	// and Subagent is work for an agent with a context of its own.
+	// Plan is a plan that the user approves before the model continues, Checklist is a
+	// list that the model keeps up to date, and Subagent is work for an agent with a
+	// separate context.
 	Plan      *Plan      `json:"plan,omitempty"`
 	Checklist *Checklist `json:"checklist,omitempty"`
 	Subagent  *Subagent  `json:"subagent,omitempty"`

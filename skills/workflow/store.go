@@ -27,7 +27,7 @@ func (c *compiler) stores(a *area) {
 func (c *compiler) save(name string, n *node) {
 	for _, key := range slices.Sorted(maps.Keys(n.Save)) {
 		if _, ok := n.area.def.Stores[key]; !ok && key != saveStep {
-			c.fail("step %q saves into %q, which is neither a store nor %q%s", name, key, saveStep, near(key, slices.Collect(maps.Keys(n.area.def.Stores))))
+			c.fail("step %q saves into %q, which is neither a store nor %q%s", name, key, saveStep, didYouMean(key, slices.Collect(maps.Keys(n.area.def.Stores))))
 		}
 		if !json.Valid(n.Save[key]) {
 			c.fail("step %q: what it saves into %q is invalid JSON", name, key)

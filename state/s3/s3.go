@@ -73,10 +73,10 @@ func Parse(address string, expand func(string) (string, error), env func(string)
 		endpoint = "https://s3." + o.Region + ".amazonaws.com"
 	}
 	if o.Endpoint, err = url.Parse(endpoint); err != nil || o.Endpoint.Host == "" || o.Endpoint.Scheme != "https" && o.Endpoint.Scheme != "http" {
-		return o, errors.New("the endpoint of the objects is no URL such as https://HOST")
+		return o, errors.New("the endpoint of the object store is not a URL such as https://HOST")
 	}
 	if o.AccessKey == "" || o.SecretKey == "" {
-		return o, errors.New("there are no credentials for the objects: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add &accessKey=${ID}&secretKey=${SECRET}")
+		return o, errors.New("no credentials for the object store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add &accessKey=${ID}&secretKey=${SECRET}")
 	}
 	return o, nil
 }
@@ -151,7 +151,7 @@ func (c *Client) do(ctx context.Context, method, name string, body []byte) ([]by
 	case resp.StatusCode == http.StatusNotFound && (code == "" || code == ", NoSuchKey") && method != http.MethodPut: // otherwise the bucket does not exist
 		return nil, state.ErrNotFound
 	case resp.StatusCode/100 != 2:
-		return nil, failed(fmt.Errorf("it answered %s%s", resp.Status, code))
+		return nil, failed(fmt.Errorf("the server answered %s%s", resp.Status, code))
 	case err != nil:
 		return nil, failed(outbound.Cause(err))
 	}

@@ -106,7 +106,7 @@ func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://b":                  "write s3://",
 		"s3://b?bukket=1":            `unknown "bukket"`,
-		"s3://b?endpoint=ftp://host": "no URL",
+		"s3://b?endpoint=ftp://host": "not a URL",
 		"s3://id:hunter2@b":          "write s3://",
 	} {
 		if _, err := s3.Parse(address, literal, env); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {

@@ -357,8 +357,9 @@ func (j *journal) discard() {
 	}
 }
 
-// end queues the end of the run, and reports whether there is anything to write.
-func (j *journal) end(run state.Run) (yes bool, err error) {
+// end queues the end of the run for writing, and reports whether it did: a run that has no
+// calls and was never written is not written.
+func (j *journal) end(run state.Run) (queued bool, err error) {
 	if j.runs.closed {
 		return false, state.ErrClosed
 	}

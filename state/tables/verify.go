@@ -18,7 +18,7 @@ import (
 // maxFlaws is how many flaws a verification names.
 const maxFlaws = 20
 
-// A verifier compares the rows of one state of the file with its chain.
+// A verifier compares the rows in one snapshot of the database with its hash chain.
 type verifier struct {
 	ctx     context.Context
 	conn    *Conn

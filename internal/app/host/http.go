@@ -15,9 +15,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
-// HTTPOptions say how an App is served over HTTP, at the HTTPAddr that it was opened with.
+// HTTPOptions are the options of RunHTTP, which listens at the HTTPAddr of its OpenOptions.
 type HTTPOptions struct {
-	// Drain is how long requests may take to finish at the end.
+	// Drain limits the time that running requests get to finish when the server ends.
 	Drain   time.Duration
 	Replica Replica
 	Console ConsoleOptions

@@ -49,7 +49,7 @@ func (v *Variables) adopt(name, value string) bool {
 	return true
 }
 
-// sources returns from with these variables.
+// sources returns from with v as its environment.
 func (v *Variables) sources(from config.Sources) config.Sources {
 	from.Env = v.Lookup
 	return from

@@ -47,7 +47,7 @@ func CheckPeople(cfg *config.Config, addr string) error {
 	return nil
 }
 
-// PublicURL returns where people reach the broker, or "" if the config has no address.
+// PublicURL returns the URL at which people reach the broker, or "" if the config has none.
 func PublicURL(c config.HTTP) string {
 	if c.URL != "" {
 		return c.URL

@@ -166,7 +166,7 @@ var mapBounds = map[string]string{
 	"broker.Broker.views":                        "combinations of configured profiles and of restrictions of projects; others are refused before",
 	"broker.Broker.warned":                       "problems of the current configuration; replaced with each",
 	"broker/find.entries.bySource":               "parts of the broker that bring entries",
-	"broker/find.lineCache.lines":                "tools of one catalogue; replaced with it",
+	"broker/find.lineCache.lines":                "tools of one catalogue, and maxWantedLines; replaced with it",
 	"broker/find.shapeCache.shapes":              "tools of one catalogue; replaced with it",
 	"broker/learned.Store.tools":                 "tools that were called or are stored",
 	"broker/learned.parameters.known":            "names of parameters: maxParameters",

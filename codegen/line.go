@@ -30,8 +30,9 @@ const (
 type Line struct {
 	// Input is empty for a tool without parameters.
 	Input string
-	// Omitted are the names of the optional parameters that Input lacks, each preceded by a blank.
-	Omitted string
+	// Omitted are the names of the optional parameters that Input lacks, each preceded by a
+	// blank; Optional are those of all optional parameters, if Input lacks any.
+	Omitted, Optional string
 	// Output is empty if it is unknown.
 	Output string
 	// Note names the source of the output type, if it is not the tool.
@@ -48,7 +49,7 @@ func (g *Generator) Line(s *discovery.Server, t *discovery.Tool) Line {
 	line := Line{Note: m.note}
 	if !m.noInput {
 		line.Input = g.inputLine(s, t, m.input)
-		line.Omitted = omitted(line.Input, m.input)
+		line.Omitted, line.Optional = omitted(line.Input, m.input)
 	}
 	if m.output.kind != kindUnknown {
 		line.Output = fitting(m.output, lineOutput,
@@ -79,18 +80,23 @@ func keysOf(t *typ) (keys string, ok bool) {
 	return "{" + keys + "}", true
 }
 
-// omitted returns the names of the optional parameters that line lacks.
-func omitted(line string, input *typ) string {
+// omitted returns the names of the optional parameters that line lacks, and of all optional
+// parameters if it lacks any.
+func omitted(line string, input *typ) (lacking, all string) {
 	if !strings.Contains(line, "/*+") {
-		return ""
+		return "", ""
 	}
-	var names strings.Builder
+	var names, others strings.Builder
 	for _, f := range input.fields {
-		if f.optional && !strings.Contains(line, f.name+"?") {
+		if !f.optional {
+			continue
+		}
+		others.WriteString(" " + f.name)
+		if !strings.Contains(line, f.name+"?") {
 			names.WriteString(" " + f.name)
 		}
 	}
-	return names.String()
+	return names.String(), others.String()
 }
 
 func (g *Generator) inputLine(s *discovery.Server, t *discovery.Tool, input *typ) string {

@@ -27,8 +27,8 @@ type SearchHit struct {
 	Use       string `json:"use,omitempty"`
 	Signature string `json:"signature,omitempty"`
 	// Description ends in "[write]" unless the tool only reads, and in "[asks]" if a
-	// person is asked before each call. So does Signature where there is no
-	// description: it would only repeat the name, or there is no room for it.
+	// person is asked before each call. Signature ends in them if the hit has no
+	// description, because it repeats the name or is too long.
 	Description string `json:"description,omitempty"`
 	Declaration string `json:"declaration,omitempty"`
 	// Parameters is the JSON Schema of the input. The descriptions in a long one are

@@ -17,14 +17,25 @@ import (
 type lineCache struct {
 	mu      sync.Mutex
 	catalog *discovery.Catalog
-	lines   map[*discovery.Tool]codegen.Line // at most one for each tool of the catalogue
+	lines   map[lineKey]codegen.Line // at most one for each tool of the catalogue, and maxWantedLines
+	wanted  int                      // the number of lines for parameters that queries named
 }
 
-// get returns the line of tool t of catalogue c. It calls make if the line is not
+// maxWantedLines bounds the lines that are cached because queries named parameters.
+const maxWantedLines = 2000
+
+// A lineKey names a tool and the optional parameters that a query names, each preceded
+// by a blank.
+type lineKey struct {
+	tool   *discovery.Tool
+	wanted string
+}
+
+// get returns the line for a key in catalogue c. It calls make if the line is not
 // cached.
-func (l *lineCache) get(c *discovery.Catalog, t *discovery.Tool, make func() codegen.Line) codegen.Line {
+func (l *lineCache) get(c *discovery.Catalog, key lineKey, make func() codegen.Line) codegen.Line {
 	l.mu.Lock()
-	line, ok := l.lines[t]
+	line, ok := l.lines[key]
 	ok = ok && l.catalog == c
 	l.mu.Unlock()
 	if ok {
@@ -33,10 +44,13 @@ func (l *lineCache) get(c *discovery.Catalog, t *discovery.Tool, make func() cod
 	line = make()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.catalog != c {
-		l.catalog, l.lines = c, map[*discovery.Tool]codegen.Line{}
+	if l.catalog != c || l.wanted >= maxWantedLines {
+		l.catalog, l.lines, l.wanted = c, map[lineKey]codegen.Line{}, 0
 	}
-	l.lines[t] = line
+	l.lines[key] = line
+	if key.wanted != "" {
+		l.wanted++
+	}
 	return line
 }
 
@@ -46,11 +60,17 @@ func (w renderer) line(s *discovery.Server, t *discovery.Tool) codegen.Line {
 	if w.lines == nil || w.types.Output != nil && w.types.Output(t) != nil {
 		return w.types.Line(s, t)
 	}
-	line := w.lines.get(w.scope, t, func() codegen.Line {
+	line := w.lines.get(w.scope, lineKey{tool: t}, func() codegen.Line {
 		return (&codegen.Generator{Output: w.types.Output}).Line(s, t)
 	})
 	if w.types.Wanted != nil && line.Omitted != "" && w.types.Wanted(line.Omitted) {
-		return w.types.Line(s, t) // not cached, since it depends on the query
+		key := lineKey{tool: t}
+		for name := range strings.FieldsSeq(line.Optional) {
+			if w.types.Wanted(name) {
+				key.wanted += " " + name
+			}
+		}
+		return w.lines.get(w.scope, key, func() codegen.Line { return w.types.Line(s, t) })
 	}
 	return line
 }

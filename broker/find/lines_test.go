@@ -93,6 +93,30 @@ func TestLinesHaveTheParametersOfTheQuery(t *testing.T) {
 	}
 }
 
+// Lines for the parameters of queries are cached by these parameters, up to a bound.
+func TestWantedLinesAreBounded(t *testing.T) {
+	var cache lineCache
+	c, _, tool := oneTool("to")
+	made := 0
+	get := func(wanted string) string {
+		return cache.get(c, lineKey{tool, wanted}, func() codegen.Line { made++; return codegen.Line{Input: wanted} }).Input
+	}
+	for _, wanted := range []string{"", " limit", " page", " limit", "", " page", " limit page"} {
+		if got := get(wanted); got != wanted {
+			t.Errorf("with%s wanted, the line has%s", wanted, got)
+		}
+	}
+	if made != 4 {
+		t.Errorf("%d lines were made, want 4", made)
+	}
+	for i := range 3 * maxWantedLines {
+		get(fmt.Sprint(" p", i))
+		if len(cache.lines) > maxWantedLines+1 {
+			t.Fatalf("%d lines are cached", len(cache.lines))
+		}
+	}
+}
+
 // A hit without a known result type does not look like one that gives nothing.
 func TestUntypedHitsGiveAny(t *testing.T) {
 	f := finderOf(t, discovery.Listing{Server: "hub", Tools: []discovery.ListedTool{

@@ -28,9 +28,9 @@ const (
 	// maxSuspended is how many scripts may wait for one client at one time. Each
 	// of them holds a process.
 	maxSuspended = 32
-	// gatherTime is how long after a question others may join it: what scripts
-	// and servers ask at the same time should be one round for the client.
-	gatherTime = 10 * time.Millisecond
+	// gatherTime is how long after a question others may join it: the questions that
+	// servers ask in parallel calls should be one round for the client.
+	gatherTime = 50 * time.Millisecond
 )
 
 // suspendedCalls holds the calls that wait for the answers of their clients.

@@ -65,7 +65,7 @@ const (
 	details = "approval"
 )
 
-// Get returns the approval of a subject, without a digest if there is none.
+// Get returns the approval of a subject. Its Digest is empty if the subject is not approved.
 func (s Store) Get(kind Kind, subject string) (Approval, error) {
 	none := Approval{Kind: kind, Subject: subject}
 	all, err := s.read(kind)

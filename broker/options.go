@@ -343,7 +343,7 @@ func (o *options) find() find.Options {
 	return f
 }
 
-// called is told which tools executions have called.
+// called returns the function that learns which tools executions have called, or nil.
 func (o *options) called() func(owner, session string, tools []string) {
 	f := o.find()
 	if f.Usage == nil {

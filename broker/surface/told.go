@@ -33,7 +33,7 @@ type told struct {
 }
 
 // A toldKey identifies a conversation: by its session, or where the protocol has none by
-// the client and its connection. A client that connects again is told again.
+// the client and its connection. A client that connects again gets them again.
 type toldKey struct {
 	session weak.Pointer[mcp.ServerSession]
 	client  string

@@ -217,7 +217,7 @@ func (s *Store) used(owner string, words []string, tool string) {
 	}
 }
 
-// personLocked returns the person with a key, or nil if there is no room for another.
+// personLocked returns the person with a key, or nil if maxPeople are known.
 func (s *Store) personLocked(key string) *person {
 	p := s.people[key]
 	if p == nil && len(s.people) < maxPeople {
@@ -242,7 +242,7 @@ func (s *Store) load(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.people = make(map[string]*person)
-	for _, e := range slices.Backward(list) { // the latest count where there is no room
+	for _, e := range slices.Backward(list) { // beyond maxPeople, the latest count
 		if e.Kind != state.EventSearchUsed {
 			continue
 		}

@@ -16,9 +16,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Diagnose config, servers and sandbox",
 		Long: "Check the config, the state directory and the sandbox, and report what is known of each server: from a running daemon,\n" +
 			"from its last listing, or from its last failure, with the time. Servers that were never started are started, and get\n" +
-			"2 s; what was not checked by then is named. With --refresh, or for the named servers, each server is started and waited\n" +
+			"2 s; the checks that have not ended by then are listed. With --refresh, or for the named servers, each server is started and waited\n" +
 			"for, its tools are listed, and what it wrote is shown if it failed. On a terminal, a key ends the wait.\n\n" +
-			"Exit codes:\n  0   nothing is known to be wrong; what was not checked is named\n  1   something other than a server failed\n" +
+			"Exit codes:\n  0   no problem was found; the checks that have not ended are listed\n  1   something other than a server failed\n" +
 			"  2   wrong usage or config\n  3   a server failed, or has failed when it was last started",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, f) },
 	}

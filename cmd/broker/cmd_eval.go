@@ -16,12 +16,13 @@ func (a *app) evalCommand() *cobra.Command {
 	var misses bool
 	c := &cobra.Command{
 		Use:   "eval QUERIES.jsonl",
-		Short: "Measure the search with queries whose right tools are known", Hidden: true,
-		Long: `Measure the search with queries whose right tools are known.
+		Short: "Measure the search with queries of known answers", Hidden: true,
+		Long: `Measure the search with queries of known answers.
 
 QUERIES.jsonl holds one JSON object a line:
   {"query": "list open issues", "relevant": ["github/list_issues"], "set": "mine"}
-Any one of the tools in "relevant" is a hit; "set" may be left out.
+Any one of the tools in "relevant" is a hit; "set" is optional: it
+names the group of a query in the table.
 
 The queries run on your own catalogue, or with --tools on recorded tools, one
 JSON object a line:

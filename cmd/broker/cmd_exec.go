@@ -64,7 +64,7 @@ func (a *app) execCommand() *cobra.Command {
 	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
 	c.Flags().StringVar(&isolation, "isolation", "", "worker or container (default as configured)")
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
-	c.Flags().BoolVar(&plan, "plan", false, "list what the script would write; once that is approved, the run makes exactly that")
+	c.Flags().BoolVar(&plan, "plan", false, "list the calls with which the script would write, without making them; after approval, the run makes exactly these")
 	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

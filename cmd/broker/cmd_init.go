@@ -27,7 +27,7 @@ func (a *app) initCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.BoolVarP(&f.Yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
-	flags.BoolVar(&f.Import, "import", false, "take the servers over into servers.json")
+	flags.BoolVar(&f.Import, "import", false, "add the servers of your clients to servers.json")
 	flags.BoolVar(&f.NoImport, "no-import", false, "leave the servers with the clients")
 	flags.BoolVar(&f.Projects, "projects", false, "take over the servers that Claude Code has for single projects, too")
 	flags.BoolVar(&f.NoProjects, "no-projects", false, "leave the servers for single projects with Claude Code")

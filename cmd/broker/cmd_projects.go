@@ -41,9 +41,9 @@ func (a *app) projectsCommand() *cobra.Command {
 			Long: "Show what the servers of a project run or connect to, and ask whether they may start. It needs a terminal, where you type a\n" +
 				"code that it shows, and it does not work below a program that uses the broker: a model must not decide for you.\n" +
 				"Without a terminal, set BROKER_APPROVER_TOKEN to the secret " + approver.SecretName + " of the keyring.\n" +
-				"Trust applies to the servers and the profile as shown. If the file changes one of them, the servers are left out, and the profile only\n" +
-				"narrows the default one, until you trust the project again.\n" +
-				"Changes of the programs that they run need no new trust, even of programs in the project itself.",
+				"Trust applies to the servers and the profile as shown. If the file changes one of them, the servers do not start, and the profile\n" +
+				"can only narrow the default profile, until you trust the project again. A changed program needs no new trust, even if\n" +
+				"it is in the project.",
 			Args: upToOne,
 			RunE: a.withProject(a.trustProject),
 		},

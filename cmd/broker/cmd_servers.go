@@ -26,9 +26,9 @@ func (a *app) serversListCommand() *cobra.Command {
 	var refresh bool
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
-		Short: "List the servers with status and number of tools; for one, its tools and who shares an instance",
-		Long: "List the servers with status and number of tools; for one, its tools and who shares an instance. It includes the\n" +
-			"states in a running daemon, and starts no server without --refresh. RUNS is the package that runs directly for a\n" +
+		Short: "List the servers with status and number of tools; for one, its tools and the clients that share an instance",
+		Long: "List the servers with status and number of tools; for one, its tools and the clients that share an instance. The\n" +
+			"states in a running daemon are included; no server is started without --refresh. RUNS is the package that runs directly for a\n" +
 			"server, without npx or uvx, or \"as written\" if the command runs unchanged.",
 		Args: cli.SomeArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {

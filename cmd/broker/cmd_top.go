@@ -20,16 +20,16 @@ func (a *app) topCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "top", Short: "Watch servers, executions and writes in a full-screen view",
 		Long: "Watch the broker in a full-screen view: its servers with their calls, times and errors of the last minute, executions, the\n" +
-			"latest calls that wrote something, and the calls that wait for you. It shows the daemon; if none runs, the record.\n\n" +
+			"latest calls that wrote something, and the calls that wait for your approval. It shows the daemon; if none runs, the record.\n\n" +
 			"Keys:\n" +
 			"  tab, shift-tab    the next section, the one before\n" +
 			"  arrows, j, k      the next row, the one before\n" +
 			"  enter             show it: an execution as a waterfall of its calls, a server with what it wrote to stderr\n" +
-			"  /                 show only what has a text in it; esc shows all again\n" +
-			"  s                 sort the section by something else\n" +
+			"  /                 show only the rows that contain a text; esc shows all again\n" +
+			"  s                 sort the section in another order\n" +
 			"  a, d              approve or deny the calls of the run that is chosen: a code is asked for\n" +
-			"  q, ctrl-C         end\n\n" +
-			"Below a program that uses the broker nothing can be approved or denied here. With NO_COLOR set there are no colours.",
+			"  q, ctrl-C         quit\n\n" +
+			"If a program that uses the broker has started it, it cannot approve or deny. With NO_COLOR set, it has no colours.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.top(cmd.Context()) },
 	}

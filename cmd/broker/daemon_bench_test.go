@@ -85,7 +85,7 @@ func BenchmarkBridge(b *testing.B) {
 		}
 		version = append(version, time.Since(began))
 	}
-	<-time.After(2 * host.RestTime)
+	<-time.After(2 * host.BridgeRestTime)
 	b.ReportMetric(memoryMB(b, bridged.cmd.Process.Pid, "Private_Dirty"), "private-MB")
 	w, err := daemon.Ask(shared, daemon.OpStatus, daemon.Build{})
 	if err != nil {

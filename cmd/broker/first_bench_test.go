@@ -115,7 +115,7 @@ func BenchmarkDaemonMemory(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		<-time.After(host.DaemonRestTime + 2*time.Second)
+		<-time.After(host.BrokerRestTime + 2*time.Second)
 		b.ReportMetric(memoryMB(b, w.PID, "Pss"), "pss-MB")
 		b.ReportMetric(memoryMB(b, w.PID, "Private_Dirty"), "private-MB")
 		_ = c.in.Close()

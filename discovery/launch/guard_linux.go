@@ -6,10 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/memory"
 )
 
 // CanGuard is whether there are guards on this system.
@@ -83,7 +84,7 @@ func IsGuard() bool {
 // others.
 func GuardMain() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	debug.FreeOSMemory()                  // memory of the program's start
+	memory.Release()                      // memory of the program's start
 	_, _ = os.Stdin.Read(make([]byte, 1)) // nothing is ever sent: it ends with the broker
 	if waitForOwner(os.Args[2], ownerPatience) {
 		killLeftBy(os.Args[2])

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 )
 
 // The number of servers, and of tools of each: 1,004 in all.
@@ -23,6 +24,7 @@ type build struct {
 	config  string // four servers
 	state   string // a state directory with their listings
 	scratch string
+	rest    time.Duration // how long its memory is measured after the last request; 0 for not at all
 }
 
 // open finds or builds a broker, and lists the servers once.

@@ -44,6 +44,7 @@ func run(ctx context.Context, args []string) error {
 	rounds := flags.Int("rounds", 9, "how many times each build is measured")
 	limit := flags.Float64("limit", 0, "the largest ratio of NEW to OLD that is accepted, 0 for any")
 	only := flags.String("only", "", "measure only what has this in its name")
+	rest := flags.Duration("rest", 0, "also measure the memory after this time without requests, such as 20s")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string) error {
 		if builds[i], err = open(ctx, name, filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		builds[i].rest = *rest
 	}
 	var infos [2]*debug.BuildInfo
 	for i, b := range builds {

@@ -30,7 +30,9 @@ const (
 	rowBack       = "back-to-back 1+1 (ms)"
 	rowOneCall    = "script with one call (ms)"
 	rowMemory     = "the broker's own memory after load (MB)"
-	rowTree       = "… with spares and guard (MB)"
+	rowTree       = "… with spares and guard, shared pages counted once (MB)"
+	rowRest       = "the broker's own memory at rest (MB)"
+	rowRestTree   = "… with spares and guard at rest (MB)"
 	rowSize       = "size of the program, stripped (MB)"
 )
 
@@ -39,7 +41,7 @@ var passes = []pass{
 	{[]string{rowVersion}, version},
 	{[]string{rowEmpty}, empty},
 	{[]string{rowDirect, rowEcho, rowSearch}, calls},
-	{[]string{rowCalls, rowBack, rowOneCall, rowMemory, rowTree}, scripts},
+	{[]string{rowCalls, rowBack, rowOneCall, rowMemory, rowTree, rowRest, rowRestTree}, scripts},
 	{[]string{rowSize}, size},
 }
 
@@ -187,6 +189,13 @@ func scripts(ctx context.Context, b *build, note func(string, float64)) error {
 			note(rowMemory, own)
 			note(rowTree, tree)
 		}
+		if own == 0 || b.rest == 0 {
+			return nil
+		}
+		time.Sleep(b.rest)
+		own, tree = memory(s.cmd.Process.Pid)
+		note(rowRest, own)
+		note(rowRestTree, tree)
 		return nil
 	})
 }
@@ -200,18 +209,18 @@ func size(_ context.Context, b *build, note func(string, float64)) error {
 	return nil
 }
 
-// memory returns the memory of a process and its descendants without upstream servers,
-// in MB. Each shared page is divided among the processes that share it. It returns 0 if
-// /proc does not exist.
+// memory returns the resident memory of a process, and that of it and its descendants without
+// upstream servers, where each shared page is divided among the processes that share it, in MB. It
+// returns 0 if /proc does not exist.
 func memory(pid int) (own, tree float64) {
-	pss := func(pid string) float64 {
+	read := func(pid, field string) float64 {
 		text, err := os.ReadFile(filepath.Join("/proc", pid, "smaps_rollup"))
 		if err != nil {
 			return 0
 		}
 		for line := range strings.Lines(string(text)) {
 			var kB float64
-			if n, _ := fmt.Sscanf(line, "Pss: %f kB", &kB); n == 1 {
+			if n, _ := fmt.Sscanf(line, field+": %f kB", &kB); n == 1 {
 				return kB / 1000
 			}
 		}
@@ -229,14 +238,14 @@ func memory(pid int) (own, tree float64) {
 			parents[rest[1]] = append(parents[rest[1]], filepath.Base(filepath.Dir(p)))
 		}
 	}
-	own = pss(fmt.Sprint(pid))
-	tree = own
+	own = read(fmt.Sprint(pid), "Rss")
+	tree = read(fmt.Sprint(pid), "Pss")
 	for next := parents[fmt.Sprint(pid)]; len(next) > 0; next = next[1:] {
 		line, err := os.ReadFile(filepath.Join("/proc", next[0], "cmdline"))
 		if err != nil || strings.Contains(string(line), "\x00"+upstreamArg+"\x00") && !strings.Contains(string(line), "guard") {
 			continue
 		}
-		tree += pss(next[0])
+		tree += read(next[0], "Pss")
 		next = append(next, parents[next[0]]...)
 	}
 	return own, tree

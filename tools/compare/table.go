@@ -98,7 +98,7 @@ func (t *table) print(w io.Writer, old, current string) {
 	for _, p := range passes {
 		for _, row := range p.rows {
 			v := t.values[row]
-			if v == nil {
+			if v == nil || len(v[0])+len(v[1]) == 0 {
 				continue
 			}
 			fmt.Fprintf(w, "| %s |", row)

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -294,10 +293,10 @@ func (c *Client) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	dir, _ := os.Getwd()
-	quiet := &resting{out: out, rest: time.AfterFunc(RestTime, debug.FreeOSMemory), after: RestTime}
-	defer quiet.rest.Stop()
+	r := newRest(BridgeRestTime)
+	defer r.stop()
 	b := &daemon.Bridge{
-		In: in, Out: quiet, StateDir: settings.StateDir,
+		In: in, Out: r.writer(out), StateDir: settings.StateDir,
 		Hello: daemon.Hello{
 			Broker: daemon.Version, Op: daemon.OpServe, Build: build, PID: os.Getpid(), Dir: dir,
 			Settings: settings.Flags, Env: settings.Env,

@@ -59,7 +59,7 @@ func (c *Client) RunDaemon(ctx context.Context, idle time.Duration, console Cons
 		h.watch(browsing, watchEvery)
 	}()
 	err = d.Serve(ctx, h, idle)
-	h.rest.Stop()
+	h.rest.stop()
 	endBrowsing()
 	<-look
 	h.console.Wait()

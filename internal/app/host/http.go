@@ -78,7 +78,9 @@ func serveHTTP(ctx context.Context, a *app.App, w *Watcher, h HTTPOptions) error
 		a.Printf("broker: people sign in to the console at %s/console/", identity.PublicURL(a.Config.Broker.HTTP))
 	}
 	defer a.PrintLayers(ctx)()
-	return Serve(ctx, l, handler, ServeOptions{Limit: h.Drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {
+	r := newRest(BrokerRestTime)
+	defer r.stop()
+	return Serve(ctx, l, r.handler(handler), ServeOptions{Limit: h.Drain, Running: requests, Balanced: fleet != nil, Waiting: func(n int) {
 		a.Printf("broker: finishing %s, for %v at most; a second signal ends at once", words.Count(n, "request"), h.Drain)
 	}})
 }

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/internal/app"
+	"github.com/mcpbroker/mcpbroker/internal/memory"
 	"github.com/mcpbroker/mcpbroker/state"
 )
+
+// startTime is the time after which a broker uses little of its program that it used to start.
+const startTime = time.Second
 
 // Run opens an App that serves clients, lets serve use it, and closes it. Changes of its
 // files are put in force meanwhile.
@@ -20,6 +25,7 @@ func Run(ctx context.Context, o app.OpenOptions, serve func(context.Context, *ap
 	defer a.State.Bus().Subscribe(state.TopicCancel, func(id string) { a.Root.Cancel(id) })()
 	defer a.ServeMetrics()()
 	a.Broker.StartSoon(ctx)
+	defer time.AfterFunc(startTime, memory.ReleaseProgram).Stop() // most of it is only needed to start
 	w, stop := Watch(ctx, a)
 	err = serve(ctx, a, w)
 	stop()
@@ -34,7 +40,9 @@ func Run(ctx context.Context, o app.OpenOptions, serve func(context.Context, *ap
 func RunStdio(ctx context.Context, o app.OpenOptions, in io.Reader, out io.Writer) error {
 	return Run(ctx, o, func(ctx context.Context, a *app.App, _ *Watcher) error {
 		defer a.PrintLayers(ctx)()
-		err := surface.ServeLines(ctx, a.Broker.Server("stdio"), surface.Peer{}, in, out)
+		r := newRest(BrokerRestTime)
+		defer r.stop()
+		err := surface.ServeLines(ctx, a.Broker.Server("stdio"), surface.Peer{}, in, r.writer(out))
 		if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 			return nil
 		}

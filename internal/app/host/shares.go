@@ -2,10 +2,8 @@ package host
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"runtime"
-	"time"
 )
 
 // DaemonVariable switches the daemon "on" or "off".
@@ -47,26 +45,4 @@ func confinement() string {
 		return "this process is in a sandbox: a seccomp filter is on; BROKER_DAEMON=on starts a daemon there"
 	}
 	return ""
-}
-
-// RestTime is how long nothing is written before a bridge or a daemon is at rest.
-// The daemon's first answers come while it still lists servers, which is when it
-// needs most memory.
-const (
-	RestTime       = time.Second
-	DaemonRestTime = 15 * time.Second
-)
-
-// A resting writer gives memory back when nothing was written for a while: what
-// lines, listings and results took, and at first what packages made at the start.
-type resting struct {
-	out   io.Writer
-	rest  *time.Timer
-	after time.Duration
-}
-
-// Write implements io.Writer.
-func (r *resting) Write(p []byte) (int, error) {
-	r.rest.Reset(r.after)
-	return r.out.Write(p)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ type tenantHost struct {
 	console   *Console
 	adopted   func()                // called when the daemon has got variables from a client
 	current   func() *config.Config // the config in force
-	rest      *time.Timer           // gives memory back
+	rest      *rest
 
 	mu            sync.Mutex
 	settings      Settings
@@ -54,7 +53,7 @@ type tenant struct {
 func newTenantHost(a *app.App, v *Variables, settings Settings, adopted func()) *tenantHost {
 	return &tenantHost{
 		app: a, variables: v, settings: settings, adopted: adopted, current: func() *config.Config { return a.Config },
-		rest:    time.AfterFunc(DaemonRestTime, debug.FreeOSMemory),
+		rest:    newRest(BrokerRestTime),
 		servers: make(map[string]*mcp.Server), tenants: make(map[string]*tenant), conversations: make(map[*daemon.Conversation]string),
 	}
 }
@@ -250,8 +249,7 @@ func (h *tenantHost) Converse(ctx context.Context, c *daemon.Conversation) {
 		return
 	}
 	defer release()
-	_ = surface.ServeLines(ctx, server, surface.Peer{ID: c.ID, Dir: dir, Roots: func(folders []string) { h.relocate(c, folders[0]) }}, c,
-		&resting{out: c, rest: h.rest, after: DaemonRestTime})
+	_ = surface.ServeLines(ctx, server, surface.Peer{ID: c.ID, Dir: dir, Roots: func(folders []string) { h.relocate(c, folders[0]) }}, c, h.rest.writer(c))
 }
 
 // relocate lets a client connect anew when the folder of its roots is served by another

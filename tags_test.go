@@ -11,7 +11,7 @@ import (
 // files that only that part needs.
 var optional = map[string][]string{
 	"nodocker":  {"github.com/docker/docker/client", "github.com/distribution/reference", "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"},
-	"noconsole": {"dist/index.html", "dist/app.js"},
+	"noconsole": {"dist/index.html", "dist/app.js.gz"},
 }
 
 // The program has all parts, and without a part nothing of what it needs.

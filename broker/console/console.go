@@ -12,13 +12,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -26,8 +23,6 @@ import (
 
 // policy lets a page load only resources of this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 const (
 	// maxKeys bounds tokens and sessions: the oldest is removed.
@@ -72,16 +67,11 @@ type Console struct {
 	mu       sync.Mutex
 	tokens   keyring
 	sessions keyring
-	files    http.Handler
 }
 
 // New returns a console without sessions.
 func New() *Console {
-	built, err := fs.Sub(dist, "dist")
-	if err != nil {
-		panic(err) // the name is a constant
-	}
-	return &Console{tokens: keyring{}, sessions: keyring{}, files: http.FileServerFS(built)}
+	return &Console{tokens: keyring{}, sessions: keyring{}}
 }
 
 // URL returns an address that opens the console, on a listener such as 127.0.0.1:8080. Without
@@ -150,22 +140,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(name, "/docs/"):
 		h.Set("Cache-Control", "no-cache")
 		serveDocs(w, r, strings.TrimPrefix(name, "/docs/"))
-	case !hasFile(strings.TrimPrefix(name, "/")):
-		notFound(w, r)
 	default:
-		if t := types[path.Ext(name)]; t != "" { // independent of the machine's MIME types
-			h.Set("Content-Type", t)
-		}
-		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", `"`+buildID()+`"`)
-		http.StripPrefix("/console", c.files).ServeHTTP(w, r)
+		serveFile(w, r, strings.TrimPrefix(name, "/"))
 	}
-}
-
-// hasFile reports whether the console has a file of this name.
-func hasFile(name string) bool {
-	info, err := fs.Stat(dist, path.Join("dist", name))
-	return err == nil && (name == "" || !info.IsDir())
 }
 
 // openSession exchanges a token for a cookie, and a key in the response body.
@@ -194,16 +171,3 @@ func (c *Console) openSession(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(map[string]string{"key": page}) // the page may be gone
 }
-
-// buildID is a digest of the files.
-var buildID = sync.OnceValue(func() string {
-	h := sha256.New()
-	_ = fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			data, _ := fs.ReadFile(dist, name) // embedded: it is there
-			_, _ = h.Write(data)
-		}
-		return err
-	})
-	return hex.EncodeToString(h.Sum(nil)[:8])
-})

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -147,6 +148,36 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 	}
 	if res := ask(c, http.MethodPost, "/console/", ""); res.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", res.Code)
+	}
+}
+
+// Scripts and styles are sent compressed to clients that accept it, and are the same to others.
+func TestFilesAreCompressed(t *testing.T) {
+	c := console.New()
+	get := func(path string, accept ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header["Accept-Encoding"] = accept
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		return w
+	}
+	for _, path := range []string{"/console/app.js", "/console/app.css"} {
+		plain := get(path)
+		if plain.Code != http.StatusOK || plain.Header().Get("Content-Encoding") != "" {
+			t.Fatalf("%s: %d %v", path, plain.Code, plain.Header())
+		}
+		for _, accept := range [][]string{{"gzip"}, {"br, GZIP;q=0.5"}, {"deflate", "gzip, br"}} {
+			w := get(path, accept...)
+			all, err := unzipped(w.Body.Bytes())
+			if err != nil || w.Header().Get("Content-Encoding") != "gzip" || !bytes.Equal(all, plain.Body.Bytes()) || w.Header().Get("ETag") == plain.Header().Get("ETag") || w.Header().Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s with %q: %v %v", path, accept, err, w.Header())
+			}
+		}
+		for _, accept := range []string{"gzip;q=0", "br", "identity", "gzip;q=x", "gzippo"} {
+			if w := get(path, accept); w.Header().Get("Content-Encoding") != "" || !bytes.Equal(w.Body.Bytes(), plain.Body.Bytes()) {
+				t.Errorf("%s with %q: %v", path, accept, w.Header())
+			}
+		}
 	}
 }
 

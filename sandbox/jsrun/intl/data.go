@@ -3,6 +3,8 @@
 package intl
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -15,8 +17,11 @@ import (
 
 // The file of a locale is read on its first use.
 //
-//go:embed *.json
+//go:embed *.json.gz
 var files embed.FS
+
+//go:embed tables.json
+var tablesText []byte
 
 // tables contains the data that does not depend on the locale.
 var tables = sync.OnceValue(func() (t struct {
@@ -25,19 +30,11 @@ var tables = sync.OnceValue(func() (t struct {
 	ZoneAliases    map[string]string // older names of time zones, with the names of other engines
 	ZoneNames      map[string]string // zones with the names of another zone
 }) {
-	readFile("tables", &t)
-	return t
-})
-
-func readFile(name string, into any) {
-	raw, err := files.ReadFile(name + ".json")
-	if err == nil {
-		err = json.Unmarshal(raw, into)
-	}
-	if err != nil {
+	if err := json.Unmarshal(tablesText, &t); err != nil {
 		panic(err) // the file is embedded
 	}
-}
+	return t
+})
 
 // Default is the default locale.
 const Default = "en-US"
@@ -112,17 +109,31 @@ var cache sync.Map // of names to func() *Locale
 func Get(name string) *Locale {
 	once, _ := cache.LoadOrStore(name, sync.OnceValue(func() *Locale {
 		l := &Locale{Name: name}
-		readFile(name, l)
+		if err := l.read(); err != nil {
+			panic(err) // the file is embedded
+		}
 		return l
 	}))
 	return once.(func() *Locale)()
+}
+
+func (l *Locale) read() error {
+	raw, err := files.ReadFile(l.Name + ".json.gz")
+	if err != nil {
+		return err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	return json.NewDecoder(z).Decode(l)
 }
 
 // Names returns the available locales.
 var Names = sync.OnceValue(func() (names []string) {
 	list, _ := files.ReadDir(".")
 	for _, f := range list {
-		if name := strings.TrimSuffix(f.Name(), ".json"); strings.Contains(name, "-") {
+		if name := strings.TrimSuffix(f.Name(), ".json.gz"); strings.Contains(name, "-") {
 			names = append(names, name)
 		}
 	}

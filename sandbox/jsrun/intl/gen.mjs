@@ -1,7 +1,8 @@
-// Writes what Intl needs to know of each locale to NAME.json, from what Node's
+// Writes what Intl needs to know of each locale to NAME.json.gz, from what Node's
 // own Intl answers: node gen.mjs. The data are those of CLDR (Unicode, Inc.,
 // Unicode License v3); a Node with full ICU is needed.
 import { writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 
 const locales = `en-US en-GB en-CA en-AU en-IN en-NZ en-IE en-ZA de-DE de-AT de-CH fr-FR fr-CA fr-CH es-ES es-MX it-IT pt-BR pt-PT nl-NL
   sv-SE pl-PL ja-JP zh-CN zh-TW ko-KR`.trim().split(/\s+/);
@@ -211,6 +212,7 @@ function phrases(locale) {
   return out;
 }
 
+const write = (name, text) => writeFileSync(new URL(name + '.json.gz', import.meta.url), gzipSync(text, { level: 9 }));
 for (const locale of locales) {
-  writeFileSync(new URL(locale + '.json', import.meta.url), JSON.stringify({ number: numbers(locale), date: dates(locale), ...phrases(locale) }) + '\n');
+  write(locale, JSON.stringify({ number: numbers(locale), date: dates(locale), ...phrases(locale) }) + '\n');
 }

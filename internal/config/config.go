@@ -61,65 +61,69 @@ type Server struct {
 	// File is the file of a project that contains it; empty for other servers.
 	File string
 	// Description is one line on its purpose.
-	Description string
+	Description string `name:"description"`
 	// Type is its transport, also "streamable-http"; default "stdio" with
 	// Command, else detected. It is "stdio" if Command is set, otherwise "http", "sse", or empty when
 	// the file leaves open which of the two the URL speaks.
-	Type string
+	Type string `name:"type" read:"own"`
 	// Disabled leaves the server out.
-	Disabled bool
+	Disabled bool `name:"disabled"`
 
 	// Command is the program to start.
-	Command string
+	Command string `name:"command" read:"command"`
 	// Args are its arguments.
-	Args []string
+	Args []string `name:"args" read:"reference"`
 	// Direct runs the package without `npx` or `uvx`, where the command is plain;
 	// default true. See docs/servers.md#packages-run-directly.
-	Direct *bool
+	Direct *bool `name:"direct"`
 	// Env are environment variables of the program, besides the basic ones.
-	Env map[string]string
+	Env map[string]string `name:"env" read:"own"`
 	// Dir is the working directory of the program, a relative one relative to the
 	// folder of the file; default that of the broker. It is as written: Config.Resolve
 	// makes it absolute.
-	Dir string
+	Dir string `name:"cwd" read:"reference"`
 
 	// URL is the address of a remote server.
-	URL string
+	URL string `name:"url" read:"url"`
 	// Headers are sent with each request to URL.
-	Headers map[string]string
+	Headers map[string]string `name:"headers" read:"own"`
 	// OAuth is the client of the sign-in; default the broker registers itself.
-	OAuth OAuth
+	OAuth OAuth `name:"oauth" read:"own"`
 	// Credentials are the credentials for it: those of the config, those of each person, or
 	// tokens that are issued for each person's token; default "shared". See
 	// docs/people.md.
-	Credentials string
+	Credentials string `name:"credentials" words:"shared user exchange"`
 
-	// Allow and Deny are patterns (`*`, `?`, `[ab]`) of tools that may be used, and of
-	// those that may not; Deny takes precedence; default all.
-	Allow, Deny []string
+	// Allow are patterns (`*`, `?`, `[ab]`) of tools that may be used; default all.
+	Allow []string `name:"tools.allow" read:"pattern"`
+	// Deny are patterns of tools that may not be used, even if Allow has them.
+	Deny []string `name:"tools.deny" read:"pattern"`
 	// Overrides are changes of tools, by the name that the server gives them.
-	Overrides map[string]Override
+	Overrides map[string]Override `name:"tools.override" read:"own"`
 
 	// KeepAlive keeps the server running when it is idle.
 	KeepAlive bool
-	// IdleTimeout is the idle time after which it is stopped.
-	IdleTimeout time.Duration
+	// IdleTimeout is the time without calls after which it is stopped, `true` for never; default
+	// "10m". KeepAlive stands for that `true`.
+	IdleTimeout time.Duration `name:"keepAlive" read:"own"`
 	// StartTimeout is the time for its process to start and list its tools, see
 	// [servers.md](servers.md#servers-that-fail); default "60s", and "300s" for npx,
 	// uvx and the like.
-	StartTimeout time.Duration
+	StartTimeout time.Duration `name:"startTimeout"`
 	// CallTimeout is the time limit of a call, from when it is sent; default "120s".
-	CallTimeout time.Duration
+	CallTimeout time.Duration `name:"callTimeout"`
 	// InFlight is the number of calls on one instance at one time, further ones wait;
 	// default 16, and 1 for servers known to lose concurrent writes.
-	InFlight int
+	InFlight int `name:"inFlight" also:"maxConcurrent" most:"10000"`
 	// Instances are the clients that share a running instance; default what suits the server. See
 	// docs/serve.md#instances. Empty decides by what is known of the server.
-	Instances string
+	Instances string `name:"instances" words:"shared client project"`
 	// Learn learns the types of its results; default as Learn of the broker.
-	Learn *bool
-	// Instructions are what models read about the server as a whole.
-	Instructions Instructions
+	Learn *bool `name:"learn"`
+	// Instructions are what models read of the server's own instructions: false for nothing, another
+	// number of characters, or a text in their place, see [servers.md](servers.md#instructions);
+	// default the first 400 characters.
+	Instructions Instructions `name:"instructions" read:"own"`
 }
 
 // Instructions say what models read of the instructions of a server: the first MaxChars
@@ -134,43 +138,45 @@ type Instructions struct {
 type Override struct {
 	// Name is another name: letters, digits, `_`, `-` and `.`, at most 64; patterns of
 	// tools use the server's own.
-	Name string
+	Name string `name:"name"`
 	// Description is another description.
-	Description string
+	Description string `name:"description"`
 	// Defaults are arguments that calls are sent with unless they have them; callers do
 	// not see the values.
-	Defaults map[string]json.RawMessage
+	Defaults map[string]json.RawMessage `name:"defaults" read:"own"`
 	// Hide are parameters that callers neither see nor can give.
-	Hide []string
+	Hide []string `name:"hide"`
 }
 
 // OAuth is the broker's client for the sign-in to a remote server. The zero value means that it
 // registers itself. ClientID and ClientSecret may contain references that Sources.Expand resolves.
 type OAuth struct {
-	// ClientID and ClientSecret are those of a client that was registered by hand.
-	ClientID, ClientSecret string
+	// ClientID is that of a client that was registered by hand.
+	ClientID string `name:"clientId" read:"filled"`
+	// ClientSecret is the secret of that client.
+	ClientSecret string `name:"clientSecret" read:"clientSecret"`
 	// Scopes are the scopes to ask for; default what the server names.
-	Scopes []string
+	Scopes []string `name:"scopes" read:"own"`
 	// CallbackPort is the port of the redirect address
 	// `http://127.0.0.1:PORT/callback`; default a free one.
-	CallbackPort int
+	CallbackPort int `name:"callbackPort" most:"65535"`
 	// CallbackHost is the host of that address, "127.0.0.1" or "localhost"; default the
 	// first, or the second if the server refuses the first.
-	CallbackHost string
+	CallbackHost string `name:"callbackHost" words:"127.0.0.1 localhost"`
 	// Resource is the resource of tokens (RFC 8707), or "none" for authorization servers
 	// that take it from the scopes; default the one in the server's metadata.
-	Resource string
+	Resource string `name:"resource" read:"filled"`
 	// ClientMetadataURL is the address of a client ID metadata document.
-	ClientMetadataURL string
+	ClientMetadataURL string `name:"clientMetadataUrl" read:"metadataURL"`
 	// Issuer is the only authorization server to accept, also with a sign-in page on
 	// another host; default the one that the server names, and for a secret the one of
 	// the first sign-in.
-	Issuer string
+	Issuer string `name:"issuer" read:"filled"`
 	// TokenEndpoint is the endpoint that exchanges the tokens of people, for credentials of that
 	// kind. See docs/people.md#exchanged-tokens.
-	TokenEndpoint string
+	TokenEndpoint string `name:"tokenEndpoint" read:"secureURL"`
 	// Audience is the audience of the new tokens.
-	Audience string
+	Audience string `name:"audience" read:"filled"`
 }
 
 // Remote reports whether the server is reached by URL.

@@ -21,22 +21,24 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// A section is a table of docs/configuration.md: of the settings in the struct of a type,
-// or of the schema that a function reads and that begins with a key.
+// A section is a table of docs/configuration.md: of the settings in the struct of a type
+// whose names begin with prefix, then of the schema that a function reads and that begins
+// with a key.
 type section struct {
 	heading, text, function, first string
 	settings                       any
+	prefix                         string
 }
 
 var sections = []section{
 	{heading: "The file", text: "", function: "root", first: "serversKey"},
-	{heading: "A server", text: "One of `command` and `url` is required.", function: "server", first: "description"},
-	{heading: "`tools` of a server", text: "", function: "tools", first: "allow"},
-	{heading: "A tool in `override`", text: "What is left out stays as the server has it. [profiles.md](profiles.md#changing-tools) has an example.", function: "overrides", first: "name"},
-	{heading: "`oauth` of a server", text: "", function: "oauth", first: "clientId"},
+	{heading: "A server", text: "One of `command` and `url` is required.", settings: Server{}, function: "server", first: "type"},
+	{heading: "`tools` of a server", text: "", settings: Server{}, prefix: "tools."},
+	{heading: "A tool in `override`", text: "What is left out stays as the server has it. [profiles.md](profiles.md#changing-tools) has an example.", settings: Override{}},
+	{heading: "`oauth` of a server", text: "", settings: OAuth{}},
 	{heading: "`broker`", text: "", settings: Broker{}},
-	{heading: "A profile in `profiles`", text: "[profiles.md](profiles.md) says more.", function: "profiles", first: "servers"},
-	{heading: "`tools` of a profile", text: "", function: "profileTools", first: "allow"},
+	{heading: "A profile in `profiles`", text: "[profiles.md](profiles.md) says more.", settings: Profile{}, function: "profiles", first: "tools"},
+	{heading: "`tools` of a profile", text: "", settings: Profile{}, prefix: "tools."},
 	{heading: "A project's `.broker.json`", text: "What it takes away holds at once; its servers start when you trust them: see [profiles.md](profiles.md#projects).", function: "project", first: "profile"},
 	{heading: "`audit` of `broker`", text: "", settings: Audit{}},
 	{heading: "`redact` of `broker`", text: "", settings: Redact{}},
@@ -49,7 +51,7 @@ var sections = []section{
 	{heading: "`http` of `broker`", text: "", settings: HTTP{}},
 	{heading: "`signIn` of `http`", text: "", settings: SignIn{}},
 	{heading: "`console` of `http`", text: "[console.md](console.md#for-a-team) says more.", settings: ConsoleSignIn{}},
-	{heading: "A token in `tokens`", text: "", function: "tokens", first: "value"},
+	{heading: "A token in `tokens`", text: "", settings: Token{}},
 	{heading: "`skills` of `broker`", text: "[skills.md](skills.md) says more.", settings: Skills{}},
 	{heading: "`plugins` of `broker`", text: "", settings: Plugins{}},
 	{heading: "A plugin in `plugins`", text: "", function: "plugin", first: "enabled"},
@@ -65,15 +67,21 @@ func TestConfigReference(t *testing.T) {
 		if s.text != "" {
 			b.WriteString(s.text + "\n\n")
 		}
+		keys := make(map[string]string) // by the names of fields
+		var rows []row
 		if s.settings != nil {
-			src.settingsTable(t, &b, reflect.TypeOf(s.settings))
+			rows = src.settingRows(t, reflect.TypeOf(s.settings), s.prefix, keys)
+		}
+		if s.function == "" {
+			writeTable(&b, rows, keys)
 			continue
 		}
 		i := slices.IndexFunc(src.schemas, func(c readSchema) bool { return c.function == s.function && keyName(c.lit.Elts[0]) == s.first })
 		if i < 0 {
 			t.Fatalf("no function %s reads keys from %s on", s.function, s.first)
 		}
-		src.table(t, &b, src.schemas[i])
+		rows = append(rows, src.schemaRows(t, src.schemas[i], rows, keys)...)
+		writeTable(&b, rows, keys)
 		src.schemas = slices.Delete(src.schemas, i, i+1)
 	}
 	for _, c := range src.schemas {
@@ -145,7 +153,7 @@ func readSource(t *testing.T) *source {
 				function = n.Name.Name
 			case *ast.CallExpr:
 				f, ok := n.Fun.(*ast.SelectorExpr)
-				return !ok || f.Sel.Name != "settings" // their tags say it
+				return !ok || f.Sel.Name != "settings" && f.Sel.Name != "part" // their tags say it
 			case *ast.CompositeLit:
 				if name, ok := n.Type.(*ast.Ident); ok && name.Name == "schema" {
 					src.schemas = append(src.schemas, readSchema{function, n})
@@ -190,7 +198,8 @@ type row struct {
 	kind, otherwise, saying string
 }
 
-func (src *source) table(t *testing.T, b *strings.Builder, s readSchema) {
+// schemaRows returns the rows of the keys in a schema that documented does not have.
+func (src *source) schemaRows(t *testing.T, s readSchema, documented []row, keys map[string]string) []row {
 	t.Helper()
 	owner := ""
 	for _, e := range s.lit.Elts {
@@ -198,7 +207,6 @@ func (src *source) table(t *testing.T, b *strings.Builder, s readSchema) {
 			owner = f.of
 		}
 	}
-	keys := make(map[string]string) // by the names of fields
 	var rows []row
 	at := make(map[ast.Node]int)
 	for _, e := range s.lit.Elts {
@@ -206,6 +214,9 @@ func (src *source) table(t *testing.T, b *strings.Builder, s readSchema) {
 		name := map[string]string{"serversKey": "mcpServers", "serversKeyCode": "servers"}[keyName(e)]
 		if name == "" {
 			name = keyName(e)
+		}
+		if slices.ContainsFunc(documented, func(r row) bool { return slices.Contains(r.keys, "`"+name+"`") }) {
+			continue // its tags say it
 		}
 		r := row{keys: []string{"`" + name + "`"}, kind: kindOf(t, kv.Value)}
 		var node ast.Node
@@ -247,7 +258,7 @@ func (src *source) table(t *testing.T, b *strings.Builder, s readSchema) {
 		at[node] = len(rows)
 		rows = append(rows, r)
 	}
-	writeTable(b, rows, keys)
+	return rows
 }
 
 // writeTable writes rows, with the keys in place of the names of fields.
@@ -263,14 +274,13 @@ func writeTable(b *strings.Builder, rows []row, keys map[string]string) {
 	}
 }
 
-// settingsTable writes the table of the settings in a struct, from its tags and comments.
-func (src *source) settingsTable(t *testing.T, b *strings.Builder, typ reflect.Type) {
+// settingRows returns the rows of the settings in a struct whose names begin with prefix, from
+// their tags and comments.
+func (src *source) settingRows(t *testing.T, typ reflect.Type, prefix string, keys map[string]string) (rows []row) {
 	t.Helper()
-	keys := make(map[string]string)
-	var rows []row
 	for f := range typ.Fields() {
-		name := f.Tag.Get("name")
-		if name == "" {
+		name, within := strings.CutPrefix(f.Tag.Get("name"), prefix)
+		if !within || name == "" || strings.Contains(name, ".") {
 			continue
 		}
 		keys[f.Name] = name
@@ -280,7 +290,10 @@ func (src *source) settingsTable(t *testing.T, b *strings.Builder, typ reflect.T
 				comment = field.field.Doc.Text()
 			}
 		}
-		r := row{keys: []string{"`" + name + "`"}, kind: settingKind(f)}
+		r := row{kind: settingKind(f)}
+		for _, key := range append([]string{name}, strings.Fields(f.Tag.Get("also"))...) {
+			r.keys = append(r.keys, "`"+key+"`")
+		}
 		if r.saying, r.otherwise = sentence(comment, []string{f.Name}); r.saying == "" {
 			t.Errorf("%s.%s has no comment", typ.Name(), f.Name)
 		}
@@ -292,11 +305,12 @@ func (src *source) settingsTable(t *testing.T, b *strings.Builder, typ reflect.T
 		}
 		rows = append(rows, r)
 	}
-	writeTable(b, rows, keys)
+	return rows
 }
 
 // ownKinds are the types of settings that are read in several forms.
-var ownKinds = map[string]string{"trustProject": "boolean, list", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path"}
+var ownKinds = map[string]string{
+	"type": "`\"stdio\"`, `\"http\"`, `\"sse\"`", "keepAlive": "duration, `true`", "instructions": "`false`, number, text", "expires": "date", "trustProject": "boolean, list", "typecheck": "`\"auto\"`, `\"off\"`, `\"strict\"`, path"}
 
 // settingKind is the type of a setting as people write it.
 func settingKind(f reflect.StructField) string {
@@ -314,7 +328,7 @@ func settingKind(f reflect.StructField) string {
 	case typ == reflect.TypeFor[time.Duration]():
 		return "duration"
 	case typ.Kind() == reflect.String:
-		return cmp.Or(map[string]string{"containerPath": "path", "database": "address", "objects": "address", "secureURL": "address"}[f.Tag.Get("read")], "text")
+		return cmp.Or(map[string]string{"containerPath": "path", "database": "address", "metadataURL": "address", "objects": "address", "secureURL": "address", "url": "address"}[f.Tag.Get("read")], "text")
 	}
 	return cmp.Or(map[reflect.Kind]string{reflect.Int: "number", reflect.Int64: "size", reflect.Bool: "boolean", reflect.Slice: "list"}[typ.Kind()], "object")
 }

@@ -11,18 +11,7 @@ import (
 // oauth reads the sign-in to a server.
 func (c *collector) oauth(v hujson.Value, where string, o *OAuth) {
 	of := func(k string) string { return fmt.Sprintf("%q of %s", "oauth."+k, where) }
-	seen := c.object(v, `"oauth" of `+where, schema{
-		"clientId":          c.filled(of("clientId"), &o.ClientID),
-		"clientSecret":      c.clientSecret(of("clientSecret"), &o.ClientSecret),
-		"scopes":            c.scopes(of("scopes"), &o.Scopes),
-		"callbackPort":      c.count(of("callbackPort"), &o.CallbackPort, 65535),
-		"callbackHost":      c.choice(of("callbackHost"), &o.CallbackHost, "127.0.0.1", "localhost"),
-		"resource":          c.filled(of("resource"), &o.Resource),
-		"clientMetadataUrl": c.metadataURL(of("clientMetadataUrl"), &o.ClientMetadataURL),
-		"issuer":            c.filled(of("issuer"), &o.Issuer),
-		"tokenEndpoint":     c.secureURL(of("tokenEndpoint"), &o.TokenEndpoint),
-		"audience":          c.filled(of("audience"), &o.Audience),
-	})
+	seen := c.object(v, `"oauth" of `+where, c.settings(o, of, schema{"scopes": c.scopes(of("scopes"), &o.Scopes)}))
 	_, hasID := seen["clientId"]
 	if at, ok := seen["clientSecret"]; ok && !hasID {
 		c.fail(at, `"oauth" of %s has a "clientSecret" without the "clientId" that it belongs to`, where)

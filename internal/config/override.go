@@ -17,12 +17,7 @@ func (c *collector) overrides(v hujson.Value, of func(string) string, to *map[st
 	c.members(v, of("tools.override"), func(tool string, _, value hujson.Value) {
 		where := func(k string) string { return of(fmt.Sprintf("tools.override.%s.%s", gate.Cut(tool, 60), k)) }
 		var o Override
-		seen := c.object(value, of("tools.override."+gate.Cut(tool, 60)), schema{
-			"name":        c.text(where("name"), &o.Name),
-			"description": c.text(where("description"), &o.Description),
-			"defaults":    c.jsonMap(where("defaults"), &o.Defaults),
-			"hide":        c.list(where("hide"), &o.Hide, c.text),
-		})
+		seen := c.object(value, of("tools.override."+gate.Cut(tool, 60)), c.settings(&o, where, schema{"defaults": c.jsonMap(where("defaults"), &o.Defaults)}))
 		switch other, taken := renamed[o.Name]; {
 		case o.Name == "":
 		case !toolNames.MatchString(o.Name):

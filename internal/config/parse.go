@@ -126,36 +126,19 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 	of := func(k string) string { return fmt.Sprintf("%q of %s", k, where) }
 	var serverURL, httpURL string
 	enabled := true
-	fields := schema{
-		"description":   c.text(of("description"), &s.Description),
-		"type":          c.serverType(where, &s.Type),
-		"command":       c.command(of("command"), &s.Command),
-		"args":          c.list(of("args"), &s.Args, c.refText),
-		"direct":        c.optionalBool(of("direct"), &s.Direct),
-		"env":           c.personalField(c.stringMap(of("env"), &s.Env, checkEnvName)),
-		"cwd":           c.refText(of("cwd"), &s.Dir),
-		"url":           c.url(of("url"), &s.URL),
-		"serverUrl":     c.url(of("serverUrl"), &serverURL), // read as `url`
-		"httpUrl":       c.url(of("httpUrl"), &httpURL),     // read as `url`
-		"headers":       c.personalField(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
-		"credentials":   c.choice("credentials", &s.Credentials, "shared", "user", "exchange"),
-		"oauth":         func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
-		"disabled":      c.boolean(of("disabled"), &s.Disabled),
-		"enabled":       c.boolean(of("enabled"), &enabled),         // false means `disabled`; default true
-		"tools":         func(v hujson.Value) { c.tools(v, of, s) }, // tools that may be used, see below; a list means `allow`; default all
-		"keepAlive":     c.keepAlive(of("keepAlive"), s),            // how long it may be idle before it is stopped, or `true` for ever; default "10m"
-		"startTimeout":  c.duration(of("startTimeout"), &s.StartTimeout),
-		"callTimeout":   c.duration(of("callTimeout"), &s.CallTimeout),
-		"inFlight":      c.count(of("inFlight"), &s.InFlight, 10_000),
-		"maxConcurrent": c.count(of("maxConcurrent"), &s.InFlight, 10_000),
-		"instances":     c.choice(of("instances"), &s.Instances, "shared", "client", "project"),
-		"learn":         c.optionalBool(of("learn"), &s.Learn),
-		// what models read of the server's own instructions: false for nothing, another number of
-		// characters, or a text in their place, see [servers.md](servers.md#instructions); default the
-		// first 400 characters
+	own := schema{
+		"type":         c.serverType(where, &s.Type),
+		"env":          c.personalField(c.stringMap(of("env"), &s.Env, checkEnvName)),
+		"serverUrl":    c.url(of("serverUrl"), &serverURL), // read as `url`
+		"httpUrl":      c.url(of("httpUrl"), &httpURL),     // read as `url`
+		"headers":      c.personalField(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
+		"oauth":        func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
+		"enabled":      c.boolean(of("enabled"), &enabled),         // false means `disabled`; default true
+		"tools":        func(v hujson.Value) { c.tools(v, of, s) }, // tools that may be used, see below; a list means `allow`; default all
+		"keepAlive":    c.keepAlive(of("keepAlive"), s),
 		"instructions": c.instructions(of("instructions"), &s.Instructions),
 	}
-	seen := c.object(v, where, fields)
+	seen := c.object(v, where, c.settings(s, of, own))
 	s.Disabled = s.Disabled || !enabled
 	for _, alias := range []struct{ key, url string }{{"serverUrl", serverURL}, {"httpUrl", httpURL}} {
 		if off, ok := seen[alias.key]; ok && s.URL == "" {
@@ -228,11 +211,7 @@ func (c *collector) tools(v hujson.Value, of func(string) string, s *Server) {
 		c.list(of("tools"), &s.Allow, c.pattern)(v)
 		return
 	}
-	c.object(v, of("tools"), schema{
-		"allow":    c.list(of("tools.allow"), &s.Allow, c.pattern),
-		"deny":     c.list(of("tools.deny"), &s.Deny, c.pattern),
-		"override": func(v hujson.Value) { c.overrides(v, of, &s.Overrides) },
-	})
+	c.object(v, of("tools"), c.part(s, "tools.", of, schema{"override": func(v hujson.Value) { c.overrides(v, of, &s.Overrides) }}))
 }
 
 // pattern reads a pattern of tool names.

@@ -17,25 +17,27 @@ import (
 // the style of path.Match; what the file leaves out is "*", all.
 type Profile struct {
 	// Servers are patterns of names of servers, none with an empty list; default all.
-	Servers []string
-	// Allow and Deny are patterns of tools, such as `list_*`, `github__*` or
-	// `github.list_*`, that the profile has and does not have; Deny takes precedence.
-	Allow, Deny []string
+	Servers []string `name:"servers" read:"pattern"`
+	// Allow are patterns of tools, such as `list_*`, `github__*` or `github.list_*`, that the
+	// profile has; default all.
+	Allow []string `name:"tools.allow" read:"pattern"`
+	// Deny are patterns of tools that the profile does not have, even if Allow has them.
+	Deny []string `name:"tools.deny" read:"pattern"`
 	// ReadOnly leaves out what ReadOnly of the broker leaves out.
-	ReadOnly bool
+	ReadOnly bool `name:"readOnly"`
 }
 
 // A Token lets a client in over HTTP.
 type Token struct {
 	// Value is the token. It may hold references that Sources.Expand resolves.
-	Value string
+	Value string `name:"value" read:"secret"`
 	// Profile is the only profile that it can use; default any.
-	Profile string
+	Profile string `name:"profile"`
 	// Team is the team for whose quotas its calls count.
-	Team string
+	Team string `name:"team"`
 	// Expires is the day (UTC), or time, from which on it is refused, such as
 	// "2027-01-31"; default never.
-	Expires time.Time
+	Expires time.Time `name:"expires" read:"own"`
 }
 
 // profiles reads the profiles by name, and their quotas.
@@ -49,15 +51,14 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 			of := func(k string) string { return fmt.Sprintf("%q of profile %q", k, name) }
 			p := Profile{Servers: []string{"*"}, Allow: []string{"*"}}
 			ignore := func(hujson.Value) {} // these are read as a part of the policy
-			c.object(value, fmt.Sprintf("profile %q", name), schema{
-				"servers":     c.list(of("servers"), &p.Servers, c.pattern),
-				"tools":       c.profileTools(of, &p), // tools of these servers, see below; a list means `allow`; default all
-				"readOnly":    c.boolean(of("readOnly"), &p.ReadOnly),
+			own := schema{
+				"tools":       c.profileTools(of, &p),               // tools of these servers, see below; a list means `allow`; default all
 				"quotas":      c.quotas(of("quotas"), name, quotas), // of the clients with the profile, in addition to those of the broker; default none
 				"description": ignore,                               // a text for people
 				// The policy of the clients with the profile, added to `policy`. See docs/policy.md#profiles.
 				"preset": ignore, "rules": ignore, "budgets": ignore, "flows": ignore, "labels": ignore, "trifecta": ignore,
-			})
+			}
+			c.object(value, fmt.Sprintf("profile %q", name), c.settings(&p, of, own))
 			if *to == nil {
 				*to = make(map[string]Profile)
 			}
@@ -72,10 +73,7 @@ func (c *collector) profileTools(of func(string) string, p *Profile) field {
 			c.list(of("tools"), &p.Allow, c.pattern)(v)
 			return
 		}
-		c.object(v, of("tools"), schema{
-			"allow": c.list(of("tools.allow"), &p.Allow, c.pattern),
-			"deny":  c.list(of("tools.deny"), &p.Deny, c.pattern),
-		})
+		c.object(v, of("tools"), c.part(p, "tools.", of, nil))
 	}
 }
 
@@ -118,15 +116,11 @@ func (c *collector) tokens(where string, to *map[string]Token) field {
 				return
 			}
 			of := fmt.Sprintf("the token of %s", quote(name))
+			within := func(key string) string { return fmt.Sprintf("%q of %s", key, of) }
 			var t Token
 			if value.Value.Kind() != '{' {
 				c.secret(of, &t.Value)(value)
-			} else if seen := c.object(value, of, schema{
-				"value":   c.secret(`"value" of `+of, &t.Value),
-				"profile": c.text(`"profile" of `+of, &t.Profile),
-				"team":    c.text(`"team" of `+of, &t.Team),
-				"expires": c.date(`"expires" of `+of, &t.Expires),
-			}); seen["value"] == 0 {
+			} else if seen := c.object(value, of, c.settings(&t, within, schema{"expires": c.date(within("expires"), &t.Expires)})); seen["value"] == 0 {
 				c.fail(key.StartOffset, `%s has no "value"`, of)
 			}
 			if *to == nil {

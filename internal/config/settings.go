@@ -11,22 +11,25 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// The fields of Broker, and of the structs in it, are the broker's settings. The tags of a field
-// define the setting, and its comment documents it:
+// The fields of Broker and Server, and of the structs in them, are the settings. The tags of a
+// field define the setting, and its comment documents it:
 //
-//	name         its key in the file
+//	name         its key in the file; "tools.allow" is the key "allow" of the object "tools"
+//	also         other names of it, which are read too
 //	read         how a text, or each text of a list, is read: a key of textReaders, or
 //	             "own" if the reader of its object reads it by code
 //	words        the texts that it may be
 //	least, most  the smallest and the largest number or size
 //	default      the value if the file leaves it out
 //	reload       "live" if a running broker applies a change, "restart" if it does so
-//	             when it is started again; sections have none
+//	             when it is started again; sections have none, and neither have servers,
+//	             profiles and tokens, whose changes a running broker applies
 
 // textReaders are the readers of texts by their names in tags.
 var textReaders = map[string]func(c *collector, where string, to *string) field{
 	"":              (*collector).text,
 	"clientSecret":  (*collector).clientSecret,
+	"command":       (*collector).command,
 	"compiler":      (*collector).compiler,
 	"containerPath": (*collector).containerPath,
 	"database":      (*collector).database,
@@ -34,33 +37,45 @@ var textReaders = map[string]func(c *collector, where string, to *string) field{
 	"filled":        (*collector).filled,
 	"hostPort":      (*collector).hostPort,
 	"layer":         (*collector).layer,
+	"metadataURL":   (*collector).metadataURL,
 	"objects":       (*collector).objects,
 	"pattern":       (*collector).pattern,
 	"quotaTools":    (*collector).quotaTools,
+	"reference":     (*collector).refText,
 	"secret":        (*collector).secret,
 	"secureURL":     (*collector).secureURL,
 	"tools":         (*collector).toolPattern,
+	"url":           (*collector).url,
 	"variable":      (*collector).variable,
 }
 
 // settings returns the schema of the settings in the struct that s points to. own reads
 // the keys that it contains, and of returns the name of a key in messages.
 func (c *collector) settings(s any, of func(key string) string, own schema) schema {
+	return c.part(s, "", of, own)
+}
+
+// part is like settings, for those whose names begin with prefix, such as "tools.". The schema
+// has the rest of the names.
+func (c *collector) part(s any, prefix string, of func(key string) string, own schema) schema {
 	out := make(schema)
 	v := reflect.ValueOf(s).Elem()
 	for f, value := range v.Fields() {
-		if name := f.Tag.Get("name"); name != "" && own[name] == nil {
-			out[name] = c.setting(f.Tag, value.Addr().Interface(), of)
+		name, within := strings.CutPrefix(f.Tag.Get("name"), prefix)
+		if !within || name == "" || strings.Contains(name, ".") || own[name] != nil {
+			continue
+		}
+		for _, key := range append(strings.Fields(f.Tag.Get("also")), name) {
+			out[key] = c.setting(f.Tag, prefix+key, value.Addr().Interface(), of)
 		}
 	}
 	maps.Copy(out, own)
 	return out
 }
 
-// setting returns the reader of a setting with the given tags, which stores its value
-// in to.
-func (c *collector) setting(tag reflect.StructTag, to any, of func(key string) string) field {
-	name := tag.Get("name")
+// setting returns the reader of a setting with the given tags and name, which stores its
+// value in to.
+func (c *collector) setting(tag reflect.StructTag, name string, to any, of func(key string) string) field {
 	where := of(name)
 	switch to := to.(type) {
 	case *string:

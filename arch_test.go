@@ -97,7 +97,8 @@ var diagram = []row{
 	{pkg: "skills/remote", imports: []string{"skills", "internal/outbound"}},
 	{pkg: "skills/repo", imports: []string{"internal/spawn"}, modules: []string{"std"}},
 	{pkg: "skills/library", imports: []string{"approvals", "skills", "skills/pack", "skills/plugin", "skills/remote", "skills/repo"}},
-	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/hide", "discovery/packages", "discovery/listing", "discovery/questions", "discovery/sharing", "internal/lines", "internal/outbound", "internal/redact"}},
+	{pkg: "discovery/upstream", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/hide", "discovery/packages", "discovery/questions", "discovery/sharing", "discovery/upstream/link", "internal/lines"}},
+	{pkg: "discovery/upstream/link", imports: []string{"discovery", "discovery/transport", "discovery/launch", "discovery/hide", "discovery/packages", "discovery/listing", "discovery/questions", "internal/lines", "internal/outbound", "internal/redact"}},
 	{pkg: "discovery/listing", imports: []string{"discovery"}},
 	{pkg: "discovery/questions", imports: []string{"internal/outbound"}},
 	{pkg: "discovery/sharing", imports: []string{"discovery"}, modules: []string{"std"}},
@@ -184,7 +185,7 @@ var everywhere = []string{"internal/gate", "internal/words", "internal/tsname", 
 // reserved are modules that belong to a few packages: each of them is behind
 // one package's interface so that it can be replaced there.
 var reserved = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/...", "internal/cli", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
+	"github.com/modelcontextprotocol/go-sdk":    {"discovery/upstream", "discovery/upstream/link", "discovery/listing", "discovery/questions", "discovery/transport", "broker/...", "cmd/broker", "internal/app/...", "internal/cli", "examples/...", "internal/fakeupstream", "internal/fakeauth", "internal/oauth", "internal/accounts", "internal/telemetry"},
 	"github.com/dop251/goja":                    {"sandbox/jsrun"},
 	"github.com/dlclark/regexp2":                {"sandbox/jsrun"},
 	"github.com/evanw/esbuild":                  {"sandbox/script"},

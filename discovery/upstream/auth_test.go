@@ -10,11 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
-
-	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
 // A keeper is an OAuth handler with one token, which it exchanges for another

@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // pack is text as one member of a gzip stream, which may have many.

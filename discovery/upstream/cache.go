@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -16,20 +17,11 @@ import (
 // them.
 const listingVersion = 2
 
-// An era is how a server opens a session.
-type era string
-
-const (
-	eraUnknown era = ""
-	eraLegacy  era = "initialize"
-	eraModern  era = "discover"
-)
-
 // A cacheEntry is what is kept of one server between runs. The listing is not
 // filtered: the configuration may allow more next time.
 type cacheEntry struct {
 	Version   int               `json:"version"`
-	Era       era               `json:"era"`
+	Era       link.Era          `json:"era"`
 	Transport string            `json:"transport"`
 	Asks      bool              `json:"asks,omitempty"` // it has asked a client something
 	Listing   discovery.Listing `json:"listing"`

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,11 +25,10 @@ const (
 	defaultCallTimeout = 120 * time.Second
 	defaultMaxInFlight = 16
 
-	// A server that is installed already starts within seconds even on a busy
-	// machine. A package runner may have to download it first, for which 80 s were
+	// A package runner may have to download a server first, for which 80 s were
 	// measured on a busy machine, and more than 180 s beside other downloads; cut
 	// off too early, it leaves half an installation behind.
-	defaultStartTimeout       = 60 * time.Second
+	defaultStartTimeout       = link.StartTimeout
 	defaultRunnerStartTimeout = 300 * time.Second
 )
 

@@ -6,12 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 )
 
 // manyTools is an entry of n tools with all that a server can say.
 func manyTools(n int) cacheEntry {
 	yes := true
-	e := cacheEntry{Era: eraModern, Transport: "stdio", Asks: true, Listing: discovery.Listing{
+	e := cacheEntry{Era: link.EraModern, Transport: "stdio", Asks: true, Listing: discovery.Listing{
 		Server: "s", Description: `quotes " and \ and <tags>`, Instructions: "line\nline\u2028", Problems: []string{"a", "b"},
 		Origin: discovery.Origin{Command: "npx x"}, Skills: []discovery.ListedSkill{{URI: "skill://a", Frontmatter: json.RawMessage(`{"name":"a"}`)}},
 		Prompts: []discovery.ListedPrompt{{Name: "p"}}, Tools: []discovery.ListedTool{},

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // ErrClosed means that the Pool has been closed.
-var ErrClosed = errors.New("the connections to upstream servers are closed")
+var ErrClosed = link.ErrClosed
 
 // ErrUnknownServer means that no server of that name is configured.
 var ErrUnknownServer = errors.New("no such server is configured")
@@ -147,7 +149,7 @@ type TimeoutError struct {
 
 // Error names the tool and the limit.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("call %s/%s: no answer for %s (config: callTimeout)", e.Server, e.Tool, seconds(e.After))
+	return fmt.Sprintf("call %s/%s: no answer for %s (config: callTimeout)", e.Server, e.Tool, words.Seconds(e.After))
 }
 
 // Timeout reports true, as net.Error has it.
@@ -167,11 +169,3 @@ func (e *UnansweredError) Error() string {
 
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.Err }
-
-// seconds prints d in seconds, with a fraction only where it matters.
-func seconds(d time.Duration) string {
-	if d >= 10*time.Second {
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.4g s", d.Seconds())
-}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 )
 
 // recoverLocked forgets earlier failures; s.mu must be held.
@@ -17,7 +19,7 @@ func (s *server) recoverLocked() {
 func (s *server) failLocked(err error) {
 	state, hint, handled, err := failure(err)
 	s.failures++
-	s.failedAt, s.failedEra, s.unfinished = time.Now(), s.dial.era, false
+	s.failedAt, s.failedEra, s.unfinished = time.Now(), s.dial.Era, false
 	s.retryAt, s.next = s.failedAt.Add(backoff(s.failures)), s.failedAt
 	if handled {
 		s.retryAt = time.Time{}
@@ -62,8 +64,8 @@ func (s *server) retryAtLocked(at time.Time) {
 }
 
 func isForbidden(err error) bool {
-	e, ok := errors.AsType[*httpStatusError](err)
-	return ok && e.status == 403
+	e, ok := errors.AsType[*link.StatusError](err)
+	return ok && e.Status == 403
 }
 
 // backoff returns the time to wait after the given number of failures. It doubles, with

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
@@ -15,9 +16,9 @@ import (
 var folderRef = lazyregexp.New(`\$?\$\{workspaceFolder(?:Basename)?\}`)
 
 // errNoFolder is why a server cannot be started that is for a project.
-var errNoFolder = &dialError{
-	err:  errors.New("it waits for a project: ${workspaceFolder} stands for its folder, and no client with one has connected"),
-	hint: "connect a client from the folder of a project, or write a path",
+var errNoFolder = &link.Error{
+	Err:  errors.New("it waits for a project: ${workspaceFolder} stands for its folder, and no client with one has connected"),
+	Hint: "connect a client from the folder of a project, or write a path",
 }
 
 // usesFolder reports whether the folder of a project is a part of what is started.

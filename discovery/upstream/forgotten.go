@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpbroker/mcpbroker/discovery/listing"
-	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
 // Servers forget sessions: HTTP servers when they are deployed, stdio servers when a
@@ -24,50 +20,11 @@ import (
 // probeTime bounds the check whether a session exists.
 const probeTime = 10 * time.Second
 
-// A denial is an answer that may mean that a session is gone.
-type denial struct {
-	status int   // of HTTP; zero for a JSON-RPC error
-	code   int64 // of JSON-RPC
-	// unsent is set if the tool cannot have run, since the request itself was refused.
-	unsent bool
-}
-
-// denialIn returns the denial in err, or false if err cannot mean that a session is
-// gone.
-func denialIn(err error) (r denial, ok bool) {
-	status := 0
-	if e, is := errors.AsType[*transport.StatusError](err); is {
-		status = e.Status
-	} else if e, is := errors.AsType[*refusedError](err); is {
-		status = e.status
-	}
-	if status != 0 {
-		switch status {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
-			http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
-			return r, false
-		}
-		// A gateway may answer 500 with the refusal of a server behind it.
-		return denial{status: status, unsent: status < 500}, status >= 400 && status <= 500
-	}
-	e, is := errors.AsType[*jsonrpc.Error](err)
-	if !is {
-		return r, false
-	}
-	switch e.Code {
-	case jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, -32002: // nothing has run; the last is "not initialized"
-		return denial{code: e.Code, unsent: true}, true
-	case -32000, -32001, 0: // libraries use these for any error
-		return denial{code: e.Code}, true
-	}
-	return r, false
-}
-
 // forgotten reports whether err, the error of a call in sess, means that the server has
 // lost the session, and whether the call can be repeated because nothing has run.
 func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone, again bool) {
-	said, may := denialIn(err)
-	if !may || sess.era != eraLegacy {
+	said, may := link.DenialIn(err)
+	if !may || sess.Era != link.EraLegacy {
 		return false, false
 	}
 	select {
@@ -81,11 +38,11 @@ func (s *server) forgotten(ctx context.Context, sess *session, err error) (gone,
 	if !lists { // a new session would refuse it too
 		return errors.Is(err, mcp.ErrSessionMissing), true
 	}
-	now, refused := denialIn(s.probe(ctx, sess))
-	if !refused || now.status != said.status || now.code != said.code {
+	now, refused := link.DenialIn(s.probe(ctx, sess))
+	if !refused || !now.Like(said) {
 		return false, false
 	}
-	return true, said.unsent
+	return true, said.Unsent
 }
 
 // A probe is one check whether a session exists.
@@ -120,7 +77,7 @@ func (s *server) probe(ctx context.Context, sess *session) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if _, refused := denialIn(p.err); refused || p.n > before {
+		if _, refused := link.DenialIn(p.err); refused || p.n > before {
 			return p.err
 		}
 		s.mu.Lock()
@@ -132,18 +89,13 @@ func (s *server) runProbe(ctx context.Context, sess *session, p *probe) {
 	ctx, cancel := context.WithTimeout(ctx, min(probeTime, s.cfg.CallTimeout))
 	defer cancel()
 	defer close(p.done)
-	var reader listing.Reader
-	var ttl time.Duration
-	p.err = sess.use("tools/list", func() error {
-		_, _, err := sess.page(ctx, "", &reader, &ttl)
-		return err
-	})
+	p.err = sess.Probe(ctx)
 }
 
 // retire ends a session that its server has lost. Calls in progress that are not
 // refused finish first: over HTTP they have their own connections.
 func (s *server) retire(ctx context.Context, sess *session, err error) {
-	if sess.transport != "http" {
+	if sess.Transport != "http" {
 		s.endSession(ctx, sess, err)
 		return
 	}
@@ -151,7 +103,7 @@ func (s *server) retire(ctx context.Context, sess *session, err error) {
 	defer s.mu.Unlock()
 	sess.leaving = true // until its last call is released
 	if s.sess == sess && !s.retired && !s.pool.closing() {
-		s.lostLocked(sess, sess.hide.InErr(err))
+		s.lostLocked(sess, sess.Hide.InErr(err))
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
 // A forgetful server forgets its sessions on request. It then refuses every request

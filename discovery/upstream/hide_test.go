@@ -91,16 +91,16 @@ func TestWhatIsHidden(t *testing.T) {
 	}
 	for _, hidden := range []string{"arg-token", "arg-apikey", "arg-bearer", "url-password", "url-apikey", "github_pat_12", "postgres://u:p@h/db",
 		"postgres%3A%2F%2Fu%3Ap%40h%2Fdb", "0123456789abcdef0123", "header-bearer", "headerkey"} {
-		if got := to.hide.In("at " + hidden + "."); strings.Contains(got, hidden) || !strings.HasPrefix(got, "at [") {
+		if got := to.Hide.In("at " + hidden + "."); strings.Contains(got, hidden) || !strings.HasPrefix(got, "at [") {
 			t.Errorf("%q is not hidden: %s", hidden, got)
 		}
 	}
 	for _, shown := range []string{"some-directory", "first-one", "production", "/home/someone", "8080", "https://api.example/v1", "a1b2", "application/json", "-----END-----"} {
-		if got := to.hide.In(shown); got != shown {
+		if got := to.Hide.In(shown); got != shown {
 			t.Errorf("%q is hidden as %q", shown, got)
 		}
 	}
-	err = to.hide.InErr(io.ErrUnexpectedEOF)
+	err = to.Hide.InErr(io.ErrUnexpectedEOF)
 	if err != io.ErrUnexpectedEOF {
 		t.Errorf("an error without secrets is changed to %#v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/listing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -53,8 +54,8 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 			}
 			p.Close()
 			e, ok := cache{dir: dir}.load(cfg)
-			if !ok || e.Era != eraLegacy {
-				t.Errorf("cached: %v, era %q; want %q", ok, e.Era, eraLegacy)
+			if !ok || e.Era != link.EraLegacy {
+				t.Errorf("cached: %v, era %q; want %q", ok, e.Era, link.EraLegacy)
 			}
 		})
 	}

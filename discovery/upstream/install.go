@@ -112,13 +112,13 @@ func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
 	known := s.known
 	s.doing = ActivityQueued
 	s.mu.Unlock()
-	s.dial.installed = nil
+	s.dial.Installed = nil
 	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.wait(ctx, s.cfg.Name) {
 		return func() {}
 	}
 	give := sync.OnceFunc(p.installing.leave)
 	turn := time.AfterFunc(installTurn, give)
-	s.dial.installed = func() { turn.Reset(startTurn) }
+	s.dial.Installed = func() { turn.Reset(startTurn) }
 	return func() { turn.Stop(); give() }
 }
 

@@ -2,13 +2,11 @@ package upstream
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
 
@@ -68,7 +66,7 @@ func TestInstalledServersGiveTheirPlaceBack(t *testing.T) {
 				npx, next := p.roster.Load().byName["npx"], p.roster.Load().byName["next"]
 				p.installing.free = 1
 				leave := p.queueInstall(t.Context(), npx)
-				installed := npx.dial.installed
+				installed := npx.dial.Installed
 				if tt.installs > 0 {
 					time.AfterFunc(tt.installs, installed)
 				}
@@ -125,17 +123,6 @@ func TestAboutIsWhatIsKnownBeforeTheListing(t *testing.T) {
 		if got := p.About(name); got != want {
 			t.Errorf("About(%s) = %q, want %q", name, got, want)
 		}
-	}
-}
-
-func TestCommandByHandIsQuoted(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("cmd.exe quotes otherwise")
-	}
-	d := dialer{cfg: Config{Command: "/opt/my server/run", Args: []string{"-y", "@a/b@1.2", "it's; rm", "", "*", "k=${TOKEN}$(x)", "s3cret value", "\"q\""}}}
-	want := `'/opt/my server/run' -y @a/b@1.2 'it'\''s; rm' '' '*' "k=${TOKEN}\$(x)" '[args[6]]' '"q"'`
-	if got := d.byHand(hide.New(map[string]string{"s3cret value": "[args[6]]"})); got != want {
-		t.Errorf("byHand = %s\nwant     %s", got, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 )
 
 // A Conversation is one client's use of the broker, from its connection to its end. It
@@ -73,7 +74,7 @@ func (s *server) instanceFor(ctx context.Context) (at *server, leave func(), err
 	ofClient := strings.HasPrefix(key, clientKey)
 	key = person + key
 	if folder == "" && s.cfg.usesFolder() && conversationOf(ctx) != nil { // the shared one is in another's
-		return nil, nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: errNoFolder.hint, Err: errNoFolder}
+		return nil, nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Hint: errNoFolder.Hint, Err: errNoFolder}
 	}
 	if key == "" {
 		return s, func() {}, nil
@@ -183,9 +184,9 @@ func (s *server) newInstance(folder string) *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i.full, i.shown, i.known = s.full, s.shown, s.known
-	i.dial.era, i.kind = s.era, s.kind
+	i.dial.Era, i.kind = s.era, s.kind
 	if s.kind != "stdio" {
-		i.dial.transport = s.kind
+		i.dial.Transport = s.kind
 	}
 	return i
 }
@@ -253,9 +254,9 @@ func (s *server) running() int {
 
 // readied is firstListing for an instance, which has known tools.
 func (s *server) readied(ctx context.Context, sess *session) {
-	if sess.transport == "http" && sess.era == eraModern { // see callOnce
+	if sess.Transport == "http" && sess.Era == link.EraModern { // see callOnce
 		limited, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
-		if _, _, err := sess.list(limited, s.cfg.Name); err != nil {
+		if _, _, err := sess.List(limited, s.cfg.Name); err != nil {
 			s.log.Debug("cannot list an instance", "err", err)
 		}
 		cancel()
@@ -273,11 +274,11 @@ func (s *server) hear(ctx context.Context, sess *session) error {
 	if s.cfg.Credentials.OfPeople() { // what one of them may use is not for all to see
 		return nil
 	}
-	l, _, err := sess.list(ctx, s.cfg.Name)
+	l, _, err := sess.List(ctx, s.cfg.Name)
 	if err != nil {
 		return err
 	}
-	sess.hide.Listing(&l)
+	sess.Hide.Listing(&l)
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()

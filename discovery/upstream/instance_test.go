@@ -94,7 +94,7 @@ func TestEachProjectHasAnInstanceInItsFolder(t *testing.T) {
 
 func TestInstancesAreBounded(t *testing.T) {
 	l := newLab(t, Config{Instances: sharing.PerClient}, nil)
-	pipes := l.server.dial.pipes
+	pipes := l.server.dial.Pipes
 	l.Refresh(t.Context())
 	for i := range maxInstances + 3 {
 		ctx, _ := talk(t, fmt.Sprint(i))
@@ -103,7 +103,7 @@ func TestInstancesAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at.dial.pipes = pipes
+			at.dial.Pipes = pipes
 			if i > 0 { // the first one stays in use
 				leave()
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -178,12 +179,11 @@ func TestTheListingOfASessionThatIsGoneHoldsUpNoOther(t *testing.T) {
 	p := NewPool([]Config{{Name: "s"}}, nil)
 	defer p.Close()
 	s := p.roster.Load().byName["s"]
-	old, next := newSession(nil), newSession(nil)
+	old, next := newSession(s, new(link.Session)), newSession(s, new(link.Session))
 	s.toolsChanged(old)
 	s.mu.Lock()
 	first := s.relist.timer
 	s.mu.Unlock()
-	close(old.gone)
 	s.toolsChanged(next)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ func (s *server) close() {
 		s.mu.Unlock()
 	}
 	if sess != nil {
-		sess.shut()
+		sess.Shut()
 	}
 }
 
@@ -163,8 +163,8 @@ func (s *server) status() Status {
 	if s.failures > 0 && s.err != nil && !s.unfinished {
 		st.FailedAt, st.Failures, st.RetryAt = s.failedAt, s.failures, s.next
 	}
-	if s.sess != nil && s.sess.proc != nil {
-		st.PID = s.sess.proc.PID()
+	if s.sess != nil && s.sess.Process != nil {
+		st.PID = s.sess.Process.PID()
 	}
 	st.Instances = running
 	return st

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,7 +34,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 	cfg.Name = "s"
 	l := &lab{Pool: NewPool([]Config{cfg}, o), mcp: fakeupstream.NewGood()}
 	l.server = l.roster.Load().servers[0]
-	l.server.dial.pipes = func() (*transport.Stdio, error) {
+	l.server.dial.Pipes = func() (*transport.Stdio, error) {
 		l.starts.Add(1)
 		if l.broken.Load() {
 			return nil, errors.New("broken")
@@ -41,7 +42,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
 		go l.mcp.Run(context.Background(), &mcp.IOTransport{Reader: theirIn, Writer: theirOut})
-		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.dropped.Add, MaxBytes: 1 << 20, ProbeWait: maxProbeWait}), nil
+		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.dropped.Add, MaxBytes: 1 << 20, ProbeWait: probeWait}), nil
 	}
 	t.Cleanup(func() { l.Close() })
 	return l
@@ -168,10 +169,10 @@ func TestServerThatIsNeverListedFails(t *testing.T) {
 	s.attempt = &attempt{done: make(chan struct{})} // so that none is made
 	defer close(s.attempt.done)
 	for range maxQuickDeaths {
-		sess := newSession(nil)
-		sess.transport = "http"
+		sess := newSession(s, new(link.Session))
+		sess.Transport = "http"
 		s.sess, s.sessAt = sess, time.Now().Add(-time.Minute)
-		s.lostLocked(sess, errConnectionEnded)
+		s.lostLocked(sess, io.EOF)
 	}
 	if s.state != StateFailed || s.retryAt.IsZero() {
 		t.Errorf("state %s, to be tried again at %v", s.state, s.retryAt)

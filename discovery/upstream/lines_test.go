@@ -79,7 +79,7 @@ func TestErrorWithoutAnID(t *testing.T) {
 			puppet.On("server/discover", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32601,"message":"what?"}}`)
 			p := newPuppet(t, wire, puppet)
 			before := time.Now()
-			if st := p.Refresh(t.Context())[0]; st.State != StateReady || time.Since(before) > maxProbeWait {
+			if st := p.Refresh(t.Context())[0]; st.State != StateReady || time.Since(before) > probeWait {
 				t.Errorf("%s: status = %+v after %v", wire, st, time.Since(before))
 			}
 			puppet.On("tools/call echo", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32700,"message":"parse error"}}`)

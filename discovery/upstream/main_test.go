@@ -14,6 +14,15 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
 
+// Versions of the protocol, as servers of tests have them.
+const (
+	legacyVersion = "2025-11-25"
+	modernSince   = "2026-07-28"
+)
+
+// probeWait is how long the servers of tests have to answer the probe.
+const probeWait = 4 * time.Second
+
 // guardedArg makes the test binary a broker with a guard.
 const guardedArg = "guarded-broker"
 
@@ -47,7 +56,7 @@ func runGuarded(command []string) {
 		p.Refresh(context.Background())
 		s := p.roster.Load().byName["s"]
 		s.mu.Lock()
-		fmt.Println(s.sess.proc.Mark())
+		fmt.Println(s.sess.Process.Mark())
 		s.mu.Unlock()
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)

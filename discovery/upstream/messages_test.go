@@ -13,11 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // deep is JSON that no decoder reads.
@@ -126,14 +125,14 @@ func newPuppet(t *testing.T, wire string, puppet *fakeupstream.Puppet) *Pool {
 		cfg.Command = "puppet"
 		p := newPool(t, o, cfg)
 		s := p.roster.Load().servers[0]
-		s.dial.pipes = func() (*transport.Stdio, error) {
+		s.dial.Pipes = func() (*transport.Stdio, error) {
 			theirIn, ourOut := io.Pipe()
 			ourIn, theirOut := io.Pipe()
 			go func() {
 				puppet.Serve(theirIn, theirOut)
 				theirOut.Close()
 			}()
-			return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: s.dropped.Add, ProbeWait: maxProbeWait}), nil
+			return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: s.dropped.Add, ProbeWait: probeWait}), nil
 		}
 		return p
 	case "sse":

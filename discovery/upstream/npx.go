@@ -14,14 +14,14 @@ import (
 // unchanged.
 func (p *Pool) Package(ctx context.Context, server string) string {
 	s := p.roster.Load().byName[server]
-	if s == nil || p.packages == nil || !s.cfg.direct() {
+	if s == nil || p.programs.Packages == nil || !s.cfg.direct() {
 		return ""
 	}
 	t, err := s.cfg.resolveIn(p.opts.Expand, p.opts.Environ())
 	if err != nil {
 		return ""
 	}
-	name, _ := p.packages.Package(ctx, t.Command) // its start reports the reason
+	name, _ := p.programs.Packages.Package(ctx, t.Command) // its start reports the reason
 	return name
 }
 
@@ -64,5 +64,5 @@ func NPMCaches(ctx context.Context, servers []Config, expand func(string) (strin
 // package behind, which npx would never repair.
 func (p *Pool) mayBreak(c Config) bool {
 	r := launch.Runner(c.Command, c.Args)
-	return (r == "npx" || r == "npm") && (p.packages == nil || !c.direct())
+	return (r == "npx" || r == "npm") && (p.programs.Packages == nil || !c.direct())
 }

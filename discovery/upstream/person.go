@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpbroker/mcpbroker/discovery/transport"
 )
 
 // Credentials are the credentials that a server gets: those of people or, by default,
@@ -138,7 +138,7 @@ func (s *server) dialFor(a Access) {
 	if a.Expand != nil {
 		o.Expand = a.Expand
 	}
-	s.dial.opts = &o
+	s.dial.Server = s.cfg.reached(&o)
 }
 
 // Forget ends the instances of a server that a person has.
@@ -239,19 +239,19 @@ const (
 // askToConnect asks the person to open the page, and waits for a while until it was
 // of use.
 func (s *server) askToConnect(ctx context.Context, tool string, o *CallOptions, p *Person, page Page) (bool, error) {
-	c := &liveCall{ctx: ctx, server: s.cfg.Name, tool: tool, o: *o, clock: newCallClock(s.cfg.CallTimeout, func() {})}
-	defer c.clock.stop()
-	answer, err := ask(ctx, []*liveCall{c}, &mcp.ElicitParams{
+	c := link.NewCall(ctx, s.cfg.Name, tool, o, s.cfg.CallTimeout, func() {})
+	defer c.Stop()
+	answer, err := c.Ask(ctx, &mcp.ElicitParams{
 		Mode: "url", URL: page.URL, ElicitationID: page.URL,
 		Message: fmt.Sprintf("This is a page of the broker, where %s connects their account of %s.", p.Name, s.cfg.Name),
 	})
 	if err != nil {
 		return false, err
 	}
-	if answer.(*mcp.ElicitResult).Action != "accept" { // ask has seen to what it is
+	if answer.(*mcp.ElicitResult).Action != "accept" { // Ask has seen to what it is
 		return false, nil
 	}
-	defer c.pause()()
+	defer c.Pause()()
 	limited, cancel := context.WithTimeout(ctx, maxConnecting)
 	defer cancel()
 	tick := time.NewTicker(connectPoll)

@@ -24,7 +24,7 @@ func TestMessagesKeepPlainValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	const said = "ENOENT /home/ada/notes for ada.lovelace in eu-central-1, production: swordfish x9f3k2mm71 keyringword"
-	got := target.hide.InErr(errors.New(said)).Error()
+	got := target.Hide.InErr(errors.New(said)).Error()
 	if want := "ENOENT /home/ada/notes for ada.lovelace in eu-central-1, production: ${WORD} ${OTHER} ${keyring:word}"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -32,7 +32,7 @@ func TestMessagesKeepPlainValues(t *testing.T) {
 	if target, err = c.resolve(expand); err != nil {
 		t.Fatal(err)
 	}
-	if got := target.hide.In(said); strings.Contains(got, "production") {
+	if got := target.Hide.In(said); strings.Contains(got, "production") {
 		t.Errorf("a password in an address is shown: %s", got)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,9 +54,7 @@ type Pool struct {
 	personal   sync.Mutex    // held while a personal process gets its slot; locked before instances.mu
 	grace      time.Duration // failedGrace, or less in tests
 	installing *turns        // of servers that may be installing
-	guard      *launch.Guard
-	packages   *packages.Store // nil without a PackageDir
-	runners    *packages.RunnerFolder
+	programs   link.Programs // Packages is nil without a PackageDir
 }
 
 // NewPool returns a pool of the configured servers, which must have different names. It
@@ -65,14 +64,14 @@ func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults(), grace: failedGrace}
 	p.cache = cache{dir: p.opts.CacheDir}
 	if base := p.opts.Base; base != nil {
-		p.installing, p.guard, p.packages, p.runners = base.installing, base.guard, base.packages, base.runners
+		p.installing, p.programs = base.installing, base.programs
 	} else {
-		p.installing, p.guard = &turns{free: maxInstalls()}, launch.NewGuard(p.opts.Guard, p.opts.Logger)
+		p.installing, p.programs.Guard = &turns{free: maxInstalls()}, launch.NewGuard(p.opts.Guard, p.opts.Logger)
 		if p.opts.PackageDir != "" {
-			p.packages = packages.Open(p.opts.PackageDir, p.opts.Logger)
-			p.runners = packages.NewRunnerFolder(filepath.Join(p.opts.PackageDir, "runner"))
+			p.programs.Packages = packages.Open(p.opts.PackageDir, p.opts.Logger)
+			p.programs.Runners = packages.NewRunnerFolder(filepath.Join(p.opts.PackageDir, "runner"))
 		} else {
-			p.runners = packages.NewRunnerFolder("")
+			p.programs.Runners = packages.NewRunnerFolder("")
 		}
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -214,33 +213,6 @@ func (p *Pool) Wait(ctx context.Context, name string) error {
 	return s.awaitListing(ctx, false)
 }
 
-// CallOptions are optional properties of a call.
-type CallOptions struct {
-	// OnProgress is called with the server's progress messages, one at a time
-	// and not after Call has returned. It must not block: it holds up the
-	// connection.
-	OnProgress func(progress, total float64, message string)
-	// OnLog is called with what the server logs, from level "info" on, while
-	// only calls of one caller are under way on it. It must not block.
-	OnLog func(level, text string)
-	// Meta goes with the request as its "_meta", beside what the broker puts there.
-	Meta map[string]any
-	// Talker answers what the server asks during the call; nil refuses.
-	Talker Talker
-	// Caller tells callers apart: a server's question that could belong to
-	// several calls is only asked if those have the same Caller. It must be
-	// comparable. Nil means that no other call has the same one.
-	Caller any
-	// Owner owns the call: owners share the slots of a server fairly.
-	Owner string
-	// Sent, if not nil, is called when the request is about to be sent: what came
-	// before was waiting for a place, and for the server to start.
-	Sent func()
-	// Pause stops a clock of the caller's while a question is being answered.
-	// Nil is fine.
-	Pause func() (resume func())
-}
-
 // Call calls a tool, starting its server if need be, and returns the result object
 // exactly as the server sent it. For ReadResource and GetPrompt, the broker builds the
 // result from the server's answer. args must be a JSON object or empty.
@@ -313,7 +285,7 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	}
 	defer s.release(sess)
 	s.relistIfStale(sess)
-	if sess.transport == "http" && sess.era == eraModern {
+	if sess.Transport == "http" && sess.Era == link.EraModern {
 		// Arguments that have to be mirrored in headers are known from the list.
 		select {
 		case <-sess.listed:
@@ -323,25 +295,19 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 	limit := s.cfg.CallTimeout
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c := &liveCall{ctx: callCtx, server: s.cfg.Name, tool: tool}
-	if o != nil {
-		c.o = *o
-	}
-	c.clock = newCallClock(limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
-	defer c.clock.stop()
+	c := link.NewCall(callCtx, s.cfg.Name, tool, o, limit, func() { cancel(&TimeoutError{Server: s.cfg.Name, Tool: tool, After: limit}) })
+	defer c.Stop()
 	if s.ctx.Err() != nil {
 		cancel(ErrClosed) // the context may not be done yet
 	}
 	if callCtx.Err() != nil {
 		return nil, fmt.Errorf("call %s/%s: %w", s.cfg.Name, tool, context.Cause(callCtx))
 	}
-	if c.o.Sent != nil {
-		c.o.Sent()
-	}
-	raw, err := s.request(sess, c, args)
+	c.Sent()
+	raw, err := sess.Send(c, args, tool != ReadResource && tool != GetPrompt || s.hasTool(tool))
 	if err == nil {
 		s.worked()
-		return sess.hide.FailedResult(raw), nil
+		return sess.Hide.FailedResult(raw), nil
 	}
 	if input, ok := errors.AsType[*InputError](err); ok {
 		return nil, input
@@ -372,27 +338,27 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 		err = errForgotten(err)
 		s.retire(ctx, sess, err)
 		if !again {
-			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Hint: "the next call opens another session", Err: sess.hide.InErr(err)}
+			return &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Hint: "the next call opens another session", Err: sess.Hide.InErr(err)}
 		}
-		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
+		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.Hide.InErr(err))
 	}
 	if errors.Is(err, mcp.ErrConnectionClosed) {
 		s.endSession(ctx, sess, err)
-		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.hide.InErr(err))
+		return fmt.Errorf("call %s/%s: %w: %w", s.cfg.Name, tool, errNotSent, sess.Hide.InErr(err))
 	}
 	if e := s.answerFailed(sess, tool, err); e != nil {
 		return e
 	}
 	if send, ok := errors.AsType[*transport.SendError](err); ok {
-		return &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.InErr(send)}
+		return &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.Hide.InErr(send)}
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.hide.In(gate.Clean(rpc.Message)), Data: sess.hide.InJSON(rpc.Data)}
+		return &RPCError{Server: s.cfg.Name, Tool: tool, Code: rpc.Code, Message: sess.Hide.In(gate.Clean(rpc.Message)), Data: sess.Hide.InJSON(rpc.Data)}
 	}
 	// A connection that breaks is noticed here and by outlive at about the same
 	// time; outlive knows more about the reason.
 	select {
-	case <-sess.gone:
+	case <-sess.Gone():
 	case <-time.After(outliveGrace):
 	}
 	return s.lostCall(sess, err)
@@ -402,16 +368,16 @@ func (s *server) callError(ctx context.Context, sess *session, tool string, err 
 // cannot be read, or nil for any other err. The session continues.
 func (s *server) answerFailed(sess *session, tool string, err error) error {
 	if cannotRead(err) {
-		return &ReplyError{Server: s.cfg.Name, Tool: tool, Err: sess.hide.InErr(err)}
+		return &ReplyError{Server: s.cfg.Name, Tool: tool, Err: sess.Hide.InErr(err)}
 	}
 	e, ok := errors.AsType[*transport.StatusError](err)
 	switch {
 	case !ok:
 		return nil
 	case e.Status == http.StatusUnauthorized:
-		return &ConnectError{Server: s.cfg.Name, State: StateNeedsSignIn, Hint: s.dial.hint(&httpStatusError{e.Status}, sess.hide), Err: sess.hide.InErr(e)}
+		return &ConnectError{Server: s.cfg.Name, State: StateNeedsSignIn, Hint: sess.Hint(&link.StatusError{Status: e.Status}), Err: sess.Hide.InErr(e)}
 	}
-	return &HTTPError{Server: s.cfg.Name, Tool: tool, Status: e.Status, RetryAfter: e.RetryAfter, Err: sess.hide.InErr(e)}
+	return &HTTPError{Server: s.cfg.Name, Tool: tool, Status: e.Status, RetryAfter: e.RetryAfter, Err: sess.Hide.InErr(e)}
 }
 
 // cannotRead reports whether err, which is not a connection error, means that the
@@ -434,9 +400,9 @@ const outliveGrace = 250 * time.Millisecond
 
 // lostCall returns the error of a call with a lost connection.
 func (s *server) lostCall(sess *session, err error) error {
-	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.hide.InErr(err)}
-	if sess.ended() {
-		e.Err = sess.hide.InErr(s.dial.died(causeOfEnd(nil), sess.proc))
+	e := &ConnectError{Server: s.cfg.Name, State: StateFailed, Sent: true, Err: sess.Hide.InErr(err)}
+	if sess.Ended() {
+		e.Err = sess.Cause(nil)
 		e.Hint = "the next call starts it again"
 	}
 	return e
@@ -445,8 +411,8 @@ func (s *server) lostCall(sess *session, err error) error {
 // endSession ends a session that a call has found to be over. When it returns, that is
 // recorded, or ctx is done.
 func (s *server) endSession(ctx context.Context, sess *session, err error) {
-	s.pool.run(func(context.Context) { sess.shut() })
-	if sess.proc != nil { // outlive knows more about the reason
+	s.pool.run(func(context.Context) { sess.Shut() })
+	if sess.Process != nil { // outlive knows more about the reason
 		select {
 		case <-sess.over:
 		case <-ctx.Done():
@@ -456,7 +422,7 @@ func (s *server) endSession(ctx context.Context, sess *session, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sess == sess && !s.retired && !s.pool.closing() {
-		s.lostLocked(sess, sess.hide.InErr(err))
+		s.lostLocked(sess, sess.Hide.InErr(err))
 	}
 }
 
@@ -484,10 +450,10 @@ func (p *Pool) Close() error {
 		defer p.announcing.Unlock()
 		return nil
 	}
-	if p.packages != nil {
-		p.packages.Close()
+	if p.programs.Packages != nil {
+		p.programs.Packages.Close()
 	}
-	p.runners.Close()
-	p.guard.Close()
+	p.programs.Runners.Close()
+	p.programs.Guard.Close()
 	return nil
 }

@@ -33,10 +33,10 @@ func markOf(t *testing.T, p *Pool, name string) string {
 	s := p.roster.Load().byName[name]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sess == nil || s.sess.proc == nil {
+	if s.sess == nil || s.sess.Process == nil {
 		t.Fatalf("%s has no process", name)
 	}
-	return s.sess.proc.Mark()
+	return s.sess.Process.Mark()
 }
 
 func TestNoProcessIsLeft(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 const (
@@ -49,7 +52,7 @@ func (s *server) toolsChanged(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case sess.ended():
+	case sess.Ended():
 	case !s.relist.dueFor(sess): // what is said before the first listing is done is seen to afterwards
 		s.relistLocked(sess, s.relist.due(time.Now()))
 	case s.relist.settling && s.relist.timer.Stop(): // it need not be waited for any longer
@@ -105,22 +108,22 @@ func (s *server) listAgain(ctx context.Context, sess *session) {
 
 // list fetches the tools of sess, keeps them on disk and makes them known.
 func (s *server) list(ctx context.Context, sess *session, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list for %s", seconds(limit)))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list for %s", words.Seconds(limit)))
 	defer cancel()
 	if s.parent != nil {
 		return s.parent.hear(ctx, sess)
 	}
-	l, ttl, err := sess.list(ctx, s.cfg.Name)
+	l, ttl, err := sess.List(ctx, s.cfg.Name)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return &dialError{err: sess.hide.InErr(err), said: s.dial.said()}
+		return sess.Failed(err)
 	}
 	// Names of resources may be those of a person's documents.
-	complete := s.cfg.Credentials.OfPeople() || sess.offers(ctx, &l)
+	complete := s.cfg.Credentials.OfPeople() || sess.Offers(ctx, &l)
 	l.Origin = s.origin(&l)
-	sess.hide.Listing(&l)
+	sess.Hide.Listing(&l)
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()
@@ -130,7 +133,7 @@ func (s *server) list(ctx context.Context, sess *session, limit time.Duration) e
 	}
 	s.expireLocked(sess, ttl, time.Now())
 	l.Skills, l.SkillProblems = s.full.Skills, s.full.SkillProblems // they are listed after the tools
-	if !closed(sess.listed) && s.known && sess.announcesTools() {
+	if !closed(sess.listed) && s.known && sess.AnnouncesTools() {
 		if whole, late := withLate(l, s.full); late {
 			if !s.relist.dueFor(sess) {
 				s.relistLocked(sess, settleTime)
@@ -189,7 +192,7 @@ func (s *server) settled(ctx context.Context, sess *session) {
 	defer patience.Stop()
 	select {
 	case <-done:
-	case <-sess.gone:
+	case <-sess.Gone():
 	case <-ctx.Done():
 	case <-s.ctx.Done():
 	case <-patience.C:
@@ -209,7 +212,7 @@ func (s *server) store(sess *session, l discovery.Listing) {
 func (s *server) entry(sess *session, l discovery.Listing) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cacheEntry{Era: sess.era, Transport: sess.transport, Asks: s.asks, Listing: l}.encode()
+	return cacheEntry{Era: sess.Era, Transport: sess.Transport, Asks: s.asks, Listing: l}.encode()
 }
 
 // learn replaces the listing, and announces it if that changes anything.
@@ -225,4 +228,17 @@ func (s *server) learn(l discovery.Listing) {
 	if !same {
 		s.pool.announce(s)
 	}
+}
+
+// origin is where a listing of s comes from; the hider has yet to see it.
+func (s *server) origin(l *discovery.Listing) discovery.Origin {
+	o := discovery.Origin{URL: s.cfg.URL, Version: l.Version}
+	if s.cfg.Command == "" {
+		return o
+	}
+	o.Command = launch.ByHand(s.cfg.Command, s.cfg.Args)
+	if spec, err := packages.Parse(s.cfg.Command, s.cfg.Args); err == nil && s.pool.programs.Packages != nil && !s.cfg.AsWritten {
+		o.Package = s.pool.programs.Packages.Version(spec)
+	}
+	return o
 }

@@ -15,8 +15,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/atomicfile"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 const (
@@ -53,7 +55,7 @@ type remembered struct {
 	At    time.Time `json:"at"`
 	Count int       `json:"count"`
 	Next  time.Time `json:"next"`
-	Era   era       `json:"era,omitempty"`
+	Era   link.Era  `json:"era,omitempty"`
 	// Unfinished means that the pool ended while the server was starting, so the server
 	// may only be slow.
 	Unfinished bool `json:"unfinished,omitempty"`
@@ -143,7 +145,7 @@ func rest(failures int) time.Duration {
 // isCheap reports whether another attempt costs almost nothing: no process was started,
 // or an OAuth handler decides when to ask.
 func isCheap(err error) bool {
-	if e, ok := errors.AsType[*dialError](err); ok && e.handled {
+	if e, ok := errors.AsType[*link.Error](err); ok && e.Handled {
 		return true
 	}
 	_, reference := errors.AsType[*ReferenceError](err)
@@ -158,8 +160,8 @@ func (s *server) recallLocked() {
 	if !ok || s.parent != nil {
 		return
 	}
-	if s.dial.era == eraUnknown {
-		s.dial.era = r.Era
+	if s.dial.Era == link.EraUnknown {
+		s.dial.Era = r.Era
 	}
 	s.failures, s.next = r.Count, r.Next
 	s.unfinished = r.Unfinished
@@ -233,7 +235,7 @@ func (s *server) giveUpLocked() bool {
 		return false
 	default:
 		s.failures, s.failedAt, s.unfinished = 1, time.Now(), true
-		s.err = &RememberedError{fmt.Sprintf("it was still starting after %s, when a command ended", seconds(took.Round(time.Second))), true}
+		s.err = &RememberedError{fmt.Sprintf("it was still starting after %s, when a command ended", words.Seconds(took.Round(time.Second))), true}
 		s.hint = ""
 		s.next = s.failedAt.Add(firstRest)
 	}

@@ -7,8 +7,9 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
-	"github.com/mcpbroker/mcpbroker/internal/lines"
+	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
 // review starts a newer version of the package of s beside the one in use, lists its
@@ -18,28 +19,26 @@ func (s *server) review(ctx context.Context, u packages.Update) error {
 	if s.pool.opts.Review == nil || s.ctx.Err() != nil || s.cfg.Credentials.OfPeople() {
 		return nil // the pins still check each call
 	}
-	d := &dialer{
-		cfg: s.cfg, opts: &s.pool.opts, guard: s.pool.guard, packages: s.pool.packages, runners: s.pool.runners, version: u.New,
-		stderr: lines.NewRing(), dropped: lines.NewRing(), changed: func(*session) {},
-	}
-	sess, err := d.dial(ctx)
+	d := s.newDialer(link.Output{})
+	d.Version = u.New
+	sess, err := d.Dial(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("it does not start: %w", err)
 	}
-	defer sess.shut()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartTimeout, fmt.Errorf("no answer to tools/list for %s", seconds(s.cfg.StartTimeout)))
+	defer sess.Shut()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartTimeout, fmt.Errorf("no answer to tools/list for %s", words.Seconds(s.cfg.StartTimeout)))
 	defer cancel()
-	l, _, err := sess.list(ctx, s.cfg.Name)
+	l, _, err := sess.List(ctx, s.cfg.Name)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("its tools cannot be listed: %w", sess.hide.InErr(err))
+		return fmt.Errorf("its tools cannot be listed: %w", sess.Hide.InErr(err))
 	}
-	sess.offers(ctx, &l)
+	sess.Offers(ctx, &l)
 	l.Origin = s.origin(&l)
 	l.Origin.Package = u.New
-	sess.hide.Listing(&l)
+	sess.Hide.Listing(&l)
 	return heldBack(s.pool.opts.Review(s.cfg.described(l)))
 }
 
@@ -68,12 +67,12 @@ func heldBack(held []discovery.Held) error {
 // Held returns the newer version of a server's package that is not used, or nil.
 func (p *Pool) Held(server string) *packages.Held {
 	s := p.roster.Load().byName[server]
-	if s == nil || p.packages == nil || !s.cfg.direct() {
+	if s == nil || p.programs.Packages == nil || !s.cfg.direct() {
 		return nil
 	}
 	spec, err := packages.Parse(s.cfg.Command, s.cfg.Args)
 	if err != nil {
 		return nil
 	}
-	return p.packages.Held(spec)
+	return p.programs.Packages.Held(spec)
 }

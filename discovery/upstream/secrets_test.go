@@ -9,10 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A listener is a talker that records questions.

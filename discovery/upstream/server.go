@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
 	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,8 +42,8 @@ type server struct {
 	full    discovery.Listing // as listed; valid if known
 	shown   discovery.Listing // what the configuration allows of it
 	known   bool
-	dial    dialer // used by the attempt only, while there is one
-	kind    string // transport for Status
+	dial    *link.Dialer // used by the attempt only, while there is one
+	kind    string       // transport for Status
 	state   State
 	err     error
 	hint    string
@@ -57,7 +58,7 @@ type server struct {
 	retryAt     time.Time
 	failedAt    time.Time // time of err, if failures is not zero
 	next        time.Time // when other pools may try again, see remembered
-	failedEra   era       // era of the next attempt
+	failedEra   link.Era  // era of the next attempt
 	stored      bool      // the failure is stored
 	elsewhere   bool      // another pool is starting it, see Observe
 	unfinished  bool      // err means that another pool ended too soon
@@ -68,7 +69,7 @@ type server struct {
 	unshared    []byte // entry that could not be shared with other brokers
 	retired     bool   // no longer configured, or the pool is closing
 
-	era     era          // of the last session
+	era     link.Era     // of the last session
 	asks    bool         // it has asked a client something
 	sharing sharing.Kind // and why
 	why     string
@@ -117,9 +118,10 @@ func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 		kind:    cfg.kind(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.dial = dialer{cfg: cfg, opts: &p.opts, guard: p.guard, packages: p.packages, runners: p.runners, stderr: s.stderr, dropped: s.dropped, changed: s.toolsChanged, asked: s.asked, doing: s.setActivity}
+	s.dial = s.newDialer(link.Output{Stderr: s.stderr, Dropped: s.dropped})
+	s.dial.Progress = func(step link.Step) { s.setActivity(Activity(step)) }
 	if !p.opts.KeepPackages {
-		s.dial.review = s.review
+		s.dial.Review = s.review
 	}
 	if s.kind == "" {
 		s.kind = "http"
@@ -146,7 +148,7 @@ func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
 	for {
 		s.mu.Lock()
 		if sess := s.sess; sess != nil {
-			if sess.ended() { // how is about to be recorded, and decides what comes next
+			if sess.Ended() { // how is about to be recorded, and decides what comes next
 				s.mu.Unlock()
 				select {
 				case <-sess.over:
@@ -183,8 +185,8 @@ func (s *server) release(sess *session) {
 	s.armIdleLocked(sess)
 	over := sess.leaving && sess.inFlight == 0
 	s.mu.Unlock()
-	if over && !s.pool.run(func(context.Context) { sess.shut() }) {
-		sess.shut()
+	if over && !s.pool.run(func(context.Context) { sess.Shut() }) {
+		sess.Shut()
 	}
 }
 
@@ -209,7 +211,7 @@ func (s *server) stopIdle(sess *session) {
 	s.setState(StateStopped, nil, "")
 	s.mu.Unlock()
 	s.log.Debug("stop idle server")
-	s.pool.run(func(context.Context) { sess.shut() })
+	s.pool.run(func(context.Context) { sess.Shut() })
 }
 
 func closed(ch <-chan struct{}) bool {
@@ -295,7 +297,7 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 	started := time.Now()
 	s.setActivity(ActivityStarting)
 	s.stderr.Reset()
-	sess, err := s.dial.dial(ctx)
+	sess, err := s.open(ctx)
 	leave()
 	if err != nil {
 		s.mu.Lock()
@@ -312,12 +314,12 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 		close(a.done)
 		return
 	}
-	s.log.Debug("connected", "took", time.Since(started), "transport", sess.transport)
-	limit := max(s.dial.limit-time.Since(s.dial.began), s.dial.limit/4)
+	s.log.Debug("connected", "took", time.Since(started), "transport", sess.Transport)
+	limit := s.dial.Rest()
 	s.mu.Lock()
 	s.attempt = nil
 	s.sess, s.sessAt = sess, time.Now()
-	s.kind, s.era = sess.transport, sess.era
+	s.kind, s.era = sess.Transport, sess.Era
 	if s.known {
 		s.setState(StateReady, nil, "")
 		s.recoverLocked()
@@ -325,7 +327,7 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 	s.doing = ActivityListing
 	s.mu.Unlock()
 	if !s.pool.run(func(context.Context) { s.outlive(sess) }) {
-		sess.shut() // the pool was closed meanwhile
+		sess.Shut() // the pool was closed meanwhile
 	}
 	close(a.done)
 	s.firstListing(ctx, sess, started, limit)
@@ -356,10 +358,10 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 		s.mu.Unlock()
 		return
 	}
-	if sess.transport != "stdio" && isLost(err) {
+	if sess.Transport != "stdio" && isLost(err) {
 		s.lostLocked(sess, err)
 		s.mu.Unlock()
-		sess.shut()
+		sess.Shut()
 		return
 	}
 	if _, _, handled, _ := failure(err); s.known && (!handled || isPartial(err)) { // known tools can still be called
@@ -377,16 +379,14 @@ func (s *server) firstListing(ctx context.Context, sess *session, started time.T
 	if unfinished {
 		s.remember()
 	}
-	sess.shut()
+	sess.Shut()
 }
 
 // outlive waits for the end of a session and sees to what follows from it.
 func (s *server) outlive(sess *session) {
 	began := time.Now()
-	cause := sess.mcp.Wait()
+	cause := sess.Wait()
 	lasted := time.Since(began)
-	close(sess.gone)
-	cause = sess.hide.InErr(s.dial.died(causeOfEnd(cause), sess.proc))
 	s.mu.Lock()
 	switch {
 	case s.sess != sess: // given up before
@@ -397,9 +397,9 @@ func (s *server) outlive(sess *session) {
 		s.lostLocked(sess, cause)
 	}
 	s.mu.Unlock()
-	s.pool.opts.OnEnd(s.cfg.Name, sess.transport, lasted, cause)
+	s.pool.opts.OnEnd(s.cfg.Name, sess.Transport, lasted, cause)
 	close(sess.over)
-	sess.shut()
+	sess.Shut()
 }
 
 // lostLocked records that the live session ended by itself; s.mu is held.
@@ -413,7 +413,7 @@ func (s *server) lostLocked(sess *session, cause error) {
 	s.sess = nil
 	hint := "the next call starts it again"
 	switch {
-	case sess.transport != "stdio" && s.quickDeaths < maxQuickDeaths:
+	case sess.Transport != "stdio" && s.quickDeaths < maxQuickDeaths:
 		// A remote server was perhaps only started anew: it can be tried at once.
 		s.setState(StateStopped, cause, hint)
 		if !s.known || s.cfg.KeepAlive {
@@ -421,7 +421,7 @@ func (s *server) lostLocked(sess *session, cause error) {
 		}
 	case !s.known || s.quickDeaths >= maxQuickDeaths:
 		s.failures = max(s.failures, s.quickDeaths-maxQuickDeaths) // being connected was no success
-		s.failLocked(&dialError{err: cause, hint: sess.hide.In(s.dial.hint(cause, sess.hide))})
+		s.failLocked(sess.Lost(cause))
 		return
 	case s.cfg.KeepAlive:
 		s.retryAt = time.Now().Add(backoff(1))
@@ -436,13 +436,4 @@ func (s *server) lostLocked(sess *session, cause error) {
 // isLost reports whether err means that a session is over, whatever for.
 func isLost(err error) bool {
 	return errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
-}
-
-var errConnectionEnded = errors.New("the server closed the connection")
-
-func causeOfEnd(err error) error {
-	if err == nil {
-		return errConnectionEnded
-	}
-	return err
 }

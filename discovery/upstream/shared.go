@@ -136,7 +136,7 @@ func (s *server) takeOver(e cacheEntry, body []byte) {
 func (s *server) rememberLocked(e cacheEntry) {
 	s.asks = s.asks || e.Asks
 	if s.attempt == nil && s.sess == nil {
-		s.dial.era, s.dial.transport = e.Era, e.Transport
+		s.dial.Era, s.dial.Transport = e.Era, e.Transport
 		s.era, s.kind = e.Era, e.Listing.Transport
 	}
 	if s.state == StateIdle {

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A together is what the pools of a test keep together.

@@ -12,12 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // skillServer serves skills over HTTP, in the old or the new protocol.
@@ -79,13 +78,13 @@ func TestToolsAndSkillsAreLearntAtOnce(t *testing.T) {
 	url, srv := skillServer(t, &k, true, false)
 	p := newPool(t, &Options{CacheDir: t.TempDir()}, remoteConfig(url))
 	s := p.roster.Load().byName["s"]
-	s.dial.changed = func(*session) {} // only the test lists: an older answer than its own must not come after it
 	p.Refresh(t.Context())
 	sess, err := s.acquire(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.release(sess)
+	sess.server = newPool(t, nil, Config{Name: "deaf"}).roster.Load().servers[0] // only the test lists: an older answer than its own must not come after it
 	for i := range 50 {
 		name := fmt.Sprintf("tool%d", i)
 		srv.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)

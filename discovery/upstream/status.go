@@ -1,8 +1,10 @@
 package upstream
 
 import (
-	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 )
 
 // State is the state of a server.
@@ -26,9 +28,9 @@ type Activity string
 // The activities of a starting server, in order.
 const (
 	ActivityQueued     Activity = "waiting for other packages"
-	ActivityInstalling Activity = "installing a package"
-	ActivityStarting   Activity = "starting"
-	ActivityRestarting Activity = "starting once more"
+	ActivityInstalling Activity = Activity(link.Installing)
+	ActivityStarting   Activity = Activity(link.Starting)
+	ActivityRestarting Activity = Activity(link.Restarting)
 	ActivityListing    Activity = "listing its tools"
 )
 

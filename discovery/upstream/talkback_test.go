@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -184,7 +185,7 @@ func TestEndlessQuestionsEnd(t *testing.T) {
 	p := newPool(t, promises(), fake("s", fakeupstream.Asks))
 	who := newPerson(everything)
 	_, err := p.Call(t.Context(), "s", "forever", nil, &CallOptions{Talker: who})
-	if err == nil || len(who.asked) > maxQuestions {
+	if err == nil || len(who.asked) > link.MaxQuestions {
 		t.Errorf("err = %v after %d questions", err, len(who.asked))
 	}
 }

@@ -10,29 +10,20 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
-
-// A target is a Config with every reference resolved. It lives as long as one
-// connection attempt, and nothing of it reaches the disk, a log or an error
-// unhidden.
-type target struct {
-	launch.Command
-	url     string
-	headers map[string]string
-	hide    *hide.Hider
-}
 
 // reference is ${…}, or a whole value that a program is asked for.
 var reference = lazyregexp.New(`^(?:command|op)://(?s:.*)|\$\{[^}]*\}`)
 
 // resolve expands the values of c for a server that inherits from this process.
-func (c Config) resolve(expand func(string) (string, error)) (*target, error) {
+func (c Config) resolve(expand func(string) (string, error)) (*link.Target, error) {
 	return c.resolveIn(expand, os.Environ())
 }
 
 // resolveIn is resolve for a server that inherits from environ.
-func (c Config) resolveIn(expand func(string) (string, error), environ []string) (*target, error) {
+func (c Config) resolveIn(expand func(string) (string, error), environ []string) (*link.Target, error) {
 	var errs []error
 	values := make(map[string]string) // value → reference
 	one := func(where, setting, s string) string {
@@ -59,7 +50,7 @@ func (c Config) resolveIn(expand func(string) (string, error), environ []string)
 		}
 		return out
 	}
-	t := &target{url: one("url", "", c.URL)}
+	t := &link.Target{URL: one("url", "", c.URL)}
 	t.Program, t.Dir = one("command", "", c.Command), one("cwd", "", c.Dir)
 	for i, a := range c.Args {
 		where := fmt.Sprintf("args[%d]", i)
@@ -82,12 +73,12 @@ func (c Config) resolveIn(expand func(string) (string, error), environ []string)
 	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
 		env[k] = given("env", k, c.Env[k])
 	}
-	t.headers = make(map[string]string, len(c.Headers))
+	t.Headers = make(map[string]string, len(c.Headers))
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
-		t.headers[k] = given("headers", k, c.Headers[k])
+		t.Headers[k] = given("headers", k, c.Headers[k])
 	}
 	t.Env = launch.Environment(environ, env)
-	t.hide = hide.New(values)
+	t.Hide = hide.New(values)
 	return t, errors.Join(errs...)
 }
 

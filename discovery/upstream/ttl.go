@@ -25,7 +25,7 @@ func (s *server) expireLocked(sess *session, ttl time.Duration, now time.Time) {
 func (s *server) relistIfStale(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sess.staleAt.IsZero() || time.Now().Before(sess.staleAt) || s.relist.dueFor(sess) || sess.ended() {
+	if sess.staleAt.IsZero() || time.Now().Before(sess.staleAt) || s.relist.dueFor(sess) || sess.Ended() {
 		return
 	}
 	sess.staleAt = time.Time{} // the next listing says anew

@@ -4,6 +4,7 @@ package words
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
@@ -45,4 +46,12 @@ func Shell(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Seconds returns d in seconds, with a fraction only where it matters.
+func Seconds(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.4g s", d.Seconds())
 }

@@ -3,6 +3,7 @@ package words
 import (
 	"os/exec"
 	"strings"
+	"time"
 	"testing"
 )
 
@@ -52,6 +53,14 @@ func TestOr(t *testing.T) {
 	}{{nil, ""}, {[]string{"a"}, "a"}, {[]string{"a", "b"}, "a or b"}, {[]string{"a", "b", "c d"}, "a, b or c d"}} {
 		if got := Or(tt.list); got != tt.want {
 			t.Errorf("Or(%q) = %q, want %q", tt.list, got, tt.want)
+		}
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0 s", 250 * time.Millisecond: "0.25 s", 9900 * time.Millisecond: "9.9 s", 12400 * time.Millisecond: "12 s", 2 * time.Minute: "120 s"} {
+		if got := Seconds(d); got != want {
+			t.Errorf("Seconds(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package upstream
+package link
 
 //lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and servers use them still
 
@@ -30,59 +30,17 @@ import (
 // there are several callers, or no call, it is refused: a refusal is better than an
 // answer of the wrong person.
 //
-// A session of the older protocols announces Options.Capabilities when it is opened,
+// A session of the older protocols announces Client.Capabilities when it is opened,
 // though some callers may lack them. Each call of the newer one announces the
 // capabilities of its caller. A question that cannot be asked is answered with a
 // protocol error, never with "decline", which would be a person's decision. If the call
 // then fails, its error is an *InputError; otherwise its result counts.
 
-const (
-	// maxQuestions bounds what one call may ask, since each question stops clocks.
-	maxQuestions = 20
-	// maxRounds bounds how often one call is sent again with answers.
-	maxRounds = 20
-)
+// MaxQuestions bounds what one call may ask, since each question stops clocks.
+const MaxQuestions = 20
 
-// A Talker answers the questions of a server for the caller of a call. Its methods must
-// be safe for concurrent use.
-type Talker interface {
-	// Capabilities are what the caller can be asked.
-	Capabilities() questions.Capabilities
-	// Answer asks the caller q, which is a *mcp.ElicitParams, a
-	// *mcp.CreateMessageWithToolsParams or a *mcp.ListRootsParams within its
-	// capabilities, and returns the corresponding result. It must have its own time
-	// limit, and return soon after ctx, which is derived from that of the call, is
-	// done. The error is the reason there is no answer, in words that follow "but".
-	Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error)
-	// PageDone passes on that the page of an *mcp.ElicitParams with this
-	// ElicitationID has been completed. It must not block for long.
-	PageDone(elicitationID string)
-}
-
-// An InputError means that a call failed because a question of its server was not
-// answered.
-type InputError struct {
-	Server, Tool string
-	// Asked is what was asked for, such as a form and its message.
-	Asked string
-	// Why is the reason there was no answer.
-	Why string
-	// Hint is what may help; it may be empty.
-	Hint string
-	// Retry is set when the same call may work later.
-	Retry bool
-	// Lost is set when the server did not answer the call either: the tool may have
-	// run.
-	Lost bool
-}
-
-// Error names the tool, the question and the reason it was not answered.
-func (e *InputError) Error() string {
-	return fmt.Sprintf("call %s/%s: the server asked for %s, but %s", e.Server, e.Tool, e.Asked, e.Why)
-}
-
-// A liveCall is one call under way on a session.
-type liveCall struct {
+// A Call is one call of a tool. It is made with NewCall.
+type Call struct {
 	ctx          context.Context // of the call; questions end with it
 	server, tool string
 	o            CallOptions
@@ -97,9 +55,30 @@ type liveCall struct {
 	refused   *InputError // first question without an answer
 }
 
+// NewCall returns a call of a tool that ends with ctx. expire is called when the server
+// has not answered within limit, without the time of questions. Stop must be called. Nil
+// options mean the zero value.
+func NewCall(ctx context.Context, server, tool string, o *CallOptions, limit time.Duration, expire func()) *Call {
+	c := &Call{ctx: ctx, server: server, tool: tool, clock: newCallClock(limit, expire)}
+	if o != nil {
+		c.o = *o
+	}
+	return c
+}
+
+// Stop stops the clock of the call.
+func (c *Call) Stop() { c.clock.stop() }
+
+// Sent calls CallOptions.Sent.
+func (c *Call) Sent() {
+	if c.o.Sent != nil {
+		c.o.Sent()
+	}
+}
+
 // progress passes on a message about the progress of the call, unless that is
 // over.
-func (c *liveCall) progress(progress, total float64, message string) {
+func (c *Call) progress(progress, total float64, message string) {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	if !c.reported {
@@ -108,13 +87,13 @@ func (c *liveCall) progress(progress, total float64, message string) {
 }
 
 // noMoreProgress ends the reports of progress; none is running when it returns.
-func (c *liveCall) noMoreProgress() {
+func (c *Call) noMoreProgress() {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	c.reported = true
 }
 
-func (c *liveCall) capabilities() questions.Capabilities {
+func (c *Call) capabilities() questions.Capabilities {
 	if c.o.Talker == nil {
 		return questions.Capabilities{}
 	}
@@ -122,15 +101,15 @@ func (c *liveCall) capabilities() questions.Capabilities {
 }
 
 // caller returns a value that is equal for calls of the same caller.
-func (c *liveCall) caller() any {
+func (c *Call) caller() any {
 	if c.o.Caller != nil {
 		return c.o.Caller
 	}
 	return c
 }
 
-// pause stops all clocks of the call.
-func (c *liveCall) pause() (resume func()) {
+// Pause stops all clocks of the call.
+func (c *Call) Pause() (resume func()) {
 	mine := c.clock.pause()
 	if c.o.Pause == nil {
 		return mine
@@ -140,7 +119,7 @@ func (c *liveCall) pause() (resume func()) {
 }
 
 // refuse records that q is not answered, and returns the error for the server.
-func (c *liveCall) refuse(q mcp.InputRequest, why, hint string, retry bool) *InputError {
+func (c *Call) refuse(q mcp.InputRequest, why, hint string, retry bool) *InputError {
 	e := &InputError{Server: c.server, Tool: c.tool, Asked: questions.Describe(q), Why: why, Hint: hint, Retry: retry}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +130,7 @@ func (c *liveCall) refuse(q mcp.InputRequest, why, hint string, retry bool) *Inp
 }
 
 // outcome replaces a failure that follows from a refused question.
-func (c *liveCall) outcome(raw json.RawMessage, err error) (json.RawMessage, error) {
+func (c *Call) outcome(raw json.RawMessage, err error) (json.RawMessage, error) {
 	if c.ctx.Err() != nil || (err == nil && !isToolError(raw)) {
 		return raw, err
 	}
@@ -194,7 +173,7 @@ var unsupported = lazyregexp.New(`(?i)client does not support [^.]{0,40}(elicita
 
 // refusedItself returns the error of a call whose server refused without asking, since
 // the client lacks a capability, or nil.
-func (c *liveCall) refusedItself(raw json.RawMessage, err error) *InputError {
+func (c *Call) refusedItself(raw json.RawMessage, err error) *InputError {
 	said := string(raw)
 	code := int64(0)
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -224,8 +203,13 @@ func isToolError(raw json.RawMessage) bool {
 	return failed
 }
 
+// Ask puts q to the caller of the call; ctx is the request's.
+func (c *Call) Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	return ask(ctx, []*Call{c}, q)
+}
+
 // ask puts q to the caller of calls, who made all of them; ctx is the request's.
-func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputResponse, error) {
+func ask(ctx context.Context, calls []*Call, q mcp.InputRequest) (mcp.InputResponse, error) {
 	c := calls[0]
 	refuse := func(why, hint string) error {
 		var e *InputError
@@ -247,13 +231,13 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 	}
 	c.mu.Lock()
 	c.questions++
-	tooMany := c.questions > maxQuestions
+	tooMany := c.questions > MaxQuestions
 	c.mu.Unlock()
 	if tooMany {
-		return nil, refuse(fmt.Sprintf("it has already asked %d times", maxQuestions), "")
+		return nil, refuse(fmt.Sprintf("it has already asked %d times", MaxQuestions), "")
 	}
 	for _, c := range calls {
-		defer c.pause()()
+		defer c.Pause()()
 	}
 	answering, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
@@ -268,39 +252,4 @@ func ask(ctx context.Context, calls []*liveCall, q mcp.InputRequest) (mcp.InputR
 		return nil, refuse("the client's answer is of another kind", "")
 	}
 	return answer, nil
-}
-
-// A callClock is the time that a server has for a call. A question stops it,
-// and after the answer the server has its whole time again.
-type callClock struct {
-	mu     sync.Mutex
-	timer  *time.Timer
-	limit  time.Duration
-	pauses int
-	over   bool
-}
-
-func newCallClock(limit time.Duration, expire func()) *callClock {
-	return &callClock{limit: limit, timer: time.AfterFunc(limit, expire)}
-}
-
-func (c *callClock) pause() (resume func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pauses++
-	c.timer.Stop()
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.pauses--; c.pauses == 0 && !c.over {
-			c.timer.Reset(c.limit)
-		}
-	}
-}
-
-func (c *callClock) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.over = true
-	c.timer.Stop()
 }

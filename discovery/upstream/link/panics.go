@@ -1,11 +1,13 @@
-package upstream
+package link
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 
+	"github.com/mcpbroker/mcpbroker/discovery/hide"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -15,20 +17,28 @@ import (
 // goroutines. A panic in either becomes an internal error of that message. Package
 // transport checks what the SDK decodes before a middleware sees it.
 
+// panics turns panics of the goroutines that handle the messages of one server into
+// errors.
+type panics struct {
+	log   *slog.Logger // may be nil
+	hide  *hide.Hider
+	first sync.Once // logs the stack of the first panic
+}
+
 // recovered turns a panic into the error of handling a message of the server. It must
 // be deferred.
-func (s *session) recovered(what string, err *error) {
+func (s *panics) recovered(what string, err *error) {
 	if p := recover(); p != nil {
-		*err = s.panicked(what, p)
+		*err = s.error(what, p)
 	}
 }
 
-// panicked logs a panic, with its stack if it is the first of a session, and returns
+// error logs a panic, with its stack if it is the first of a session, and returns
 // the error for it.
-func (s *session) panicked(what string, p any) error {
+func (s *panics) error(what string, p any) error {
 	p = s.hide.In(fmt.Sprint(p))
 	stack := ""
-	s.panics.Do(func() { stack = string(debug.Stack()) })
+	s.first.Do(func() { stack = string(debug.Stack()) })
 	log := s.log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -42,11 +52,11 @@ func (s *session) panicked(what string, p any) error {
 }
 
 // guarded is the outermost middleware, for both directions.
-func (s *session) guarded(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *panics) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				res, err = nil, s.panicked(method, p)
+				res, err = nil, s.error(method, p)
 			}
 		}()
 		res, err = next(ctx, method, req)
@@ -54,15 +64,5 @@ func (s *session) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		return res, nil
-	}
-}
-
-// settled records that a message of the server was handled.
-func (s *session) settled(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if s.handled != nil {
-			defer s.handled(method)
-		}
-		return next(ctx, method, req)
 	}
 }

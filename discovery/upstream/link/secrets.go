@@ -1,4 +1,4 @@
-package upstream
+package link
 
 //lint:file-ignore SA1019 sampling is deprecated since 2026-07-28, and servers still use it
 

@@ -64,31 +64,6 @@ func TestCacheFollowsTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestUnreadableCacheIsIgnored(t *testing.T) {
-	cfg := Config{Name: "s", Command: "c"}
-	good := cacheEntry{Listing: discovery.Listing{Server: "s", Tools: []discovery.ListedTool{}}}
-	for name, content := range map[string]string{
-		"empty": "", "cut": `{"version":1,"listing":{"ser`, "garbage": "\x00\xff", "other version": `{"version":999,"listing":{"server":"s"}}`,
-		"other server": `{"version":1,"listing":{"server":"t"}}`, "other shape": `[1]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := cache{dir: t.TempDir()}
-			if err := os.WriteFile(c.path(cfg), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, ok := c.load(cfg); ok {
-				t.Fatal("loaded")
-			}
-			if err := c.store(cfg, good.encode()); err != nil {
-				t.Fatal(err)
-			}
-			if _, ok := c.load(cfg); !ok {
-				t.Error("not mended by the next save")
-			}
-		})
-	}
-}
-
 func TestCacheHoldsNoSecrets(t *testing.T) {
 	cfg, dir := fake("s", fakeupstream.Good), filepath.Join(t.TempDir(), "new", "dir")
 	cfg.Env = map[string]string{"KEY": "${TOKEN}"}

@@ -2,10 +2,10 @@ package upstream
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
@@ -35,7 +35,7 @@ func (p *Pool) Report() []Elsewhere {
 	list := []Elsewhere{}
 	for _, s := range p.roster.Load().servers {
 		st := s.status()
-		e := Elsewhere{Name: st.Name, Key: s.cfg.key(), State: st.State, Since: st.Since.UTC(), Doing: st.Doing,
+		e := Elsewhere{Name: st.Name, Key: s.key.String(), State: st.State, Since: st.Since.UTC(), Doing: st.Doing,
 			Hint: gate.Cut(st.Hint, maxElsewhereText), FailedAt: st.FailedAt.UTC(), Failures: st.Failures, RetryAt: st.RetryAt.UTC(), Took: st.Took}
 		if st.Err != nil {
 			e.Error = gate.Cut(st.Err.Error(), maxElsewhereText)
@@ -45,16 +45,13 @@ func (p *Pool) Report() []Elsewhere {
 	return list
 }
 
-// key returns a text that differs between configurations of a server.
-func (c Config) key() string { return fmt.Sprintf("%s-%04x", c.fingerprint(), c.revision()) }
-
 // Observe takes over the states and failures of the servers that this pool does not
 // connect itself, and reads their listings from the CacheDir. Learn does not connect
 // servers that the other pool is starting. A call replaces the states of the previous
 // one; an empty list ends the observation.
 func (p *Pool) Observe(list []Elsewhere) {
 	for _, s := range p.roster.Load().servers {
-		i := slices.IndexFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.cfg.key() })
+		i := slices.IndexFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.key.String() })
 		if s.pool != p {
 			continue
 		}
@@ -89,7 +86,7 @@ func (p *Pool) AwaitState(ctx context.Context, name string) {
 func (p *Pool) Unreported(list []Elsewhere) []string {
 	var names []string
 	for _, s := range p.roster.Load().servers {
-		if !slices.ContainsFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.cfg.key() }) {
+		if !slices.ContainsFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.key.String() }) {
 			names = append(names, s.cfg.Name)
 		}
 	}
@@ -139,8 +136,8 @@ func (s *server) readAgain(expected bool) {
 	if known || !expected {
 		return
 	}
-	if e, ok := s.pool.cache.load(s.cfg); ok {
-		s.takeOver(e, e.encode())
+	if e, ok := s.pool.cache.Load(s.key); ok {
+		s.takeOver(e, e.Encode())
 	}
 }
 
@@ -149,7 +146,7 @@ func (s *server) readAgain(expected bool) {
 // tried again. It is cheap if no server has failed.
 func (p *Pool) Recheck() {
 	for _, s := range p.roster.Load().servers {
-		if s.pool == p && p.cache.dir != "" {
+		if s.pool == p && p.cache != "" {
 			s.recheck()
 		}
 	}
@@ -159,10 +156,10 @@ func (s *server) recheck() {
 	s.mu.Lock()
 	failed := s.failures > 0 && s.stored && s.attempt == nil && s.sess == nil
 	s.mu.Unlock()
-	if !failed || s.pool.cache.failed(s.cfg) {
+	if !failed || s.pool.cache.Failed(s.key) {
 		return
 	}
-	e, listed := s.pool.cache.load(s.cfg)
+	e, listed := s.pool.cache.Load(s.key)
 	s.mu.Lock()
 	if s.attempt != nil || s.sess != nil || !s.stored || s.retired {
 		s.mu.Unlock()
@@ -182,14 +179,14 @@ func (s *server) recheck() {
 	}
 	s.mu.Unlock()
 	if listed {
-		s.takeOver(e, e.encode())
+		s.takeOver(e, e.Encode())
 	}
 }
 
 // ForgetFailure removes the stored failure of a server from a CacheDir. Call it when
 // the cause may be gone, such as after a sign-in.
 func ForgetFailure(cacheDir string, c Config) error {
-	return cache{dir: cacheDir}.keepFailure(c, nil)
+	return cache.Dir(cacheDir).KeepFailure(c.key(), nil)
 }
 
 // watchEvery is the interval at which Follow asks.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/listing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -53,7 +54,7 @@ func TestSilenceOnProbeIsOutlived(t *testing.T) {
 				t.Fatalf("status = %+v", st)
 			}
 			p.Close()
-			e, ok := cache{dir: dir}.load(cfg)
+			e, ok := cache.Dir(dir).Load(cfg.key())
 			if !ok || e.Era != link.EraLegacy {
 				t.Errorf("cached: %v, era %q; want %q", ok, e.Era, link.EraLegacy)
 			}

@@ -153,7 +153,7 @@ func (s *server) status() Status {
 	st := Status{
 		Name: s.cfg.Name, Transport: s.kind, State: s.state, Err: s.err, Hint: s.hint,
 		Since: s.since, Took: s.took, Tools: len(s.shown.Tools),
-		Stderr: s.stderr.Lines(), Dropped: s.dropped.Lines(),
+		Stderr: s.out.Stderr.Lines(), Dropped: s.out.Dropped.Lines(),
 		Protocol: s.shown.Protocol, Version: s.shown.Version,
 		Sharing: s.sharing, SharingWhy: s.why, MaxConcurrent: s.cfg.MaxInFlight,
 	}

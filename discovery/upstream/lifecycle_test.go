@@ -42,7 +42,7 @@ func newLab(t *testing.T, cfg Config, o *Options) *lab {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
 		go l.mcp.Run(context.Background(), &mcp.IOTransport{Reader: theirIn, Writer: theirOut})
-		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.dropped.Add, MaxBytes: 1 << 20, ProbeWait: probeWait}), nil
+		return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: l.server.out.Dropped.Add, MaxBytes: 1 << 20, ProbeWait: probeWait}), nil
 	}
 	t.Cleanup(func() { l.Close() })
 	return l

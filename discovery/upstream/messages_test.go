@@ -132,7 +132,7 @@ func newPuppet(t *testing.T, wire string, puppet *fakeupstream.Puppet) *Pool {
 				puppet.Serve(theirIn, theirOut)
 				theirOut.Close()
 			}()
-			return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: s.dropped.Add, ProbeWait: probeWait}), nil
+			return transport.NewStdio(ourIn, ourOut, transport.StdioOptions{Dropped: s.out.Dropped.Add, ProbeWait: probeWait}), nil
 		}
 		return p
 	case "sse":

@@ -50,7 +50,7 @@ func TestPromptsAndResourcesAreListed(t *testing.T) {
 		if diff := cmp.Diff(wantPrompts, got.Prompts) + cmp.Diff(wantResources, got.Resources); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		kept, ok := l.cache.load(l.server.cfg)
+		kept, ok := l.cache.Load(l.server.cfg.key())
 		if !ok || len(kept.Listing.Prompts) != 1 || len(kept.Listing.Resources) != 3 || len(kept.Listing.Problems) > 0 {
 			t.Errorf("kept: %+v", kept.Listing)
 		}

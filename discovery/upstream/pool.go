@@ -20,6 +20,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -30,7 +31,7 @@ import (
 // concurrent use. Close must be called, or server processes are left behind.
 type Pool struct {
 	opts     Options
-	cache    cache
+	cache    cache.Dir
 	roster   atomic.Pointer[roster] // replaced by Update
 	updating sync.Mutex
 	started  atomic.Bool
@@ -62,7 +63,7 @@ type Pool struct {
 // options mean the zero value.
 func NewPool(configs []Config, o *Options) *Pool {
 	p := &Pool{opts: o.withDefaults(), grace: failedGrace}
-	p.cache = cache{dir: p.opts.CacheDir}
+	p.cache = cache.Dir(p.opts.CacheDir)
 	if base := p.opts.Base; base != nil {
 		p.installing, p.programs = base.installing, base.programs
 	} else {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
 	"github.com/mcpbroker/mcpbroker/discovery/packages"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
@@ -202,7 +205,7 @@ func (s *server) settled(ctx context.Context, sess *session) {
 // store keeps a listing on disk, and for other brokers.
 func (s *server) store(sess *session, l discovery.Listing) {
 	entry := s.entry(sess, l)
-	if err := s.pool.cache.store(s.cfg, entry); err != nil {
+	if err := s.pool.cache.Store(s.key, entry); err != nil {
 		s.log.Warn("cannot store the listing", "err", err) // works all the same, the next start is slower
 	}
 	s.share(entry)
@@ -212,7 +215,7 @@ func (s *server) store(sess *session, l discovery.Listing) {
 func (s *server) entry(sess *session, l discovery.Listing) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cacheEntry{Era: sess.Era, Transport: sess.Transport, Asks: s.asks, Listing: l}.encode()
+	return cache.Entry{Era: sess.Era, Transport: sess.Transport, Asks: s.asks, Listing: l}.Encode()
 }
 
 // learn replaces the listing, and announces it if that changes anything.
@@ -241,4 +244,9 @@ func (s *server) origin(l *discovery.Listing) discovery.Origin {
 		o.Package = s.pool.programs.Packages.Version(spec)
 	}
 	return o
+}
+
+// sameListing reports whether two listings say the same.
+func sameListing(a, b discovery.Listing) bool {
+	return bytes.Equal(gate.Compact(a), gate.Compact(b))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 )
@@ -73,27 +74,21 @@ func TestFailuresAreRemembered(t *testing.T) {
 			}
 			p.Close()
 			p = newPool(t, &Options{CacheDir: dir}, cfg)
-			if st := p.Status()[0]; st.State != StateCached || st.Err != nil || (cache{dir: dir}).failed(cfg) {
+			if st := p.Status()[0]; st.State != StateCached || st.Err != nil || cache.Dir(dir).Failed(cfg.key()) {
 				t.Errorf("afterwards: %+v", st)
 			}
 		})
 	}
 }
 
-// A stored failure is ignored if it belongs to another configuration, is damaged, or
-// comes from the future.
+// A stored failure is ignored if it belongs to another configuration.
 func TestOtherFailuresAreNotTaken(t *testing.T) {
 	now := time.Now()
-	cfg, c := Config{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "one"}}.withDefaults(), cache{dir: t.TempDir()}
-	keep := func(change func(r *remembered)) {
-		r := remembered{State: StateFailed, Err: "no", At: now, Count: 1, Next: now.Add(time.Minute)}
-		change(&r)
-		if err := c.keepFailure(cfg, &r); err != nil {
-			t.Fatal(err)
-		}
+	cfg, c := Config{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "one"}}.withDefaults(), cache.Dir(t.TempDir())
+	if err := c.KeepFailure(cfg.key(), &cache.Failure{State: cache.StateFailed, Err: "no", At: now, Count: 1, Next: now.Add(time.Minute)}); err != nil {
+		t.Fatal(err)
 	}
-	keep(func(*remembered) {})
-	if r, ok := c.failure(cfg, now); !ok || r.Err != "no" {
+	if r, ok := c.Failure(cfg.key(), now); !ok || r.Err != "no" {
 		t.Fatalf("got %+v, %v", r, ok)
 	}
 	for name, change := range map[string]func(*Config){
@@ -106,36 +101,9 @@ func TestOtherFailuresAreNotTaken(t *testing.T) {
 		if change(&other); other.Name == "" {
 			t.Fatal(name)
 		}
-		if r, ok := c.failure(other, now); ok {
+		if r, ok := c.Failure(other.key(), now); ok {
 			t.Errorf("with another %s: %+v", name, r)
 		}
-	}
-	for name, change := range map[string]func(*remembered){
-		"state":     func(r *remembered) { r.State = StateReady },
-		"no error":  func(r *remembered) { r.Err = "" },
-		"no count":  func(r *remembered) { r.Count = 0 },
-		"at":        func(r *remembered) { r.At = now.Add(time.Hour) },
-		"next":      func(r *remembered) { r.Next = now.Add(2 * maxRest) },
-		"long text": func(r *remembered) { r.State, r.Err = "", strings.Repeat("x", 1<<20) },
-	} {
-		keep(change)
-		if r, ok := c.failure(cfg, now); ok {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-	for _, text := range []string{"", "{", "null", "[1]", `{"version":2}`} {
-		if err := os.WriteFile(c.failurePath(cfg), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if r, ok := c.failure(cfg, now); ok {
-			t.Errorf("%q: %+v", text, r)
-		}
-	}
-	if err := c.keepFailure(cfg, nil); err != nil || c.failed(cfg) {
-		t.Error(err)
-	}
-	if err := c.keepFailure(cfg, nil); err != nil {
-		t.Errorf("twice: %v", err)
 	}
 }
 
@@ -217,7 +185,7 @@ func TestUnfinishedStartsAreRemembered(t *testing.T) {
 		t.Errorf("Wait: %v", err)
 	}
 	p.Close()
-	if (cache{dir: dir}).failed(s.cfg) {
+	if cache.Dir(dir).Failed(s.cfg.key()) {
 		t.Error("it is still remembered")
 	}
 }
@@ -227,12 +195,12 @@ func TestUnfinishedStartsAreRemembered(t *testing.T) {
 func TestCallsOfAFailedServerDoNotWait(t *testing.T) {
 	t.Parallel()
 	cfg, starts := script(t, "s", "sleep 60")
-	c := cache{dir: t.TempDir()}
-	r := remembered{State: StateFailed, Err: "no database", At: time.Now().Add(-time.Hour), Count: 3, Next: time.Now().Add(-time.Minute)}
-	if err := c.keepFailure(cfg.withDefaults(), &r); err != nil {
+	c := cache.Dir(t.TempDir())
+	r := cache.Failure{State: cache.StateFailed, Err: "no database", At: time.Now().Add(-time.Hour), Count: 3, Next: time.Now().Add(-time.Minute)}
+	if err := c.KeepFailure(cfg.withDefaults().key(), &r); err != nil {
 		t.Fatal(err)
 	}
-	p := newPool(t, &Options{CacheDir: c.dir}, cfg)
+	p := newPool(t, &Options{CacheDir: string(c)}, cfg)
 	p.grace = 50 * time.Millisecond
 	for _, try := range []func() error{
 		func() error { _, err := p.Call(t.Context(), "s", "x", nil, nil); return err },
@@ -308,7 +276,7 @@ func TestRecheck(t *testing.T) {
 	cfg, _ := script(t, "s", fmt.Sprintf("[ -e '%s' ] && exit 1; exec %s", broken, good))
 	p := newPool(t, &Options{CacheDir: dir}, cfg)
 	p.Refresh(t.Context())
-	eventually.True(t, "the failure is kept", func() bool { return (cache{dir: dir}).failed(p.roster.Load().servers[0].cfg) })
+	eventually.True(t, "the failure is kept", func() bool { return cache.Dir(dir).Failed(p.roster.Load().servers[0].cfg.key()) })
 	p.Recheck()
 	if st := p.Status()[0]; st.State != StateFailed {
 		t.Errorf("without news: %+v", st)
@@ -336,10 +304,10 @@ func TestForgetFailure(t *testing.T) {
 	cfg, starts := script(t, "s", "exit 1")
 	p := newPool(t, &Options{CacheDir: dir}, cfg)
 	p.Start(t.Context())
-	kept := cache{dir: dir}
+	kept := cache.Dir(dir)
 	eventually.True(t, "it is given up", func() bool {
 		st := p.Status()[0]
-		return st.State == StateFailed && st.Failures >= 1 && kept.failed(cfg.withDefaults())
+		return st.State == StateFailed && st.Failures >= 1 && kept.Failed(cfg.key())
 	})
 	for range 3 {
 		before := starts()

@@ -9,9 +9,9 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
-	"github.com/mcpbroker/mcpbroker/internal/lines"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -28,12 +28,12 @@ const (
 // A server is one configured upstream and what is going on with it. mu
 // is never held over I/O or a callback.
 type server struct {
-	cfg     Config
-	pool    *Pool
-	log     *slog.Logger
-	slots   *fair.Slots // one per call in flight
-	stderr  *lines.Ring
-	dropped *lines.Ring
+	cfg   Config
+	key   cache.Key // of cfg
+	pool  *Pool
+	log   *slog.Logger
+	slots *fair.Slots // one per call in flight
+	out   link.Output
 
 	taking      sync.Mutex // from reading full until learn has replaced it; locked before mu
 	remembering sync.Mutex // while a failure is stored; locked before mu
@@ -88,7 +88,7 @@ type attempt struct {
 }
 
 // newServer returns a server with the listing e, if it is known.
-func newServer(p *Pool, cfg Config, e cacheEntry, known bool) *server {
+func newServer(p *Pool, cfg Config, e cache.Entry, known bool) *server {
 	s := makeServer(p.ctx, p, cfg)
 	if known {
 		s.full, s.known = e.Listing, true
@@ -108,17 +108,16 @@ func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
 	}
 	cfg = cfg.withDefaults()
 	s := &server{
-		cfg: cfg, pool: p,
-		log:     p.opts.Logger.With("server", cfg.Name),
-		slots:   fair.New(cfg.MaxInFlight, more, 0),
-		stderr:  lines.NewRing(),
-		dropped: lines.NewRing(),
-		state:   StateIdle,
-		since:   time.Now(),
-		kind:    cfg.kind(),
+		cfg: cfg, key: cfg.key(), pool: p,
+		log:   p.opts.Logger.With("server", cfg.Name),
+		slots: fair.New(cfg.MaxInFlight, more, 0),
+		out:   link.NewOutput(),
+		state: StateIdle,
+		since: time.Now(),
+		kind:  cfg.kind(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.dial = s.newDialer(link.Output{Stderr: s.stderr, Dropped: s.dropped})
+	s.dial = s.newDialer(s.out)
 	s.dial.Progress = func(step link.Step) { s.setActivity(Activity(step)) }
 	if !p.opts.KeepPackages {
 		s.dial.Review = s.review
@@ -296,7 +295,7 @@ func (s *server) connect(ctx context.Context, a *attempt) {
 	leave := s.pool.queueInstall(ctx, s)
 	started := time.Now()
 	s.setActivity(ActivityStarting)
-	s.stderr.Reset()
+	s.out.Stderr.Reset()
 	sess, err := s.open(ctx)
 	leave()
 	if err != nil {

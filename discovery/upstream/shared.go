@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 )
 
 const (
@@ -50,9 +51,9 @@ func (p *Pool) sharedListings(ctx context.Context, keys []string) map[string][]b
 // Stored returns what a server that is not in use has listed before, from the CacheDir or
 // the shared listings. It starts nothing.
 func (p *Pool) Stored(cfg Config) (discovery.Listing, bool) {
-	e, ok := p.cache.load(cfg)
+	e, ok := p.cache.Load(cfg.key())
 	if shared := p.sharedListings(p.ctx, []string{cfg.fingerprint()})[cfg.fingerprint()]; !ok && shared != nil {
-		e, ok = decodeEntry(shared, cfg)
+		e, ok = cache.Decode(shared, cfg.Name)
 	}
 	return e.Listing, ok
 }
@@ -107,14 +108,14 @@ func (p *Pool) take(ctx context.Context, which func(key string) bool) {
 		}
 	}
 	for key, body := range p.sharedListings(ctx, keys) {
-		if e, ok := decodeEntry(body, servers[key].cfg); ok {
+		if e, ok := cache.Decode(body, servers[key].cfg.Name); ok {
 			servers[key].takeOver(e, body)
 		}
 	}
 }
 
 // takeOver makes the listing of another broker that of s.
-func (s *server) takeOver(e cacheEntry, body []byte) {
+func (s *server) takeOver(e cache.Entry, body []byte) {
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	s.mu.Lock()
@@ -126,14 +127,14 @@ func (s *server) takeOver(e cacheEntry, body []byte) {
 	if same {
 		return
 	}
-	if err := s.pool.cache.store(s.cfg, body); err != nil {
+	if err := s.pool.cache.Store(s.key, body); err != nil {
 		s.log.Warn("cannot store the listing", "err", err)
 	}
 	s.learn(e.Listing)
 }
 
 // rememberLocked knows what is kept of s, beside its tools; s.mu is held.
-func (s *server) rememberLocked(e cacheEntry) {
+func (s *server) rememberLocked(e cache.Entry) {
 	s.asks = s.asks || e.Asks
 	if s.attempt == nil && s.sess == nil {
 		s.dial.Era, s.dial.Transport = e.Era, e.Transport

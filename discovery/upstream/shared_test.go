@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -171,7 +172,7 @@ func TestAChangeReachesAllPools(t *testing.T) {
 	eventually.True(t, "the first pool knows the last tool", has(one, "last"))
 	all.tell(false)
 	eventually.True(t, "the other pool knows the last tool", has(two, "last"))
-	if e, ok := (cache{dir: dir}).load(cfg); !ok || len(e.Listing.Tools) != len(toolNames(t, two)) {
+	if e, ok := cache.Dir(dir).Load(cfg.key()); !ok || len(e.Listing.Tools) != len(toolNames(t, two)) {
 		t.Errorf("on disk: %v, %d tools in %s", ok, len(e.Listing.Tools), filepath.Base(dir))
 	}
 }

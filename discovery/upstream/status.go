@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 )
 
@@ -13,13 +14,13 @@ type State string
 // The states of a server. A server that is not running can still be called if
 // it is cached or stopped, and also, after a while, if it failed.
 const (
-	StateIdle        State = "idle"          // configured, not known and not asked for yet
-	StateCached      State = "cached"        // its tools are known from the cache; it starts with the first call
-	StateStarting    State = "starting"      // being connected or listed for the first time
-	StateReady       State = "ready"         // connected
-	StateStopped     State = "stopped"       // was connected, and starts again with the next call
-	StateFailed      State = "failed"        // could not be connected or listed
-	StateNeedsSignIn State = "needs sign-in" // refuses the broker's credentials, or wants some
+	StateIdle        State = "idle"                 // configured, not known and not asked for yet
+	StateCached      State = "cached"               // its tools are known from the cache; it starts with the first call
+	StateStarting    State = "starting"             // being connected or listed for the first time
+	StateReady       State = "ready"                // connected
+	StateStopped     State = "stopped"              // was connected, and starts again with the next call
+	StateFailed      State = cache.StateFailed      // could not be connected or listed
+	StateNeedsSignIn State = cache.StateNeedsSignIn // refuses the broker's credentials, or wants some
 )
 
 // An Activity is the current step of a starting server.

@@ -345,7 +345,7 @@ func TestProgressAndLogReachTheCaller(t *testing.T) {
 		if got := <-log; got != "warning asks: disk is full" {
 			t.Errorf("log %q", got)
 		}
-		if lines := p.roster.Load().servers[0].stderr.Lines(); len(lines) != 1 || lines[0] != "[warning] asks: disk is full" {
+		if lines := p.roster.Load().servers[0].out.Stderr.Lines(); len(lines) != 1 || lines[0] != "[warning] asks: disk is full" {
 			t.Errorf("kept %q", lines)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 )
 
 // A roster is the configured servers. It is replaced, never edited.
@@ -73,7 +75,7 @@ func (p *Pool) makers(configs []Config) map[string]func() *server {
 	var reading sync.WaitGroup
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, cfg := range configs {
-		var e cacheEntry
+		var e cache.Entry
 		var ok bool
 		makes[cfg.Name] = func() *server { return newServer(p, cfg, e, ok) }
 		if p.opts.Base != nil && p.ofBase(cfg) != nil {
@@ -91,12 +93,12 @@ func (p *Pool) makers(configs []Config) map[string]func() *server {
 
 // restore returns the stored listing of a server, from the pools that share it or from
 // the cache.
-func (p *Pool) restore(cfg Config, shared []byte) (cacheEntry, bool) {
-	e, ok := decodeEntry(shared, cfg)
+func (p *Pool) restore(cfg Config, shared []byte) (cache.Entry, bool) {
+	e, ok := cache.Decode(shared, cfg.Name)
 	if !ok {
-		return p.cache.load(cfg)
+		return p.cache.Load(cfg.key())
 	}
-	if err := p.cache.store(cfg, shared); err != nil {
+	if err := p.cache.Store(cfg.key(), shared); err != nil {
 		p.opts.Logger.Warn("cannot store the listing", "server", cfg.Name, "err", err)
 	}
 	return e, true

@@ -1,4 +1,4 @@
-package upstream
+package cache
 
 import (
 	"encoding/json"
@@ -7,12 +7,12 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/jsonscan"
 )
 
-// decodeEntry reads an entry of cfg. The schemas of its tools share memory with b.
+// Decode reads an entry of a server. The schemas of its tools share memory with b.
 //
 // A broker decodes every cached tool before it answers its first client, so the tools are
 // read in one pass; encoding/json, which reads the rest, makes three.
-func decodeEntry(b []byte, cfg Config) (cacheEntry, bool) {
-	var e cacheEntry
+func Decode(b []byte, server string) (Entry, bool) {
+	var e Entry
 	var tools []discovery.ListedTool
 	s := jsonscan.New(b)
 	ok := decodeObject(&s, &e, func(key []byte) bool {
@@ -34,8 +34,8 @@ func decodeEntry(b []byte, cfg Config) (cacheEntry, bool) {
 	if tools != nil {
 		e.Listing.Tools = tools
 	}
-	if !ok || !s.End() || e.Version != listingVersion || e.Listing.Server != cfg.Name {
-		return cacheEntry{}, false
+	if !ok || !s.End() || e.Version != listingVersion || e.Listing.Server != server {
+		return Entry{}, false
 	}
 	return e, true
 }

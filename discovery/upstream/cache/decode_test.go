@@ -1,4 +1,4 @@
-package upstream
+package cache
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 )
 
 // manyTools is an entry of n tools with all that a server can say.
-func manyTools(n int) cacheEntry {
+func manyTools(n int) Entry {
 	yes := true
-	e := cacheEntry{Era: link.EraModern, Transport: "stdio", Asks: true, Listing: discovery.Listing{
+	e := Entry{Era: link.EraModern, Transport: "stdio", Asks: true, Listing: discovery.Listing{
 		Server: "s", Description: `quotes " and \ and <tags>`, Instructions: "line\nline\u2028", Problems: []string{"a", "b"},
 		Origin: discovery.Origin{Command: "npx x"}, Skills: []discovery.ListedSkill{{URI: "skill://a", Frontmatter: json.RawMessage(`{"name":"a"}`)}},
 		Prompts: []discovery.ListedPrompt{{Name: "p"}}, Tools: []discovery.ListedTool{},
@@ -31,21 +31,20 @@ func manyTools(n int) cacheEntry {
 	return e
 }
 
-// decodeByLibrary is decodeEntry in the words of encoding/json.
-func decodeByLibrary(b []byte, cfg Config) (cacheEntry, bool) {
-	var e cacheEntry
-	if json.Unmarshal(b, &e) != nil || e.Version != listingVersion || e.Listing.Server != cfg.Name {
-		return cacheEntry{}, false
+// decodeByLibrary is Decode in the words of encoding/json.
+func decodeByLibrary(b []byte, server string) (Entry, bool) {
+	var e Entry
+	if json.Unmarshal(b, &e) != nil || e.Version != listingVersion || e.Listing.Server != server {
+		return Entry{}, false
 	}
 	return e, true
 }
 
 func TestEntriesAreDecodedAsTheLibraryDoes(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Name: "s"}
-	whole := manyTools(3).encode()
+	whole := manyTools(3).Encode()
 	texts := []string{
-		string(whole), string(manyTools(0).encode()), "", "null", "{}", "[]", "{} {}", string(whole) + "x", " " + string(whole) + "\n",
+		string(whole), string(manyTools(0).Encode()), "", "null", "{}", "[]", "{} {}", string(whole) + "x", " " + string(whole) + "\n",
 		`{"version":2,"listing":{"server":"s"}}`,
 		`{"version":2,"listing":{"server":"s","tools":null}}`,
 		`{"version":2,"listing":null}`,
@@ -64,21 +63,21 @@ func TestEntriesAreDecodedAsTheLibraryDoes(t *testing.T) {
 		texts = append(texts, string(whole[:i]))
 	}
 	for _, text := range texts {
-		want, wanted := decodeByLibrary([]byte(text), cfg)
-		got, ok := decodeEntry([]byte(text), cfg)
+		want, wanted := decodeByLibrary([]byte(text), "s")
+		got, ok := Decode([]byte(text), "s")
 		if diff := cmp.Diff(want, got); ok != wanted || diff != "" {
-			t.Errorf("%.200s: ok = %v, want %v; entry (-library +decodeEntry):\n%s", text, ok, wanted, diff)
+			t.Errorf("%.200s: ok = %v, want %v; entry (-library +Decode):\n%s", text, ok, wanted, diff)
 		}
 	}
 }
 
-func BenchmarkDecodeEntry(b *testing.B) {
-	text := manyTools(1000).encode()
-	for name, decode := range map[string]func([]byte, Config) (cacheEntry, bool){"scan": decodeEntry, "library": decodeByLibrary} {
+func BenchmarkDecode(b *testing.B) {
+	text := manyTools(1000).Encode()
+	for name, decode := range map[string]func([]byte, string) (Entry, bool){"scan": Decode, "library": decodeByLibrary} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if _, ok := decode(text, Config{Name: "s"}); !ok {
+				if _, ok := decode(text, "s"); !ok {
 					b.Fatal("not decoded")
 				}
 			}

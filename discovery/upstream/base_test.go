@@ -58,7 +58,7 @@ func TestPoolUsesTheServersOfItsBase(t *testing.T) {
 		t.Errorf("the shared server is %q, before %q", got, before)
 	}
 	base.Update(nil) // nobody hears of it any more
-	eventually.True(t, "the base forgets the pool", func() bool { return len(base.sharers()) == 0 })
+	eventually.True(t, "the base forgets the pool", func() bool { return len(base.sharers.all()) == 0 })
 	if strings.Contains(before, own) {
 		t.Error("all servers are one")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
@@ -196,4 +197,11 @@ func (c Config) revision() uint16 {
 // key identifies c in a cache.
 func (c Config) key() cache.Key {
 	return cache.Key{Server: c.Name, ID: c.fingerprint(), Revision: c.revision()}
+}
+
+// direct reports whether the command is plain, whatever its references are: their
+// values would become names of folders.
+func (c Config) direct() bool {
+	_, err := packages.Parse(c.Command, c.Args)
+	return err == nil && !c.AsWritten
 }

@@ -9,31 +9,10 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-// An Elsewhere is the state of a server in another pool with the same CacheDir, such as
-// that of a daemon.
-type Elsewhere struct {
-	Name string `json:"name"`
-	// Key differs between configurations of a server.
-	Key      string    `json:"key"`
-	State    State     `json:"state"`
-	Since    time.Time `json:"since"`
-	Doing    Activity  `json:"doing,omitempty"`
-	Error    string    `json:"error,omitempty"`
-	Hint     string    `json:"hint,omitempty"`
-	FailedAt time.Time `json:"failed_at,omitzero"`
-	Failures int       `json:"failures,omitempty"`
-	RetryAt  time.Time `json:"retry_at,omitzero"`
-	// Took is the time that it took to connect and list the server.
-	Took time.Duration `json:"took,omitempty"`
-}
-
-// maxElsewhereText bounds the texts of an Elsewhere, in characters.
-const maxElsewhereText = 1000
-
 // Report returns the states of the servers, for Observe of another pool.
 func (p *Pool) Report() []Elsewhere {
 	list := []Elsewhere{}
-	for _, s := range p.roster.Load().servers {
+	for _, s := range p.servers() {
 		st := s.status()
 		e := Elsewhere{Name: st.Name, Key: s.key.String(), State: st.State, Since: st.Since.UTC(), Doing: st.Doing,
 			Hint: gate.Cut(st.Hint, maxElsewhereText), FailedAt: st.FailedAt.UTC(), Failures: st.Failures, RetryAt: st.RetryAt.UTC(), Took: st.Took}
@@ -50,9 +29,9 @@ func (p *Pool) Report() []Elsewhere {
 // servers that the other pool is starting. A call replaces the states of the previous
 // one; an empty list ends the observation.
 func (p *Pool) Observe(list []Elsewhere) {
-	for _, s := range p.roster.Load().servers {
+	for _, s := range p.servers() {
 		i := slices.IndexFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.key.String() })
-		if s.pool != p {
+		if !p.owns(s) {
 			continue
 		}
 		if i < 0 {
@@ -69,7 +48,7 @@ func (p *Pool) Observe(list []Elsewhere) {
 func (p *Pool) AwaitState(ctx context.Context, name string) {
 	for {
 		changed := p.Changed()
-		s := p.roster.Load().byName[name]
+		s := p.server(name)
 		if s == nil || s.status().State != StateStarting || p.closing() {
 			return
 		}
@@ -85,7 +64,7 @@ func (p *Pool) AwaitState(ctx context.Context, name string) {
 // configuration, in config order. The other pool may be about to read it.
 func (p *Pool) Unreported(list []Elsewhere) []string {
 	var names []string
-	for _, s := range p.roster.Load().servers {
+	for _, s := range p.servers() {
 		if !slices.ContainsFunc(list, func(e Elsewhere) bool { return e.Name == s.cfg.Name && e.Key == s.key.String() }) {
 			names = append(names, s.cfg.Name)
 		}
@@ -106,16 +85,7 @@ func (s *server) observe(e Elsewhere) {
 	if s.attempt != nil || s.sess != nil {
 		return
 	}
-	s.state, s.since, s.doing, s.took = e.State, e.Since, e.Doing, e.Took
-	s.elsewhere = !s.known && (e.State == StateIdle || e.State == StateStarting)
-	if s.elsewhere {
-		s.state = StateStarting // the other pool is about to start it
-	}
-	s.err, s.hint, s.failures = nil, gate.Clean(gate.Cut(e.Hint, maxElsewhereText)), 0
-	if e.Error != "" {
-		s.err = &RememberedError{Text: gate.Clean(gate.Cut(e.Error, maxElsewhereText))}
-		s.failures, s.failedAt, s.next = max(e.Failures, 0), e.FailedAt, e.RetryAt
-	}
+	s.condition.observe(e, s.inventory.isKnown())
 }
 
 // abandonElsewhere restores the state of s from before it was observed to be starting.
@@ -124,19 +94,19 @@ func (s *server) abandonElsewhere() {
 	defer s.mu.Unlock()
 	if s.elsewhere && s.attempt == nil && s.sess == nil {
 		s.elsewhere = false
-		s.setState(StateIdle, nil, "")
+		s.setLocked(StateIdle, nil, "")
 	}
 }
 
 // readAgain reads the listing of s from the cache if it is not known.
 func (s *server) readAgain(expected bool) {
 	s.mu.Lock()
-	known := s.known || s.attempt != nil || s.sess != nil
+	known := s.attempt != nil || s.sess != nil || s.inventory.isKnown()
 	s.mu.Unlock()
 	if known || !expected {
 		return
 	}
-	if e, ok := s.pool.cache.Load(s.key); ok {
+	if e, ok := s.host.cache.Load(s.key); ok {
 		s.takeOver(e, e.Encode())
 	}
 }
@@ -145,8 +115,8 @@ func (s *server) readAgain(expected bool) {
 // that another pool has listed become known and can be called at once; the others are
 // tried again. It is cheap if no server has failed.
 func (p *Pool) Recheck() {
-	for _, s := range p.roster.Load().servers {
-		if s.pool == p && p.cache != "" {
+	for _, s := range p.servers() {
+		if p.owns(s) && p.cache != "" {
 			s.recheck()
 		}
 	}
@@ -156,10 +126,10 @@ func (s *server) recheck() {
 	s.mu.Lock()
 	failed := s.failures > 0 && s.stored && s.attempt == nil && s.sess == nil
 	s.mu.Unlock()
-	if !failed || s.pool.cache.Failed(s.key) {
+	if !failed || s.host.cache.Failed(s.key) {
 		return
 	}
-	e, listed := s.pool.cache.Load(s.key)
+	e, listed := s.host.cache.Load(s.key)
 	s.mu.Lock()
 	if s.attempt != nil || s.sess != nil || !s.stored || s.retired {
 		s.mu.Unlock()
@@ -170,10 +140,10 @@ func (s *server) recheck() {
 		s.retryTimer.Stop()
 	}
 	if listed {
-		s.setState(StateCached, nil, "")
+		s.setLocked(StateCached, nil, "")
 	} else {
-		s.setState(StateIdle, nil, "")
-		if s.pool.started.Load() {
+		s.setLocked(StateIdle, nil, "")
+		if s.host.started.Load() {
 			_, _ = s.joinLocked(true) // the attempt records its outcome
 		}
 	}

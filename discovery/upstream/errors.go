@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/words"
@@ -169,3 +170,19 @@ func (e *UnansweredError) Error() string {
 
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// isPartial reports whether only this request needs a sign-in.
+func isPartial(err error) bool {
+	need, ok := errors.AsType[transport.SignInNeeded](err)
+	return ok && need.Partial()
+}
+
+// A RememberedError is the error of a server that another pool could not connect.
+type RememberedError struct {
+	Text string
+	// Unfinished is set if that pool ended before the outcome was known.
+	Unfinished bool
+}
+
+// Error returns the text of that error.
+func (e *RememberedError) Error() string { return e.Text }

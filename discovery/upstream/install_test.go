@@ -19,27 +19,27 @@ func TestInstallsTakeTurns(t *testing.T) {
 		npx, own := p.roster.Load().byName["npx"], p.roster.Load().byName["own"]
 		start := time.Now()
 		for range maxInstalls() {
-			p.queueInstall(t.Context(), npx) // hangs: never leaves
+			npx.queue(t.Context()) // hangs: never leaves
 		}
-		p.queueInstall(t.Context(), own)()
-		npx.known = true
-		p.queueInstall(t.Context(), npx)()
-		npx.known = false
+		own.queue(t.Context())()
+		npx.inventory.known = true
+		npx.queue(t.Context())()
+		npx.inventory.known = false
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("waited %s while there was room or no need", waited)
 		}
-		leave := p.queueInstall(t.Context(), npx)
+		leave := npx.queue(t.Context())
 		if waited := time.Since(start); waited != installTurn {
 			t.Errorf("one too many waited %s, want %s", waited, installTurn)
 		}
 		leave()
 		synctest.Wait()
 		for range maxInstalls() {
-			defer p.queueInstall(t.Context(), npx)()
+			defer npx.queue(t.Context())()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		p.queueInstall(ctx, npx)()
+		npx.queue(ctx)()
 		if ctx.Err() == nil {
 			t.Error("there was another place")
 		}
@@ -65,7 +65,7 @@ func TestInstalledServersGiveTheirPlaceBack(t *testing.T) {
 				defer p.Close()
 				npx, next := p.roster.Load().byName["npx"], p.roster.Load().byName["next"]
 				p.installing.free = 1
-				leave := p.queueInstall(t.Context(), npx)
+				leave := npx.queue(t.Context())
 				installed := npx.dial.Installed
 				if tt.installs > 0 {
 					time.AfterFunc(tt.installs, installed)
@@ -74,7 +74,7 @@ func TestInstalledServersGiveTheirPlaceBack(t *testing.T) {
 					time.AfterFunc(tt.installs+tt.starts, leave)
 				}
 				start := time.Now()
-				p.queueInstall(t.Context(), next)()
+				next.queue(t.Context())()
 				if waited := time.Since(start); waited != tt.want {
 					t.Errorf("the next one waited %s, want %s", waited, tt.want)
 				}
@@ -103,7 +103,7 @@ func TestPreferredServersAreInstalledFirst(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		p := Pool{installing: &turns{}}
+		p := Pool{common: &common{installing: &turns{}}}
 		p.Prefer([]string{"gone", "c", "b"})
 		q.order = p.installing.order
 		var order []string

@@ -179,15 +179,16 @@ func TestTheListingOfASessionThatIsGoneHoldsUpNoOther(t *testing.T) {
 	p := NewPool([]Config{{Name: "s"}}, nil)
 	defer p.Close()
 	s := p.roster.Load().byName["s"]
-	old, next := newSession(s, new(link.Session)), newSession(s, new(link.Session))
-	s.toolsChanged(old)
-	s.mu.Lock()
-	first := s.relist.timer
-	s.mu.Unlock()
-	s.toolsChanged(next)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.relist.dueFor(next) || !s.relist.timer.Stop() {
+	old, next := newSession(new(link.Session), s.lister), newSession(new(link.Session), s.lister)
+	s.lister.toolsChanged(old)
+	relist := &s.lister.relist
+	relist.mu.Lock()
+	first := relist.timer
+	relist.mu.Unlock()
+	s.lister.toolsChanged(next)
+	relist.mu.Lock()
+	defer relist.mu.Unlock()
+	if !relist.dueForLocked(next) || !relist.timer.Stop() {
 		t.Error("the next session is not listed again")
 	}
 	if first.Stop() {

@@ -169,9 +169,9 @@ func TestServerThatIsNeverListedFails(t *testing.T) {
 	s.attempt = &attempt{done: make(chan struct{})} // so that none is made
 	defer close(s.attempt.done)
 	for range maxQuickDeaths {
-		sess := newSession(s, new(link.Session))
+		sess := newSession(new(link.Session), s.lister)
 		sess.Transport = "http"
-		s.sess, s.sessAt = sess, time.Now().Add(-time.Minute)
+		s.sess, sess.since = sess, time.Now().Add(-time.Minute)
 		s.lostLocked(sess, io.EOF)
 	}
 	if s.state != StateFailed || s.retryAt.IsZero() {

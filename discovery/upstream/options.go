@@ -1,15 +1,27 @@
 package upstream
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// A Talker answers the questions of a server for the caller of a call.
+type Talker = link.Talker
+
+// CallOptions are optional properties of a call.
+type CallOptions = link.CallOptions
+
+// An InputError means that a call failed because a question of its server was not
+// answered.
+type InputError = link.InputError
 
 // Options are the settings of a Pool. The zero value works.
 type Options struct {
@@ -111,4 +123,17 @@ func (o *Options) withDefaults() Options {
 		out.Implementation = &mcp.Implementation{Name: "mcpbroker", Version: "0"}
 	}
 	return out
+}
+
+// Listings are listings that the pools of several brokers share, under keys that
+// identify the configuration of a server. They are safe for concurrent use.
+type Listings interface {
+	// Listings returns what is kept under keys, without those that have nothing.
+	Listings(ctx context.Context, keys []string) (map[string][]byte, error)
+	// SetListing keeps a listing for all.
+	SetListing(ctx context.Context, key string, listing []byte) error
+	// Follow calls heard with each key under which something else is kept, and with
+	// "" when that may be any, or Options.Lists has changed, until stop is called.
+	// heard does not block.
+	Follow(heard func(key string)) (stop func())
 }

@@ -160,13 +160,13 @@ func TestUnfinishedStartsAreRemembered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cfg := fake("s", fakeupstream.Good)
-	s := makeServer(t.Context(), newPool(t, &Options{CacheDir: dir}), cfg)
+	s := newServer(newPool(t, &Options{CacheDir: dir}).common, cfg, cache.Entry{}, false, func(*server) {})
 	s.state, s.since = StateStarting, time.Now().Add(-time.Second)
-	if s.giveUpLocked() {
+	if s.giveUp(false) {
 		t.Error("one second counts")
 	}
 	s.since = time.Now().Add(-12 * time.Second)
-	if !s.giveUpLocked() {
+	if !s.giveUp(false) {
 		t.Fatal("twelve seconds do not count")
 	}
 	s.remember()

@@ -12,23 +12,30 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/words"
 )
 
-// review starts a newer version of the package of s beside the one in use, lists its
+// A reviewer reviews newer versions of the package of a server.
+type reviewer struct {
+	host *common
+	cfg  Config
+	life context.Context // done when the server is retired
+}
+
+// review starts a newer version of the package beside the one in use, lists its
 // tools and ends it. It returns an error if the version does not start, or if the pins
 // would hold back a part of its listing.
-func (s *server) review(ctx context.Context, u packages.Update) error {
-	if s.pool.opts.Review == nil || s.ctx.Err() != nil || s.cfg.Credentials.OfPeople() {
+func (r reviewer) review(ctx context.Context, u packages.Update) error {
+	if r.host.opts.Review == nil || r.life.Err() != nil || r.cfg.Credentials.OfPeople() {
 		return nil // the pins still check each call
 	}
-	d := s.newDialer(link.Output{})
+	d := r.host.newDialer(r.cfg, link.Output{})
 	d.Version = u.New
 	sess, err := d.Dial(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("it does not start: %w", err)
 	}
 	defer sess.Shut()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartTimeout, fmt.Errorf("no answer to tools/list for %s", words.Seconds(s.cfg.StartTimeout)))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.StartTimeout, fmt.Errorf("no answer to tools/list for %s", words.Seconds(r.cfg.StartTimeout)))
 	defer cancel()
-	l, _, err := sess.List(ctx, s.cfg.Name)
+	l, _, err := sess.List(ctx, r.cfg.Name)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -36,10 +43,10 @@ func (s *server) review(ctx context.Context, u packages.Update) error {
 		return fmt.Errorf("its tools cannot be listed: %w", sess.Hide.InErr(err))
 	}
 	sess.Offers(ctx, &l)
-	l.Origin = s.origin(&l)
+	l.Origin = origin(r.cfg, r.host.programs.Packages, &l)
 	l.Origin.Package = u.New
 	sess.Hide.Listing(&l)
-	return heldBack(s.pool.opts.Review(s.cfg.described(l)))
+	return heldBack(r.host.opts.Review(r.cfg.described(l)))
 }
 
 // heldBack returns the error for an update that the pins would partly hold back.
@@ -62,17 +69,4 @@ func heldBack(held []discovery.Held) error {
 		names = append(names, fmt.Sprintf("and %d more", len(held)-most))
 	}
 	return fmt.Errorf("the pins would hold back %s", strings.Join(names, ", "))
-}
-
-// Held returns the newer version of a server's package that is not used, or nil.
-func (p *Pool) Held(server string) *packages.Held {
-	s := p.roster.Load().byName[server]
-	if s == nil || p.programs.Packages == nil || !s.cfg.direct() {
-		return nil
-	}
-	spec, err := packages.Parse(s.cfg.Command, s.cfg.Args)
-	if err != nil {
-		return nil
-	}
-	return p.programs.Packages.Held(spec)
 }

@@ -69,7 +69,7 @@ func TestNewVersionIsListedBeforeItIsUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := p.Listings()[0]
-			err = p.roster.Load().byName["s"].review(t.Context(), packages.Update{Package: "x", Old: "1.0.0", New: "2.0.0"})
+			err = reviewer{p.common, p.server("s").cfg, t.Context()}.review(t.Context(), packages.Update{Package: "x", Old: "1.0.0", New: "2.0.0"})
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("review = %v, want %q", err, c.want)
 			}

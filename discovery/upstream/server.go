@@ -2,437 +2,281 @@ package upstream
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/sharing"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/mcpbroker/mcpbroker/internal/fair"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const (
-	firstBackoff = time.Second
-	maxBackoff   = 2 * time.Minute
-
-	// A server that dies within quickDeath of being connected, or before it was
-	// listed, this many times running, is treated as one that cannot be connected.
-	quickDeath     = 10 * time.Second
-	maxQuickDeaths = 3
-)
-
-// A server is one configured upstream and what is going on with it. mu
-// is never held over I/O or a callback.
+// A server is one configured server, or an instance of one: its connection, what it
+// lists, its other instances, and the slots of the calls in flight.
 type server struct {
-	cfg   Config
-	key   cache.Key // of cfg
-	pool  *Pool
-	log   *slog.Logger
-	slots *fair.Slots // one per call in flight
-	out   link.Output
-
-	taking      sync.Mutex // from reading full until learn has replaced it; locked before mu
-	remembering sync.Mutex // while a failure is stored; locked before mu
-
-	mu      sync.Mutex
-	full    discovery.Listing // as listed; valid if known
-	shown   discovery.Listing // what the configuration allows of it
-	known   bool
-	dial    *link.Dialer // used by the attempt only, while there is one
-	kind    string       // transport for Status
-	state   State
-	err     error
-	hint    string
-	since   time.Time
-	took    time.Duration
-	attempt *attempt
-	sess    *session
-	sessAt  time.Time
-
-	failures    int // in a row
-	quickDeaths int // in a row
-	retryAt     time.Time
-	failedAt    time.Time // time of err, if failures is not zero
-	next        time.Time // when other pools may try again, see remembered
-	failedEra   link.Era  // era of the next attempt
-	stored      bool      // the failure is stored
-	elsewhere   bool      // another pool is starting it, see Observe
-	unfinished  bool      // err means that another pool ended too soon
-	doing       Activity  // progress of the attempt
-	retryTimer  *time.Timer
-	idleTimer   *time.Timer
-	relist      relister
-	unshared    []byte // entry that could not be shared with other brokers
-	retired     bool   // no longer configured, or the pool is closing
-
-	era     link.Era     // of the last session
-	asks    bool         // it has asked a client something
-	sharing sharing.Kind // and why
-	why     string
-
-	parent    *server // of which it is an instance; nil for the one that lists the tools
-	instances instances
-
-	ctx    context.Context // done when the server is retired
-	cancel context.CancelCauseFunc
+	*connection
+	inventory *inventory
+	slots     *fair.Slots // one per call in flight
+	instances instances[*server]
 }
 
-// An attempt is a connection being made; all who want one share it.
-type attempt struct {
-	done chan struct{}
-	err  error // set before done is closed
-}
-
-// newServer returns a server with the listing e, if it is known.
-func newServer(p *Pool, cfg Config, e cache.Entry, known bool) *server {
-	s := makeServer(p.ctx, p, cfg)
+// newServer returns a server with the listing e, if it is known. announce is called with
+// each new listing of it.
+func newServer(host *common, cfg Config, e cache.Entry, known bool, announce func(*server)) *server {
+	full := cfg.withDefaults()
+	v := &inventory{cfg: full, key: full.key(), host: host, log: host.opts.Logger.With("server", cfg.Name)}
+	s := makeServer(host.ctx, cfg, v, true)
+	v.announce = func() { announce(s) }
 	if known {
-		s.full, s.known = e.Listing, true
-		s.shown = s.cfg.described(e.Listing)
-		s.rememberLocked(e)
+		v.restore(e)
+		s.adoptLocked(e)
+	} else {
+		v.decideLocked()
 	}
-	s.recallLocked()
-	s.decideLocked()
+	now := time.Now()
+	if f, ok := host.cache.Failure(s.key, now); ok {
+		if s.dial.Era == link.EraUnknown {
+			s.dial.Era = f.Era
+		}
+		s.recall(f, now)
+	}
 	return s
 }
 
-// makeServer returns a server of which nothing is known. It ends with ctx.
-func makeServer(ctx context.Context, p *Pool, cfg Config) *server {
-	more := 0 // the configured limit is never exceeded
+// makeServer returns a server that is not connected, with the listing v. It ends with ctx.
+func makeServer(ctx context.Context, cfg Config, v *inventory, lists bool) *server {
+	host, more := v.host, 0 // the configured limit is never exceeded
 	if k, _, _ := sharing.Known(cfg.Command, cfg.Args); cfg.MaxInFlight <= 0 && k.MaxConcurrent == 0 {
 		more = fair.More(defaultMaxInFlight)
 	}
 	cfg = cfg.withDefaults()
-	s := &server{
-		cfg: cfg, key: cfg.key(), pool: p,
-		log:   p.opts.Logger.With("server", cfg.Name),
-		slots: fair.New(cfg.MaxInFlight, more, 0),
-		out:   link.NewOutput(),
-		state: StateIdle,
-		since: time.Now(),
-		kind:  cfg.kind(),
+	c := &connection{cfg: cfg, key: v.key, host: host, log: v.log, out: link.NewOutput(), kind: cfg.kind()}
+	c.state, c.since = StateIdle, time.Now()
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.lister = newLister(c.ctx, v, lists)
+	c.dial = host.newDialer(cfg, c.out)
+	c.dial.Progress = func(step link.Step) { c.setActivity(Activity(step)) }
+	if !host.opts.KeepPackages {
+		c.dial.Review = reviewer{host, cfg, c.ctx}.review
 	}
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.dial = s.newDialer(s.out)
-	s.dial.Progress = func(step link.Step) { s.setActivity(Activity(step)) }
-	if !p.opts.KeepPackages {
-		s.dial.Review = s.review
+	if c.kind == "" {
+		c.kind = "http"
 	}
-	if s.kind == "" {
-		s.kind = "http"
-	}
-	if people := p.opts.People; people != nil && cfg.Credentials.OfPeople() {
+	s := &server{connection: c, inventory: v, slots: fair.New(cfg.MaxInFlight, more, 0)}
+	if people := host.opts.People; people != nil && cfg.Credentials.OfPeople() {
 		s.dialFor(people.Lister(cfg))
 	}
 	return s
 }
 
-// setState records a change of state; s.mu is held.
-func (s *server) setState(state State, err error, hint string) {
-	if s.state != state {
-		s.since = time.Now()
+// dialFor makes an instance reach its server as a says.
+func (s *server) dialFor(a Access) {
+	o := s.host.opts
+	o.OAuth = a.OAuth
+	if a.Expand != nil {
+		o.Expand = a.Expand
 	}
-	s.state, s.err, s.hint = state, err, hint
-	s.pool.tell()
+	s.dial.Server = s.cfg.reached(&o)
 }
 
-// acquire returns the live session, connecting first if need be, and counts a
-// use of it, which release ends. An attempt that failed a moment ago is not
-// repeated unless force is set.
-func (s *server) acquire(ctx context.Context, force bool) (*session, error) {
-	for {
+// takeOver makes the listing of another broker that of s.
+func (s *server) takeOver(e cache.Entry, body []byte) {
+	s.inventory.takeOver(e, body, func() {
 		s.mu.Lock()
-		if sess := s.sess; sess != nil {
-			if sess.Ended() { // how is about to be recorded, and decides what comes next
-				s.mu.Unlock()
-				select {
-				case <-sess.over:
-					continue
-				case <-ctx.Done():
-					return nil, context.Cause(ctx)
-				}
-			}
-			sess.inFlight++
-			if s.idleTimer != nil {
-				s.idleTimer.Stop()
-			}
-			s.mu.Unlock()
-			return sess, nil
-		}
-		a, err := s.joinLocked(force)
-		failed := s.failedLocked(force)
-		s.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-		if err := a.wait(ctx, failed, s.pool.grace); err != nil {
-			return nil, err
-		}
-		force = false // a session that ended at once is not chased
+		defer s.mu.Unlock()
+		s.adoptLocked(e)
+	})
+}
+
+// adoptLocked takes over what an entry says beside the listing; s.mu must be held unless s
+// is not shared yet.
+func (s *server) adoptLocked(e cache.Entry) {
+	if s.attempt == nil && s.sess == nil {
+		s.dial.Era, s.dial.Transport = e.Era, e.Transport
+		s.era, s.kind = e.Era, e.Listing.Transport
+	}
+	if s.state == StateIdle {
+		s.setLocked(StateCached, nil, "")
 	}
 }
 
-// release ends a use of sess and starts the idle clock after the last one. It shuts
-// down a leaving session after its last use.
-func (s *server) release(sess *session) {
+// newInstance returns another instance of s, with its tools.
+func (s *server) newInstance(folder string) *server {
+	i := makeServer(s.ctx, s.cfg.apart(folder), s.inventory, false)
 	s.mu.Lock()
-	sess.inFlight--
-	s.armIdleLocked(sess)
-	over := sess.leaving && sess.inFlight == 0
-	s.mu.Unlock()
-	if over && !s.pool.run(func(context.Context) { sess.Shut() }) {
-		sess.Shut()
+	defer s.mu.Unlock()
+	i.dial.Era, i.kind = s.era, s.kind
+	if s.kind != "stdio" {
+		i.dial.Transport = s.kind
 	}
+	return i
 }
 
-func (s *server) armIdleLocked(sess *session) {
-	if sess.inFlight > 0 || s.sess != sess || s.cfg.KeepAlive {
-		return
-	}
-	if s.idleTimer != nil {
-		s.idleTimer.Stop()
-	}
-	s.idleTimer = time.AfterFunc(s.cfg.IdleTimeout, func() { s.stopIdle(sess) })
-}
-
-// stopIdle stops an unused session.
-func (s *server) stopIdle(sess *session) {
+// connected reports whether s has a session.
+func (s *server) connected() bool {
 	s.mu.Lock()
-	if s.sess != sess || sess.inFlight > 0 || !closed(sess.listed) {
-		s.mu.Unlock()
-		return
-	}
-	s.sess = nil
-	s.setState(StateStopped, nil, "")
-	s.mu.Unlock()
-	s.log.Debug("stop idle server")
-	s.pool.run(func(context.Context) { sess.Shut() })
+	defer s.mu.Unlock()
+	return s.sess != nil
 }
 
-func closed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
+// close ends the session, the instances and the timers, for good: nothing starts them
+// again.
+func (s *server) close() {
+	end := s.connection.retire()
+	var wg sync.WaitGroup
+	for _, i := range s.instances.close() {
+		wg.Go(i.close)
+	}
+	wg.Wait()
+	end()
+}
+
+// retire closes s in the background, or at once if the pool is closed.
+func (s *server) retire() {
+	if !s.host.run(func(context.Context) { s.close() }) {
+		s.close()
+	}
+}
+
+// start connects, in the background, a server with unknown tools, or one that is kept
+// alive. It leaves a failed server alone until it is due.
+func (s *server) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetUnfinished() // this attempt has the full time limit
+	switch {
+	case s.sess != nil || s.inventory.isKnown() && !s.cfg.KeepAlive:
+	case s.failures > 0 && s.attempt == nil && time.Now().Before(s.next):
+		s.retryAtLocked(s.next)
+	case s.cfg.KeepAlive || s.host.lists():
+		_, _ = s.joinLocked(false) // the attempt records how it went
 	default:
-		return false
+		s.leaveToOthersLocked()
 	}
 }
 
-// joinLocked returns the attempt under way or starts one; s.mu is held.
-func (s *server) joinLocked(force bool) (*attempt, error) {
-	if s.attempt != nil {
-		return s.attempt, nil
-	}
-	if wait := time.Until(s.retryAt); wait > 0 && !force && s.err != nil {
-		return nil, s.connectError(s.err, wait)
-	}
-	if s.retired {
-		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
-	}
-	a := &attempt{done: make(chan struct{})}
-	if !s.pool.run(func(context.Context) { s.connect(s.ctx, a) }) {
-		return nil, &ConnectError{Server: s.cfg.Name, State: StateFailed, Err: ErrClosed}
-	}
-	s.attempt = a
-	s.forgetUnfinishedLocked()
-	if s.retryTimer != nil {
-		s.retryTimer.Stop()
-	}
-	if s.failures > 0 { // trying again disproves nothing yet
-		s.setState(StateStarting, s.err, s.hint)
-	} else {
-		s.setState(StateStarting, nil, "")
-	}
-	return a, nil
-}
-
-// connectError dresses err for a caller; s.mu is held.
-func (s *server) connectError(err error, retryIn time.Duration) *ConnectError {
-	e := &ConnectError{Server: s.cfg.Name, State: s.state, Hint: s.hint, Err: err, RetryIn: retryIn}
-	if e.State != StateNeedsSignIn {
-		e.State = StateFailed
-	}
-	return e
-}
-
-// failedLocked returns the error for callers that do not wait for another attempt at a
-// failed server. It returns nil if the server has not failed or force is set; s.mu must
-// be held.
-func (s *server) failedLocked(force bool) *ConnectError {
-	if force || s.failures == 0 || s.err == nil {
+// learnSoon connects a server that is due, in the background. It returns the attempt if
+// the server has failed before.
+func (s *server) learnSoon() *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.dueLocked() {
 		return nil
 	}
-	e := s.connectError(s.err, 0)
-	e.Retrying = true
-	return e
+	failed := s.failures > 0 && !s.unfinished
+	a, err := s.joinLocked(true) // the attempt records its outcome
+	if err != nil || !failed {
+		return nil
+	}
+	return a
 }
 
-// wait waits for the end of an attempt. If the server has failed before, it returns
-// that error after grace.
-func (a *attempt) wait(ctx context.Context, failed *ConnectError, grace time.Duration) error {
-	var enough <-chan time.Time
-	if failed != nil {
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
-		enough = timer.C
+// dueLocked reports whether Learn connects s; s.mu must be held.
+func (s *server) dueLocked() bool {
+	if s.sess != nil || s.elsewhere || s.inventory.isKnown() {
+		return false
 	}
-	select {
-	case <-a.done:
-		return a.err
-	case <-enough:
-		return failed
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if s.failures > 0 {
+		return !time.Now().Before(s.next)
+	}
+	return !s.host.mayBreak(s.cfg)
+}
+
+// refresh connects and lists anew, until the listing is stable: see settled.
+func (s *server) refresh(ctx context.Context) {
+	for force := true; ; force = false {
+		sess, err := s.acquire(ctx, force)
+		if err != nil {
+			return // recorded by the attempt
+		}
+		s.refreshIn(ctx, sess)
+		s.release(sess)
+		if ctx.Err() != nil || !s.undecided() {
+			return
+		}
 	}
 }
 
-// connect makes one attempt and, if it succeeds, lists the server's tools.
-func (s *server) connect(ctx context.Context, a *attempt) {
-	leave := s.pool.queueInstall(ctx, s)
-	started := time.Now()
-	s.setActivity(ActivityStarting)
-	s.out.Stderr.Reset()
-	sess, err := s.open(ctx)
-	leave()
-	if err != nil {
-		s.mu.Lock()
-		s.attempt = nil
-		unfinished := s.pool.closing() && s.giveUpLocked()
-		if !unfinished {
-			s.failLocked(err)
+// refreshIn is refresh in a session, which may be lost meanwhile.
+func (s *server) refreshIn(ctx context.Context, sess *session) {
+	if !closed(sess.taught) {
+		select {
+		case <-sess.taught:
+			s.lister.settled(ctx, sess)
+		case <-ctx.Done():
 		}
-		a.err = s.connectError(s.err, 0)
-		s.mu.Unlock()
-		if unfinished {
-			s.remember()
-		}
-		close(a.done)
 		return
 	}
-	s.log.Debug("connected", "took", time.Since(started), "transport", sess.Transport)
-	limit := s.dial.Rest()
+	err := s.lister.list(ctx, sess, s.cfg.StartTimeout)
+	s.lister.listSkills(ctx, sess)
 	s.mu.Lock()
-	s.attempt = nil
-	s.sess, s.sessAt = sess, time.Now()
-	s.kind, s.era = sess.Transport, sess.Era
-	if s.known {
-		s.setState(StateReady, nil, "")
-		s.recoverLocked()
+	defer s.mu.Unlock()
+	if s.sess == sess {
+		s.setLocked(StateReady, err, "")
 	}
-	s.doing = ActivityListing
-	s.mu.Unlock()
-	if !s.pool.run(func(context.Context) { s.outlive(sess) }) {
-		sess.Shut() // the pool was closed meanwhile
-	}
-	close(a.done)
-	s.firstListing(ctx, sess, started, limit)
 }
 
-// firstListing lists a new session within limit. Calls do not wait for it if the tools
-// are already known.
-func (s *server) firstListing(ctx context.Context, sess *session, started time.Time, limit time.Duration) {
-	if s.parent != nil {
-		s.readied(ctx, sess)
-		return
-	}
-	defer s.teach(ctx, sess)
-	defer close(sess.listed)
-	err := s.list(ctx, sess, limit)
-	s.mu.Lock()
-	if err == nil {
-		s.took = time.Since(started)
-		if s.sess == sess {
-			s.recoverLocked()
-			s.setState(StateReady, nil, "")
+// awaitListing connects if need be and waits until the first listing of the
+// session is there. A session that the server forgot meanwhile is followed by
+// another one.
+func (s *server) awaitListing(ctx context.Context, force bool) error {
+	for {
+		sess, err := s.acquire(ctx, force)
+		if err != nil {
+			return err
 		}
-		s.armIdleLocked(sess)
-		s.mu.Unlock()
-		return
-	}
-	if s.sess != sess { // lost meanwhile, which outlive has reported
-		s.mu.Unlock()
-		return
-	}
-	if sess.Transport != "stdio" && isLost(err) {
-		s.lostLocked(sess, err)
-		s.mu.Unlock()
-		sess.Shut()
-		return
-	}
-	if _, _, handled, _ := failure(err); s.known && (!handled || isPartial(err)) { // known tools can still be called
-		s.setState(StateReady, err, "")
-		s.armIdleLocked(sess)
-		s.mu.Unlock()
-		return
-	}
-	s.sess = nil
-	unfinished := s.pool.closing() && s.giveUpLocked()
-	if !unfinished {
-		s.failLocked(err)
-	}
-	s.mu.Unlock()
-	if unfinished {
-		s.remember()
-	}
-	sess.Shut()
-}
-
-// outlive waits for the end of a session and sees to what follows from it.
-func (s *server) outlive(sess *session) {
-	began := time.Now()
-	cause := sess.Wait()
-	lasted := time.Since(began)
-	s.mu.Lock()
-	switch {
-	case s.sess != sess: // given up before
-		cause = nil
-	case s.retired || s.pool.closing():
-		s.sess, cause = nil, nil
-	default:
-		s.lostLocked(sess, cause)
-	}
-	s.mu.Unlock()
-	s.pool.opts.OnEnd(s.cfg.Name, sess.Transport, lasted, cause)
-	close(sess.over)
-	sess.Shut()
-}
-
-// lostLocked records that the live session ended by itself; s.mu is held.
-func (s *server) lostLocked(sess *session, cause error) {
-	s.log.Warn("connection lost", "err", cause)
-	if time.Since(s.sessAt) < quickDeath || !closed(sess.listed) {
-		s.quickDeaths++
-	} else {
-		s.quickDeaths = 0
-	}
-	s.sess = nil
-	hint := "the next call starts it again"
-	switch {
-	case sess.Transport != "stdio" && s.quickDeaths < maxQuickDeaths:
-		// A remote server was perhaps only started anew: it can be tried at once.
-		s.setState(StateStopped, cause, hint)
-		if !s.known || s.cfg.KeepAlive {
-			_, _ = s.joinLocked(true) // the attempt records how it went
+		select {
+		case <-sess.listed:
+		case <-ctx.Done():
 		}
-	case !s.known || s.quickDeaths >= maxQuickDeaths:
-		s.failures = max(s.failures, s.quickDeaths-maxQuickDeaths) // being connected was no success
-		s.failLocked(sess.Lost(cause))
-		return
-	case s.cfg.KeepAlive:
-		s.retryAt = time.Now().Add(backoff(1))
-		s.setState(StateStopped, cause, hint)
-		s.retryLaterLocked(StateStopped)
-		s.retryAt = time.Time{} // a call need not wait
-	default:
-		s.setState(StateStopped, cause, hint)
+		s.release(sess)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !s.undecided() {
+			break
+		}
+		force = false
 	}
+	if s.inventory.isKnown() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connectError(s.cfg.Name, 0)
 }
 
-// isLost reports whether err means that a session is over, whatever for.
-func isLost(err error) bool {
-	return errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
+// undecided reports whether the tools of the server are unknown though it has
+// not failed: the session that was to tell them was lost, and another one may.
+func (s *server) undecided() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.inventory.isKnown() && s.state != StateFailed && s.state != StateNeedsSignIn
+}
+
+// status returns what is known of the server now.
+func (s *server) status() Status {
+	running := s.instances.running()
+	shown, _ := s.inventory.listing()
+	who, why := s.inventory.shared()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Name: s.cfg.Name, Transport: s.kind, State: s.state, Err: s.err, Hint: s.hint,
+		Since: s.since, Took: s.took, Tools: len(shown.Tools),
+		Stderr: s.out.Stderr.Lines(), Dropped: s.out.Dropped.Lines(),
+		Protocol: shown.Protocol, Version: shown.Version,
+		Sharing: who, SharingWhy: why, MaxConcurrent: s.cfg.MaxInFlight,
+	}
+	if s.state == StateStarting {
+		st.Doing = s.doing
+	}
+	if s.failures > 0 && s.err != nil && !s.unfinished {
+		st.FailedAt, st.Failures, st.RetryAt = s.failedAt, s.failures, s.next
+	}
+	if s.sess != nil && s.sess.Process != nil {
+		st.PID = s.sess.Process.PID()
+	}
+	st.Instances = running
+	return st
 }

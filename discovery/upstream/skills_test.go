@@ -78,27 +78,27 @@ func TestToolsAndSkillsAreLearntAtOnce(t *testing.T) {
 	url, srv := skillServer(t, &k, true, false)
 	p := newPool(t, &Options{CacheDir: t.TempDir()}, remoteConfig(url))
 	s := p.roster.Load().byName["s"]
+	s.lister.relist.list = func(*session, func()) bool { return false } // only the test lists: an older answer than its own must not come after it
 	p.Refresh(t.Context())
 	sess, err := s.acquire(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.release(sess)
-	sess.server = newPool(t, nil, Config{Name: "deaf"}).roster.Load().servers[0] // only the test lists: an older answer than its own must not come after it
 	for i := range 50 {
 		name := fmt.Sprintf("tool%d", i)
 		srv.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 		skill := discovery.ListedSkill{URI: "skill://" + name + "/SKILL.md"}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := s.list(t.Context(), sess, s.cfg.StartTimeout); err != nil {
+			if err := s.lister.list(t.Context(), sess, s.cfg.StartTimeout); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
 			for range 20 { // until the listing is there, too
-				s.changeSkills(sess, func(l *discovery.Listing) { l.Skills = nil })
-				s.changeSkills(sess, func(l *discovery.Listing) { l.Skills = []discovery.ListedSkill{skill} })
+				s.inventory.change(sess, func(l *discovery.Listing) { l.Skills = nil })
+				s.inventory.change(sess, func(l *discovery.Listing) { l.Skills = []discovery.ListedSkill{skill} })
 			}
 		})
 		wg.Wait()

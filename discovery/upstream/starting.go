@@ -2,9 +2,12 @@ package upstream
 
 import (
 	"context"
+	"path"
 	"slices"
-	"sync"
+	"strings"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
 // A Starting is a server with unknown tools that is being connected or may be.
@@ -24,9 +27,9 @@ func (p *Pool) Starting() []Starting {
 		return nil
 	}
 	var out []Starting
-	for _, s := range p.roster.Load().servers {
+	for _, s := range p.servers() {
 		s.mu.Lock()
-		if !s.known && s.err == nil && (s.state == StateIdle || s.state == StateStarting) {
+		if s.err == nil && !s.inventory.isKnown() && (s.state == StateIdle || s.state == StateStarting) {
 			out = append(out, Starting{s.cfg.Name, s.since, s.state == StateIdle})
 		}
 		s.mu.Unlock()
@@ -42,7 +45,7 @@ func (p *Pool) Learn(ctx context.Context, names ...string) {
 	grace := time.NewTimer(p.grace)
 	defer grace.Stop()
 	var again []*attempt
-	for _, s := range p.roster.Load().servers {
+	for _, s := range p.servers() {
 		if len(names) > 0 && !slices.Contains(names, s.cfg.Name) {
 			continue
 		}
@@ -64,7 +67,7 @@ func (p *Pool) Learn(ctx context.Context, names ...string) {
 // Due returns the servers that Learn would connect, in config order.
 func (p *Pool) Due() []string {
 	var names []string
-	for _, s := range p.roster.Load().servers {
+	for _, s := range p.servers() {
 		s.mu.Lock()
 		if s.dueLocked() {
 			names = append(names, s.cfg.Name)
@@ -78,26 +81,22 @@ func (p *Pool) Due() []string {
 // its state, when others are configured, or when the pool is closed.
 func (p *Pool) Changed() <-chan struct{} { return p.news.next() }
 
-// news wakes goroutines that wait for an event; it costs little without any.
-type news struct {
-	mu sync.Mutex
-	ch chan struct{} // nil if no goroutine waits
+// Prefer has these servers installed and started before others that wait for that,
+// in this order, until it is called again.
+func (p *Pool) Prefer(servers []string) {
+	p.installing.prefer(servers)
 }
 
-func (n *news) next() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ch == nil {
-		n.ch = make(chan struct{})
+// About is what is known of a server before it is listed: its description and its
+// package or program.
+func (p *Pool) About(server string) string {
+	s := p.server(server)
+	if s == nil {
+		return ""
 	}
-	return n.ch
-}
-
-func (n *news) tell() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ch != nil {
-		close(n.ch)
-		n.ch = nil
+	about := []string{s.cfg.Description, path.Base(strings.ReplaceAll(s.cfg.Command, `\`, "/"))}
+	if spec, err := packages.Parse(s.cfg.Command, s.cfg.Args); err == nil {
+		about[1] = spec.Name
 	}
+	return strings.Join(about, ". ")
 }

@@ -77,3 +77,24 @@ type Status struct {
 	// Protocol and Version are as in discovery.Listing.
 	Protocol, Version string
 }
+
+// An Elsewhere is the state of a server in another pool with the same CacheDir, such as
+// that of a daemon.
+type Elsewhere struct {
+	Name string `json:"name"`
+	// Key differs between configurations of a server.
+	Key      string    `json:"key"`
+	State    State     `json:"state"`
+	Since    time.Time `json:"since"`
+	Doing    Activity  `json:"doing,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Hint     string    `json:"hint,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	Failures int       `json:"failures,omitempty"`
+	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Took is the time that it took to connect and list the server.
+	Took time.Duration `json:"took,omitempty"`
+}
+
+// maxElsewhereText bounds the texts of an Elsewhere, in characters.
+const maxElsewhereText = 1000

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -11,10 +10,26 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 )
 
-// A roster is the configured servers. It is replaced, never edited.
-type roster struct {
-	servers []*server
-	byName  map[string]*server
+// NewPool returns a pool of the configured servers, which must have different names. It
+// reads their cached listings, calls o.OnListing for each, and starts nothing. Nil
+// options mean the zero value.
+func NewPool(configs []Config, o *Options) *Pool {
+	opts := o.withDefaults()
+	p := &Pool{common: &common{tasks: new(tasks), opts: opts, cache: cache.Dir(opts.CacheDir), grace: failedGrace}}
+	p.common.changed, p.people = p.tell, p.crowds
+	if base := p.opts.Base; base != nil {
+		p.installing, p.programs = base.installing, base.programs
+	} else {
+		p.installing, p.programs = &turns{free: maxInstalls()}, newPrograms(opts)
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.roster.Store(&roster{})
+	if p.opts.Base != nil {
+		p.opts.Base.sharers.add(p)
+	}
+	p.follow() // first: what changes from now on is heard of
+	p.Update(configs)
+	return p
 }
 
 // Update replaces the configured servers by configs, which must have different names.
@@ -47,12 +62,12 @@ func (p *Pool) Update(configs []Config) {
 	}
 	p.roster.Store(next)
 	for _, s := range old.servers {
-		if !kept[s] && s.pool == p {
-			p.retire(s)
+		if !kept[s] && p.owns(s) {
+			s.retire()
 		}
 	}
 	for _, s := range added {
-		if s.known {
+		if s.inventory.isKnown() {
 			p.announce(s)
 		}
 		if p.started.Load() {
@@ -77,7 +92,7 @@ func (p *Pool) makers(configs []Config) map[string]func() *server {
 	for i, cfg := range configs {
 		var e cache.Entry
 		var ok bool
-		makes[cfg.Name] = func() *server { return newServer(p, cfg, e, ok) }
+		makes[cfg.Name] = func() *server { return newServer(p.common, cfg, e, ok, p.announce) }
 		if p.opts.Base != nil && p.ofBase(cfg) != nil {
 			continue // the server exists already
 		}
@@ -110,43 +125,20 @@ func (p *Pool) ofBase(cfg Config) *server {
 	if p.opts.Base == nil || p.opts.Apart(cfg) {
 		return nil
 	}
-	s := p.opts.Base.roster.Load().byName[cfg.Name]
+	s := p.opts.Base.server(cfg.Name)
 	if s == nil || !reflect.DeepEqual(s.cfg, cfg.withDefaults()) {
 		return nil
 	}
 	return s
 }
 
-// share begins or ends the notification of o, which has p as its base, about servers.
-func (p *Pool) share(o *Pool, with bool) {
-	p.sharing.mu.Lock()
-	defer p.sharing.mu.Unlock()
-	if p.sharing.with == nil {
-		p.sharing.with = make(map[*Pool]bool)
+// crowds returns the instances of the servers that run a process for each person.
+func (p *Pool) crowds() []crowd {
+	var list []crowd
+	for _, s := range p.servers() {
+		if s.cfg.Command != "" && s.cfg.Credentials.OfPeople() {
+			list = append(list, &s.instances)
+		}
 	}
-	if delete(p.sharing.with, o); with {
-		p.sharing.with[o] = true
-	}
-}
-
-// sharers returns the pools with p as their base.
-func (p *Pool) sharers() []*Pool {
-	p.sharing.mu.Lock()
-	defer p.sharing.mu.Unlock()
-	return slices.Collect(maps.Keys(p.sharing.with))
-}
-
-// tell wakes who waits for something to happen here.
-func (p *Pool) tell() {
-	p.news.tell()
-	for _, o := range p.sharers() {
-		o.news.tell()
-	}
-}
-
-// retire stops a server in the background, or at once if the pool is closed.
-func (p *Pool) retire(s *server) {
-	if !p.run(func(context.Context) { s.close() }) {
-		s.close()
-	}
+	return list
 }

@@ -51,7 +51,7 @@ func TestUpdateTouchesOnlyWhatChanged(t *testing.T) {
 		t.Errorf("a call to what is gone: %v, want ErrUnknownServer", err)
 	}
 	gone.close() // which Update does in the background
-	if _, err := gone.callOnce(ctx, "echo", json.RawMessage("{}"), nil); !errors.Is(err, ErrClosed) {
+	if _, err := (&call{server: gone, tool: "echo", args: json.RawMessage("{}")}).once(ctx, gone); !errors.Is(err, ErrClosed) {
 		t.Errorf("a call that was on its way to what is gone: %v, want ErrClosed", err)
 	}
 }

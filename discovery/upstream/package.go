@@ -13,7 +13,7 @@ import (
 // the version of its next start, if known, or "" if the server's command runs
 // unchanged.
 func (p *Pool) Package(ctx context.Context, server string) string {
-	s := p.roster.Load().byName[server]
+	s := p.server(server)
 	if s == nil || p.programs.Packages == nil || !s.cfg.direct() {
 		return ""
 	}
@@ -23,13 +23,6 @@ func (p *Pool) Package(ctx context.Context, server string) string {
 	}
 	name, _ := p.programs.Packages.Package(ctx, t.Command) // its start reports the reason
 	return name
-}
-
-// direct reports whether the command is plain, whatever its references are: their
-// values would become names of folders.
-func (c Config) direct() bool {
-	_, err := packages.Parse(c.Command, c.Args)
-	return err == nil && !c.AsWritten
 }
 
 // NPMCaches returns the caches of npm of servers that npx starts unchanged.
@@ -60,9 +53,15 @@ func NPMCaches(ctx context.Context, servers []Config, expand func(string) (strin
 	return caches
 }
 
-// mayBreak reports whether stopping the first start of a server may leave an incomplete
-// package behind, which npx would never repair.
-func (p *Pool) mayBreak(c Config) bool {
-	r := launch.Runner(c.Command, c.Args)
-	return (r == "npx" || r == "npm") && (p.programs.Packages == nil || !c.direct())
+// Held returns the newer version of a server's package that is not used, or nil.
+func (p *Pool) Held(server string) *packages.Held {
+	s := p.server(server)
+	if s == nil || p.programs.Packages == nil || !s.cfg.direct() {
+		return nil
+	}
+	spec, err := packages.Parse(s.cfg.Command, s.cfg.Args)
+	if err != nil {
+		return nil
+	}
+	return p.programs.Packages.Held(spec)
 }

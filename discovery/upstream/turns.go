@@ -3,15 +3,10 @@ package upstream
 import (
 	"cmp"
 	"context"
-	"path"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/mcpbroker/mcpbroker/discovery/launch"
-	"github.com/mcpbroker/mcpbroker/discovery/packages"
 )
 
 // installTurn is how long a server may hold its place: one that hangs delays the
@@ -95,43 +90,9 @@ func (t *turns) first(server string) {
 	t.order = append([]string{server}, t.order[:min(len(t.order), 100)]...)
 }
 
-// Prefer has these servers installed and started before others that wait for that,
-// in this order, until it is called again.
-func (p *Pool) Prefer(servers []string) {
-	p.installing.mu.Lock()
-	defer p.installing.mu.Unlock()
-	p.installing.order = slices.Clone(servers)
-}
-
-// queueInstall waits for a place if s is started by a package runner, also if its
-// package runs directly, and was never listed, so that it may have to be downloaded. The
-// start timeout begins after it. The function it returns gives the place back. It is called
-// by the attempt.
-func (p *Pool) queueInstall(ctx context.Context, s *server) (leave func()) {
-	s.mu.Lock()
-	known := s.known
-	s.doing = ActivityQueued
-	s.mu.Unlock()
-	s.dial.Installed = nil
-	if known || launch.Runner(s.cfg.Command, s.cfg.Args) == "" || !p.installing.wait(ctx, s.cfg.Name) {
-		return func() {}
-	}
-	give := sync.OnceFunc(p.installing.leave)
-	turn := time.AfterFunc(installTurn, give)
-	s.dial.Installed = func() { turn.Reset(startTurn) }
-	return func() { turn.Stop(); give() }
-}
-
-// About is what is known of a server before it is listed: its description and its
-// package or program.
-func (p *Pool) About(server string) string {
-	s := p.roster.Load().byName[server]
-	if s == nil {
-		return ""
-	}
-	about := []string{s.cfg.Description, path.Base(strings.ReplaceAll(s.cfg.Command, `\`, "/"))}
-	if spec, err := packages.Parse(s.cfg.Command, s.cfg.Args); err == nil {
-		about[1] = spec.Name
-	}
-	return strings.Join(about, ". ")
+// prefer sets the order of the servers, until it is called again.
+func (t *turns) prefer(servers []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.order = slices.Clone(servers)
 }

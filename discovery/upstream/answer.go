@@ -159,8 +159,8 @@ func (a answer) forgotten(ctx context.Context, err error) (gone, again bool) {
 	case <-ctx.Done():
 		return false, false
 	}
-	lists := sess.lists.Load() || !a.server.lister.shared // the shared instance lists the tools
-	if !lists {                                           // a new session would refuse it too
+	lists := sess.lists.Load() || !a.server.lister.main // the main instance lists the tools
+	if !lists {                                         // a new session would refuse it too
 		return errors.Is(err, mcp.ErrSessionMissing), true
 	}
 	now, refused := link.DenialIn(a.probe(ctx))

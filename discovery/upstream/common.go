@@ -69,8 +69,10 @@ const usualProcesses = 128
 
 // A crowd is the processes of one server that run for people.
 type crowd interface {
-	has(key string) (has bool, count int, idle bool, since time.Time)
-	evict() bool
+	holds(key string) bool
+	size() int
+	idleSince() (since time.Time, ok bool) // of the one that is unused for longest
+	evict() bool                           // ends that one
 }
 
 // makeRoom ends the least recently used of people's unused processes, if there are too
@@ -80,12 +82,11 @@ func (c *common) makeRoom(of crowd, key string) error {
 	var oldest crowd
 	var at time.Time
 	for _, one := range c.people() {
-		has, count, idle, since := one.has(key)
-		if one == of && has {
+		if one == of && one.holds(key) {
 			return nil
 		}
-		total += count
-		if idle && (oldest == nil || since.Before(at)) {
+		total += one.size()
+		if since, ok := one.idleSince(); ok && (oldest == nil || since.Before(at)) {
 			oldest, at = one, since
 		}
 	}

@@ -254,7 +254,7 @@ func (c *connection) connect(ctx context.Context, a *attempt) {
 // firstListing lists a new session within limit. Calls do not wait for it if the tools
 // are already known.
 func (c *connection) firstListing(ctx context.Context, sess *session, started time.Time, limit time.Duration) {
-	if !c.lister.shared {
+	if !c.lister.main {
 		c.lister.ready(ctx, sess)
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -134,15 +134,29 @@ func (in *instances[S]) oldestLocked() (key string, oldest *instance[S]) {
 	return key, oldest
 }
 
-// has reports whether there is an instance with a key. count is how many there are, and
-// idle reports whether one is unused, the least recently used one since since.
-func (in *instances[S]) has(key string) (has bool, count int, idle bool, since time.Time) {
+// holds reports whether there is an instance with a key.
+func (in *instances[S]) holds(key string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.byKey[key] != nil
+}
+
+// size returns how many instances there are.
+func (in *instances[S]) size() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.byKey)
+}
+
+// idleSince returns when the least recently used of the unused instances was used, or
+// false if all are in use.
+func (in *instances[S]) idleSince() (since time.Time, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if _, i := in.oldestLocked(); i != nil {
-		idle, since = true, i.used
+		return i.used, true
 	}
-	return in.byKey[key] != nil, len(in.byKey), idle, since
+	return time.Time{}, false
 }
 
 // running is how many instances are connected.

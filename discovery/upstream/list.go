@@ -21,15 +21,15 @@ const skillsTimeout = 20 * time.Second
 // the server says that something changed.
 type lister struct {
 	*inventory
-	// shared is set for the instance that lists the tools of the server. What others list
-	// is only an addition to that.
-	shared bool
+	// main is set for the instance that lists the tools of the server. What others list is
+	// only an addition to that.
+	main   bool
 	relist relister
 	life   context.Context // done when the server is retired
 }
 
-func newLister(life context.Context, v *inventory, shared bool) *lister {
-	l := &lister{inventory: v, shared: shared, life: life}
+func newLister(life context.Context, v *inventory, main bool) *lister {
+	l := &lister{inventory: v, main: main, life: life}
 	l.relist.list = func(sess *session, over func()) bool {
 		return v.host.run(func(ctx context.Context) { defer over(); l.listAgain(ctx, sess) })
 	}
@@ -42,7 +42,7 @@ func (l *lister) toolsChanged(sess *session) { l.relist.changed(sess) }
 func (l *lister) list(ctx context.Context, sess *session, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer to tools/list for %s", words.Seconds(limit)))
 	defer cancel()
-	if !l.shared {
+	if !l.main {
 		return l.hear(ctx, sess)
 	}
 	found, ttl, err := sess.List(ctx, l.cfg.Name)
@@ -92,7 +92,7 @@ func (l *lister) hear(ctx context.Context, sess *session) error {
 	before := l.whole()
 	found.Prompts, found.Resources, found.Origin = before.Prompts, before.Resources, before.Origin
 	found.Skills, found.SkillProblems = before.Skills, before.SkillProblems
-	l.inventory.share(l.entry(sess, found))
+	l.share(l.entry(sess, found))
 	l.learn(found)
 	return nil
 }
@@ -124,7 +124,7 @@ func (l *lister) listAgain(ctx context.Context, sess *session) {
 	if err := l.list(ctx, sess, l.cfg.StartTimeout); err != nil {
 		l.log.Warn("cannot list changed tools", "err", err)
 	}
-	if l.shared {
+	if l.main {
 		l.listSkills(ctx, sess)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/link"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -40,6 +41,28 @@ type Pool struct {
 	sharers    sharers    // pools with this one as Base
 }
 
+// NewPool returns a pool of the configured servers, which must have different names. It
+// reads their cached listings, calls o.OnListing for each, and starts nothing. Nil
+// options mean the zero value.
+func NewPool(configs []Config, o *Options) *Pool {
+	opts := o.withDefaults()
+	p := &Pool{common: &common{tasks: new(tasks), opts: opts, cache: cache.Dir(opts.CacheDir), grace: failedGrace}}
+	p.common.changed, p.people = p.tell, p.crowds
+	if base := p.opts.Base; base != nil {
+		p.installing, p.programs = base.installing, base.programs
+	} else {
+		p.installing, p.programs = &turns{free: maxInstalls()}, newPrograms(opts)
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.roster.Store(&roster{})
+	if p.opts.Base != nil {
+		p.opts.Base.sharers.add(p)
+	}
+	p.follow() // first: what changes from now on is heard of
+	p.Update(configs)
+	return p
+}
+
 // owns reports whether s belongs to this pool, and not to its base.
 func (p *Pool) owns(s *server) bool { return s.host == p.common }
 
@@ -61,7 +84,7 @@ func (p *Pool) tell() {
 // the same listing twice, but never an older one.
 func (p *Pool) announce(s *server) {
 	for _, o := range p.sharers.all() {
-		if o.roster.Load().byName[s.cfg.Name] == s {
+		if o.server(s.cfg.Name) == s {
 			o.announce(s)
 		}
 	}
@@ -190,7 +213,7 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	}
 	c := &call{server: s, tool: tool, args: args, o: o}
 	if s.cfg.Credentials == OfUser {
-		return c.connected(ctx)
+		return c.sendConnected(ctx)
 	}
 	return c.send(ctx)
 }

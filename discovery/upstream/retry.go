@@ -80,7 +80,7 @@ func (c *connection) laterLocked(after time.Duration, force bool, wanted func() 
 
 // remembers reports whether failures are stored for other pools.
 func (c *connection) remembers() bool {
-	return c.lister.shared && c.host.cache != "" && !c.cfg.Credentials.OfPeople()
+	return c.lister.main && c.host.cache != "" && !c.cfg.Credentials.OfPeople()
 }
 
 // rememberLater stores the failure of the server, or its absence, for other pools. c.mu

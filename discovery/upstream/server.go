@@ -44,7 +44,7 @@ func newServer(host *common, cfg Config, e cache.Entry, known bool, announce fun
 }
 
 // makeServer returns a server that is not connected, with the listing v. It ends with ctx.
-func makeServer(ctx context.Context, cfg Config, v *inventory, lists bool) *server {
+func makeServer(ctx context.Context, cfg Config, v *inventory, main bool) *server {
 	host, more := v.host, 0 // the configured limit is never exceeded
 	if k, _, _ := sharing.Known(cfg.Command, cfg.Args); cfg.MaxInFlight <= 0 && k.MaxConcurrent == 0 {
 		more = fair.More(defaultMaxInFlight)
@@ -53,7 +53,7 @@ func makeServer(ctx context.Context, cfg Config, v *inventory, lists bool) *serv
 	c := &connection{cfg: cfg, key: v.key, host: host, log: v.log, out: link.NewOutput(), kind: cfg.kind()}
 	c.state, c.since = StateIdle, time.Now()
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.lister = newLister(c.ctx, v, lists)
+	c.lister = newLister(c.ctx, v, main)
 	c.dial = host.newDialer(cfg, c.out)
 	c.dial.Progress = func(step link.Step) { c.setActivity(Activity(step)) }
 	if !host.opts.KeepPackages {

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"reflect"
 	"runtime"
 	"slices"
@@ -9,28 +8,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/discovery/upstream/cache"
 )
-
-// NewPool returns a pool of the configured servers, which must have different names. It
-// reads their cached listings, calls o.OnListing for each, and starts nothing. Nil
-// options mean the zero value.
-func NewPool(configs []Config, o *Options) *Pool {
-	opts := o.withDefaults()
-	p := &Pool{common: &common{tasks: new(tasks), opts: opts, cache: cache.Dir(opts.CacheDir), grace: failedGrace}}
-	p.common.changed, p.people = p.tell, p.crowds
-	if base := p.opts.Base; base != nil {
-		p.installing, p.programs = base.installing, base.programs
-	} else {
-		p.installing, p.programs = &turns{free: maxInstalls()}, newPrograms(opts)
-	}
-	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	p.roster.Store(&roster{})
-	if p.opts.Base != nil {
-		p.opts.Base.sharers.add(p)
-	}
-	p.follow() // first: what changes from now on is heard of
-	p.Update(configs)
-	return p
-}
 
 // Update replaces the configured servers by configs, which must have different names.
 // Unchanged servers stay, connected or not. New and changed ones are treated as by

@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connected is send for a server to which each person connects an account. It asks
+// sendConnected is send for a server to which each person connects an account. It asks
 // a person without one to do so, if the client can show pages, or returns the address.
-func (c *call) connected(ctx context.Context) (json.RawMessage, error) {
+func (c *call) sendConnected(ctx context.Context) (json.RawMessage, error) {
 	s, o := c.server, c.o
 	raw, err := c.send(ctx)
 	need, ok := errors.AsType[*ConnectError](err)
@@ -33,8 +33,8 @@ func (c *call) connected(ctx context.Context) (json.RawMessage, error) {
 	if o == nil || o.Talker == nil || !o.Talker.Capabilities().URL {
 		return nil, need
 	}
-	done, err := c.askToConnect(ctx, p, page)
-	if err != nil || !done {
+	connected, err := c.askToConnect(ctx, p, page)
+	if err != nil || !connected {
 		return nil, errors.Join(need, err)
 	}
 	return c.send(ctx)

@@ -79,8 +79,8 @@ type Config struct {
 	IdleTimeout time.Duration
 	// StartTimeout is the time from the start of the process, after the installation of
 	// its package, until its tools are listed; listing gets at least a quarter of it. A
-	// server that stays silent or exits may be started once more, see the package
-	// comment, with half as much time, at most 30 s. Zero means 60 s, and 300 s for
+	// server that stays silent or exits may be started once more, see package
+	// link, with half as much time, at most 30 s. Zero means 60 s, and 300 s for
 	// commands such as npx and uvx that may download the server.
 	StartTimeout time.Duration
 	// CallTimeout bounds one call, counted from when it is sent; zero means

@@ -5,16 +5,13 @@
 // not delay others: no lock is held during I/O, and every server has its own connection
 // attempt, limits and back-off.
 //
+// The Pool knows which servers there are, finds one by its name, and applies changes of
+// the configuration. A server is one of them: an inventory of what it lists, which its
+// instances have in common, and for each instance a lister, and a connection that opens a
+// session when one is needed and tries again after a failure. Package link opens sessions
+// and sends requests; package cache stores what is known of servers.
+//
 // Results are passed on unchanged: see package transport.
-//
-// # Eras
-//
-// Protocol 2026-07-28 begins with server/discover, older ones with initialize. A server
-// with an unknown era is probed. If it stays silent, it is sent initialize after a few
-// seconds in the same process: a slow start and a server that ignores unknown requests
-// look alike, and both answer that. If it exits, or stays silent for its whole time, it
-// is started once more without the probe. The era is stored together with the listing,
-// or with the failure.
 //
 // # Failures
 //

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -61,6 +63,12 @@ func NewPool(configs []Config, o *Options) *Pool {
 	p.follow() // first: what changes from now on is heard of
 	p.Update(configs)
 	return p
+}
+
+// A roster is the configured servers. It is replaced, never edited.
+type roster struct {
+	servers []*server
+	byName  map[string]*server
 }
 
 // owns reports whether s belongs to this pool, and not to its base.
@@ -245,4 +253,33 @@ func (p *Pool) Close() error {
 	p.programs.Runners.Close()
 	p.programs.Guard.Close()
 	return nil
+}
+
+// sharers are the pools that have one in common as their base.
+type sharers struct {
+	mu   sync.Mutex
+	with map[*Pool]bool
+}
+
+// add begins the notification of p about servers.
+func (s *sharers) add(p *Pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.with == nil {
+		s.with = make(map[*Pool]bool)
+	}
+	s.with[p] = true
+}
+
+// remove ends it.
+func (s *sharers) remove(p *Pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.with, p)
+}
+
+func (s *sharers) all() []*Pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.with))
 }

@@ -11,14 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/transport"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 	"github.com/mcpbroker/mcpbroker/internal/outbound"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Servers ask questions during a call: for a form to be filled in, a page to be opened,
@@ -252,4 +251,39 @@ func ask(ctx context.Context, calls []*Call, q mcp.InputRequest) (mcp.InputRespo
 		return nil, refuse("the client's answer is of another kind", "")
 	}
 	return answer, nil
+}
+
+// A callClock is the time that a server has for a call. A question stops it,
+// and after the answer the server has its whole time again.
+type callClock struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	limit  time.Duration
+	pauses int
+	over   bool
+}
+
+func newCallClock(limit time.Duration, expire func()) *callClock {
+	return &callClock{limit: limit, timer: time.AfterFunc(limit, expire)}
+}
+
+func (c *callClock) pause() (resume func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses++
+	c.timer.Stop()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.pauses--; c.pauses == 0 && !c.over {
+			c.timer.Reset(c.limit)
+		}
+	}
+}
+
+func (c *callClock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.timer.Stop()
 }

@@ -7,28 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 )
-
-// dirPrefix begins the names of servers' directories, before the number of the process.
-const dirPrefix = "pg-"
-
-// tempDir makes the directory of a server, in memory if there is enough of that: tables are made
-// and removed all the time. It removes what processes that were killed have left there.
-func tempDir() (string, error) {
-	parent := memoryDir()
-	if parent != "" {
-		left, _ := filepath.Glob(filepath.Join(parent, dirPrefix+"*-*"))
-		for _, dir := range left {
-			pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), dirPrefix), "-")
-			if n, err := strconv.Atoi(pid); err == nil && gone(n) {
-				_ = os.RemoveAll(dir)
-			}
-		}
-	}
-	return os.MkdirTemp(parent, fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
-}
 
 // template returns the path of the data directory that servers of this version begin with. It
 // is in the user's cache directory, and may not exist yet.

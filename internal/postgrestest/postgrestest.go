@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcpbroker/mcpbroker/internal/ramdisk"
 )
 
 // ErrNone means that this machine has no PostgreSQL.
@@ -34,7 +36,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := tempDir()
+	dir, err := ramdisk.MkdirTemp()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (s *Server) Run() error {
 // Standby creates and starts a standby of s, for which the commits of s wait from then on. Both
 // have the schemas of s.
 func (s *Server) Standby() (*Server, error) {
-	dir, err := tempDir()
+	dir, err := ramdisk.MkdirTemp()
 	if err != nil {
 		return nil, err
 	}

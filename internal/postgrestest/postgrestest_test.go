@@ -2,10 +2,7 @@ package postgrestest
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,36 +65,6 @@ func TestDamagedCopyIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := again.Stop(); err != nil {
-		t.Error(err)
-	}
-}
-
-// What a process that was killed has left in memory is removed, that of others is not.
-func TestDirectoriesOfTheDeadAreRemoved(t *testing.T) {
-	if memoryDir() == "" {
-		t.Skip("no directory in memory")
-	}
-	dead := exec.Command(os.Args[0], "-test.run=^$")
-	if err := dead.Run(); err != nil {
-		t.Fatal(err)
-	}
-	left := filepath.Join(memoryDir(), fmt.Sprintf("%s%d-x", dirPrefix, dead.Process.Pid))
-	other := filepath.Join(memoryDir(), fmt.Sprintf("%s%d-x", dirPrefix, os.Getppid()))
-	for _, dir := range []string{left, other} {
-		if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	}
-	dir, err := tempDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is left: %v", left, err)
-	}
-	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,19 +16,6 @@ const quit = syscall.SIGQUIT
 // nobody runs the server if root runs the tests, since PostgreSQL refuses root.
 const nobody = 65534
 
-// memoryDir returns a directory of files in memory, or "" if that has less than 1 GiB.
-func memoryDir() string {
-	const dir = "/dev/shm"
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil || s.Bavail*uint64(s.Bsize) < 1<<30 {
-		return ""
-	}
-	return dir
-}
-
-// gone reports whether no process has this number.
-func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
-
 func giveToServer(dir string) error {
 	if os.Getuid() != 0 {
 		return nil

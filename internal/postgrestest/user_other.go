@@ -11,10 +11,6 @@ import (
 // quit ends a server immediately, like a crash.
 var quit = os.Kill
 
-func memoryDir() string { return "" }
-
-func gone(int) bool { return false }
-
 func giveToServer(string) error { return nil }
 
 func asUser(*exec.Cmd) {}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,9 @@ func TestDirectoriesOfTheDeadAreRemoved(t *testing.T) {
 
 // Temporary files of tests, and of what they start, are in the directory.
 func TestTemporaryFilesAreInTheDirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("another variable says there where temporary files are")
+	}
 	out, err := exec.Command(os.Args[0], "print").Output()
 	if err != nil || string(out) != os.Getenv("TMPDIR") || !strings.HasPrefix(t.TempDir(), os.Getenv("TMPDIR")) || !strings.Contains(string(out), prefix) {
 		t.Errorf("files are in %q and %q, %v", out, t.TempDir(), err)

@@ -176,7 +176,8 @@ var diagram = []row{
 	{pkg: "internal/fakes3", modules: []string{"std"}},
 	{pkg: "internal/skillcases"},
 	{pkg: "internal/catalogues", modules: []string{"std"}},
-	{pkg: "internal/postgrestest", modules: []string{"std"}},
+	{pkg: "internal/postgrestest", imports: []string{"internal/ramdisk"}, modules: []string{"std"}},
+	{pkg: "internal/ramdisk", modules: []string{"std"}},
 	{pkg: "internal/workertest", modules: []string{"std"}},
 }
 

@@ -18,7 +18,7 @@ import (
 func TestAQueueIsARunner(t *testing.T) {
 	sandboxtest.Run(t, func(*testing.T) sandbox.Runner {
 		return sandbox.NewQueue(sandboxtest.Fake(sandboxtest.SuiteProgram), 2)
-	})
+	}, sandboxtest.FakeTime)
 }
 
 // second is a program that takes a second.

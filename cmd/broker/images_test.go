@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 
 	typei "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/workertest"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
@@ -67,10 +65,7 @@ func makePython(t *testing.T) {
 type keeper struct{ *testing.M }
 
 func (k keeper) Run() int {
-	if err := overlap(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	eventually.Overlap()
 	if os.Getenv("XDG_STATE_HOME") == "" {
 		state, err := os.MkdirTemp("", "state-")
 		if err != nil {
@@ -88,18 +83,6 @@ func (k keeper) Run() int {
 	defer keepImages(worker)()
 	defer stopSharedDatabase()
 	return k.M.Run()
-}
-
-// overlap runs more tests beside each other than there are processors, unless
-// -parallel says how many: they wait for processes and databases most of the time.
-func overlap() error {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if given {
-		return nil
-	}
-	return flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 }
 
 // putWorker builds broker-worker beside the broker that tests start, as users have

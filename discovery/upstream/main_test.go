@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/discovery/launch"
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/internal/fakeupstream"
 	"github.com/mcpbroker/mcpbroker/internal/spawn"
 )
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 		runGuarded(os.Args[2:])
 		return
 	}
+	eventually.Overlap()
 	os.Exit(m.Run())
 }
 

@@ -5,6 +5,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -257,57 +258,64 @@ func request(ctx context.Context, p *Pool, method string) {
 // No result ends the process, and the server can be called after each.
 func TestResultsEndNothing(t *testing.T) {
 	t.Parallel()
-	sent := 0
 	for _, wire := range wires {
 		for _, modern := range []bool{false, true} {
 			if modern && (wire == "sse" || wire == "http json") || !modern && wire == "http stream" {
 				continue
 			}
 			for _, r := range serverResults {
-				opens := r.method == "initialize" || r.method == "server/discover"
-				if opens && modern != (r.method == "server/discover") {
+				if opens(r.method) && modern != (r.method == "server/discover") {
 					continue
 				}
-				puppet := &fakeupstream.Puppet{Modern: modern}
-				p := newPuppet(t, wire, puppet)
-				frames := []string{`{"jsonrpc":"2.0","id":$ID}`}
-				for _, result := range mutations(t, r.example, levelsOver(wire)) {
-					frames = append(frames, fakeupstream.Result(result))
-				}
-				errorLevels := levelsOver(wire)
-				if r.method != "tools/call" { // tools/call reads most kinds of errors
-					errorLevels = min(errorLevels, 2)
-				}
-				for _, e := range mutations(t, `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}]}}`, errorLevels) {
-					frames = append(frames, `{"jsonrpc":"2.0","id":$ID,"error":`+e+`}`)
-				}
-				for _, frame := range frames {
-					sent++
-					puppet.On(r.method, frame)
-					if opens {
-						p = newPuppet(t, wire, puppet)
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-					if r.example == inputRequired { // without requests, which is to be asked for later
-						ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
-					}
-					request(ctx, p, r.method)
-					if ctx.Err() != nil && r.example != inputRequired {
-						t.Errorf("%s, modern %v: %s is not over for %.200s", wire, modern, r.method, frame)
-					}
-					cancel()
-				}
-				puppet.On(r.method)
-				if opens {
-					p = newPuppet(t, wire, puppet)
-				}
-				if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
-					t.Errorf("%s, modern %v: a call after all results of %s: %v", wire, modern, r.method, err)
-				}
+				t.Run(fmt.Sprintf("%s, modern %v: %s", wire, modern, r.method), func(t *testing.T) {
+					t.Parallel() // some wait
+					resultsEndNothing(t, wire, modern, r.method, r.example)
+				})
 			}
 		}
 	}
-	t.Logf("%d results were sent", sent)
+}
+
+// opens reports whether a session begins with the method.
+func opens(method string) bool { return method == "initialize" || method == "server/discover" }
+
+func resultsEndNothing(t *testing.T, wire string, modern bool, method, example string) {
+	puppet := &fakeupstream.Puppet{Modern: modern}
+	p := newPuppet(t, wire, puppet)
+	frames := []string{`{"jsonrpc":"2.0","id":$ID}`}
+	for _, result := range mutations(t, example, levelsOver(wire)) {
+		frames = append(frames, fakeupstream.Result(result))
+	}
+	errorLevels := levelsOver(wire)
+	if method != "tools/call" { // tools/call reads most kinds of errors
+		errorLevels = min(errorLevels, 2)
+	}
+	for _, e := range mutations(t, `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","message":"m","url":"https://example.com/","elicitationId":"1"}]}}`, errorLevels) {
+		frames = append(frames, `{"jsonrpc":"2.0","id":$ID,"error":`+e+`}`)
+	}
+	for _, frame := range frames {
+		puppet.On(method, frame)
+		if opens(method) {
+			p = newPuppet(t, wire, puppet)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if example == inputRequired { // without requests, which is to be asked for later
+			ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
+		}
+		request(ctx, p, method)
+		if ctx.Err() != nil && example != inputRequired {
+			t.Errorf("it is not over for %.200s", frame)
+		}
+		cancel()
+	}
+	puppet.On(method)
+	if opens(method) {
+		p = newPuppet(t, wire, puppet)
+	}
+	if _, err := p.Call(t.Context(), "s", "echo", nil, nil); err != nil {
+		t.Errorf("a call after all results: %v", err)
+	}
+	t.Logf("%d results were sent", len(frames))
 }
 
 // While one server sends unreadable messages, 20 callers of others are not affected.

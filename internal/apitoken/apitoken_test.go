@@ -29,10 +29,12 @@ func TestMain(m *testing.M) {
 // onEach runs a test with documents of each kind; open returns those of another broker.
 func onEach(t *testing.T, f func(t *testing.T, open func() state.Documents)) {
 	t.Run("files", func(t *testing.T) {
+		t.Parallel() // it waits
 		dir := t.TempDir()
 		f(t, func() state.Documents { return files.OpenDocuments(dir) })
 	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		at := postgrestest.Need(t, server, serverErr).Address()
 		f(t, func() state.Documents {
 			d, err := postgres.Connect(at, nil)

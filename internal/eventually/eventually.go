@@ -2,6 +2,9 @@
 package eventually
 
 import (
+	"flag"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -21,6 +24,17 @@ func True(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	if !holds(cond, patience) {
 		t.Fatalf("%s: not within %s", what, patience)
+	}
+}
+
+// Overlap lets three parallel tests run at the same time for each processor, unless the flag
+// -parallel is set. TestMain calls it for tests that wait most of the time.
+func Overlap() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // it is a number
 	}
 }
 

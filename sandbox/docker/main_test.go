@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/workertest"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -85,18 +84,21 @@ func needEngine(t testing.TB) *engine {
 	return e
 }
 
-func childPath() string { return filepath.Join(tempDir, "child") }
+func childPath() string { return filepath.Join(tempDir, "broker-worker") }
 
-// child builds the static binary that runs programs in containers. No other test
-// process has the same, nor the image of it.
+// child makes the static program that runs programs in containers: broker-worker, with the
+// number of this process at its end. No other test process has the same, nor the image of it.
 var child = sync.OnceValues(func() (string, error) {
-	path := childPath()
-	cmd := exec.Command("go", "build", "-ldflags=-s -w -buildid="+strconv.Itoa(os.Getpid()), "-o", path, "./testdata/child")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	path, err := workertest.Build(tempDir)
+	if err != nil {
+		return "", err
 	}
-	return path, nil
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprint(f, os.Getpid())
+	return path, errors.Join(err, f.Close())
 })
 
 // options are those of a runner under test.

@@ -9,5 +9,5 @@ import (
 )
 
 func TestSuite(t *testing.T) {
-	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return inproc.New() }, sandboxtest.JavaScript)
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return inproc.New() }, sandboxtest.JavaScript, sandboxtest.FakeTime)
 }

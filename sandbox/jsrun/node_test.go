@@ -80,6 +80,7 @@ func TestNodePrintsWhatTheFilesSay(t *testing.T) {
 	}
 	for _, file := range nodeScripts(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			c := exec.CommandContext(ctx, node, "--input-type=module")

@@ -101,6 +101,7 @@ func (p *proxy) split() { p.once.Do(func() { close(p.cut) }) }
 // What becomes of a program that has made a call when its server, or the network
 // to it, is lost; and of the next one.
 func TestALostServer(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		lose func(*os.Process, *proxy) error
@@ -171,6 +172,7 @@ func TestAProgramEndsWithItsBroker(t *testing.T) {
 
 // A server that has no place says so, and a program waits for one.
 func TestBusy(t *testing.T) {
+	t.Parallel() // it waits
 	ca := newAuthority(t)
 	s, address := start(t, ServerOptions{Files: ca.server(t), Executions: 1})
 	r := New(Options{Addresses: []string{address}, Files: ca.client(t)})
@@ -206,6 +208,7 @@ func TestBusy(t *testing.T) {
 
 // Drain finishes what runs and takes nothing more.
 func TestDrain(t *testing.T) {
+	t.Parallel() // it waits
 	ca := newAuthority(t)
 	s, address := start(t, ServerOptions{Files: ca.server(t)})
 	r := New(Options{Addresses: []string{address}, Files: ca.client(t)})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == argServer {
 		serverMain(os.Args[2:])
 	}
+	eventually.Overlap()
 	os.Exit(m.Run())
 }
 

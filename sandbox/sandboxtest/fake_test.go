@@ -8,5 +8,5 @@ import (
 )
 
 func TestFakePassesTheSuite(t *testing.T) {
-	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return sandboxtest.Fake(sandboxtest.SuiteProgram) })
+	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return sandboxtest.Fake(sandboxtest.SuiteProgram) }, sandboxtest.FakeTime)
 }

@@ -42,7 +42,7 @@ var jsCases = []jsCase{
 	{name: "patched built-ins do not reach the bridge", code: "JSON.stringify = JSON.parse = () => { throw 1 }; Promise.prototype.then = null; globalThis.Promise = null; return 7", value: "7"},
 }
 
-func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {
+func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner, fakeTime bool) {
 	for _, c := range jsCases {
 		t.Run(c.name, func(t *testing.T) {
 			got := start(t, new).do(t.Context(), sandbox.Request{Code: c.code, Limits: c.limits})
@@ -51,26 +51,21 @@ func runJavaScript(t *testing.T, new func(*testing.T) sandbox.Runner) {
 			}
 		})
 	}
-	for _, c := range []struct {
-		name string
-		run  func(*testing.T, *runnerTest)
-	}{
-		{"what was printed before an endless loop is there", testPrintThenLoop},
-		{"an endless loop says its line", testLoopLine},
-		{"cancelling ends an endless loop", testCancelLoop},
-		{"200 KiB of brackets end with a reason", testBrackets},
-		{"modules can be imported and are in scope", testModules},
-		{"a call that is not awaited is awaited and told", testFloating},
-		{"a call that outlives the grace is cancelled and told", testGrace},
-		{"a call that has lost a race is cancelled at once", testLostRace},
-		{"what a statement starts outlives the grace", testFloatingFunctions},
-		{"runs share nothing", testNothingShared},
-		{"a check refuses before the program runs", testCheckRefuses},
-		{"a check without problems changes nothing", testCheckPasses},
-		{"a check ends with the run", testCheckEnds},
-	} {
-		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
-	}
+	runCases(t, new, []suiteCase{
+		{"what was printed before an endless loop is there", testPrintThenLoop, false},
+		{"an endless loop says its line", testLoopLine, false},
+		{"cancelling ends an endless loop", testCancelLoop, false},
+		{"200 KiB of brackets end with a reason", testBrackets, false},
+		{"modules can be imported and are in scope", testModules, false},
+		{"a call that is not awaited is awaited and told", testFloating, false},
+		{"a call that outlives the grace is cancelled and told", testGrace, true},
+		{"a call that has lost a race is cancelled at once", testLostRace, true},
+		{"what a statement starts outlives the grace", testFloatingFunctions, true},
+		{"runs share nothing", testNothingShared, false},
+		{"a check refuses before the program runs", testCheckRefuses, false},
+		{"a check without problems changes nothing", testCheckPasses, false},
+		{"a check ends with the run", testCheckEnds, true},
+	}, fakeTime)
 }
 
 func testPrintThenLoop(t *testing.T, r *runnerTest) {

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -45,6 +46,9 @@ const (
 	// BoundedText: text has a greatest length, so that a program that doubles
 	// one gets an error that it can catch, long before its memory is used up.
 	BoundedText
+	// FakeTime: the runner needs no process and no network, so that tests that wait do
+	// so in a bubble of package synctest, where it takes no time.
+	FakeTime
 )
 
 // patience bounds everything that the suite waits for: far more than any of
@@ -53,9 +57,8 @@ const patience = 60 * time.Second
 
 // Run runs the suite. It calls new for each test and closes what it returns.
 func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature) {
-	for _, c := range commonCases {
-		t.Run(c.name, func(t *testing.T) { c.run(t, start(t, new)) })
-	}
+	fakeTime := slices.Contains(features, FakeTime)
+	runCases(t, new, commonCases, fakeTime)
 	programs := *executions
 	if slow(features) {
 		programs /= 4
@@ -63,18 +66,50 @@ func Run(t *testing.T, new func(*testing.T) sandbox.Runner, features ...Feature)
 	t.Run("nothing is left after close", func(t *testing.T) { testNothingLeft(t, new, programs) })
 	t.Run("close ends runs in progress", func(t *testing.T) { testClose(t, new) })
 	if slices.Contains(features, JavaScript) {
-		runJavaScript(t, new)
-		t.Run("attacks are contained", func(t *testing.T) { Attacks(t, new, attack.JavaScript, features...) })
+		runJavaScript(t, new, fakeTime)
+		t.Run("attacks are contained", func(t *testing.T) {
+			t.Parallel() // with what waits
+			Attacks(t, new, attack.JavaScript, features...)
+		})
 	}
 	if slices.Contains(features, Containment) {
 		runContainment(t, new, slices.Contains(features, BoundedText))
 	}
 }
 
+// A suiteCase is a test with a runner of its own.
+type suiteCase struct {
+	name  string
+	run   func(*testing.T, *runnerTest)
+	waits bool // most of the time, for a clock
+}
+
+// runCases runs cases one after the other. Those that wait take no time or, without
+// fakeTime, run beside each other at the end, when nothing is counted any more.
+func runCases(t *testing.T, new func(*testing.T) sandbox.Runner, cases []suiteCase, fakeTime bool) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.waits && fakeTime {
+				synctest.Test(t, func(t *testing.T) {
+					r := start(t, new)
+					r.fakeTime = true
+					c.run(t, r)
+				})
+				return
+			}
+			if c.waits {
+				t.Parallel()
+			}
+			c.run(t, start(t, new))
+		})
+	}
+}
+
 // A runnerTest is a runner under test with what tests do with it.
 type runnerTest struct {
 	sandbox.Runner
-	t *testing.T
+	t        *testing.T
+	fakeTime bool // passes only where a program waits
 }
 
 func start(t *testing.T, new func(*testing.T) sandbox.Runner) *runnerTest {
@@ -113,7 +148,7 @@ func (r *runnerTest) do(ctx context.Context, req sandbox.Request) ended {
 	if res.ExitCode != sandbox.ExitOK && res.Error == "" {
 		r.t.Errorf("Run(%.60q): exit code %d without a reason", req.Code, res.ExitCode)
 	}
-	if res.Duration <= 0 {
+	if res.Duration < 0 || res.Duration == 0 && !r.fakeTime {
 		r.t.Errorf("Run(%.60q): duration %v", req.Code, res.Duration)
 	}
 	return ended{res, stdout.String(), stderr.String()}

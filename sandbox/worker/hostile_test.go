@@ -133,6 +133,7 @@ func TestHostSurvivesAnyChild(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.how, func(t *testing.T) {
+			t.Parallel()
 			r := New(&Options{Args: []string{tt.how}, Spares: -1})
 			defer r.Close()
 			var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/eventually"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/sandbox/sandboxtest"
 )
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 		}
 		Main()
 	}
+	eventually.Overlap()
 	os.Exit(m.Run())
 }
 

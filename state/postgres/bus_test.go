@@ -27,6 +27,7 @@ func pinned(digest string) func(map[state.PinName]state.Pin) error {
 // Pins in memory follow those of the database, and are there while it is away. After
 // that nothing is missed that happened meanwhile.
 func TestPinsFollowTheBus(t *testing.T) {
+	t.Parallel() // with a server of its own, for which it waits
 	own, err := postgrestest.Start()
 	own = postgrestest.Need(t, own, err)
 	t.Cleanup(func() { own.Stop() })

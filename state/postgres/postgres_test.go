@@ -247,6 +247,7 @@ func TestTextsThatPostgresCannotKeep(t *testing.T) {
 // The server ends and comes back: what was recorded meanwhile is kept, once, and
 // what this broker does is not taken for that of one that is gone.
 func TestServerComesBack(t *testing.T) {
+	t.Parallel() // with a server of its own, for which it waits
 	own, err := postgrestest.Start()
 	own = postgrestest.Need(t, own, err)
 	t.Cleanup(func() { own.Stop() }) // after the stores are closed

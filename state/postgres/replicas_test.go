@@ -13,6 +13,7 @@ import (
 // Replicas are known while they live, whatever ends them, and come back after the
 // server was away.
 func TestReplicas(t *testing.T) {
+	t.Parallel() // with a server of its own, for which it waits
 	s, err := postgrestest.Start()
 	s = postgrestest.Need(t, s, err)
 	t.Cleanup(func() { _ = s.Stop() })

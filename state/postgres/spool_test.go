@@ -73,6 +73,7 @@ func once(t *testing.T, s *tables.Store, ids ...[]string) {
 }
 
 func TestRecordWaitsForTheServer(t *testing.T) {
+	t.Parallel() // with a server of its own, for which it waits
 	own, at := mayEnd(t)
 	s := spooling(t, at, sqlite.OpenSpool(t.TempDir(), "test", 0))
 	before := write(t, s, 3)
@@ -112,6 +113,7 @@ type deaf struct{ tables.Spool }
 func (deaf) Drop(int64) error { return errors.New("killed") }
 
 func TestRowsOfAKilledBrokerAreThereOnce(t *testing.T) {
+	t.Parallel() // with a server of its own, for which it waits
 	own, at := mayEnd(t)
 	dir := t.TempDir()
 	first := spooling(t, at, deaf{sqlite.OpenSpool(dir, "test", 0)})
@@ -177,6 +179,7 @@ func TestSpooledInDoubt(t *testing.T) {
 }
 
 func TestSpoolIsBounded(t *testing.T) {
+	t.Parallel() // with a server of its own, for which it waits
 	own, at := mayEnd(t)
 	s := spooling(t, at, sqlite.OpenSpool(t.TempDir(), "test", 1<<20))
 	if err := s.Reached(t.Context()); err != nil {

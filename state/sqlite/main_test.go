@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"os"
 	"testing"
 
+	"github.com/mcpbroker/mcpbroker/internal/ramdisk"
 	"github.com/mcpbroker/mcpbroker/state"
 	"github.com/mcpbroker/mcpbroker/state/statetest"
 )
@@ -14,7 +16,12 @@ var audits = statetest.Audits{
 	},
 }
 
-func TestMain(m *testing.M) { audits.Main(m) }
+func TestMain(m *testing.M) {
+	if statetest.IsChild() {
+		audits.Main(m)
+	}
+	os.Exit(ramdisk.Run(func() int { return audits.Play(m) }))
+}
 
 func TestAuditSuite(t *testing.T) { audits.Run(t) }
 

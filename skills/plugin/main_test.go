@@ -1,0 +1,9 @@
+package plugin_test
+
+import (
+	"testing"
+
+	"github.com/mcpbroker/mcpbroker/internal/ramdisk"
+)
+
+func TestMain(m *testing.M) { ramdisk.Main(m) }

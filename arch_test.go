@@ -167,7 +167,7 @@ var diagram = []row{
 	{pkg: "internal/evaluate", modules: []string{"std"}},
 	{pkg: "internal/service", modules: []string{"std"}},
 	{pkg: "internal/daemon", imports: []string{"internal/lines"}, modules: []string{"std", "github.com/Microsoft/go-winio", "golang.org/x/sys"}},
-	{pkg: "internal/top", imports: []string{"internal/outbound"}, modules: []string{"std", "golang.org/x/sys", "golang.org/x/term", "golang.org/x/text"}},
+	{pkg: "internal/top", imports: []string{"internal/outbound"}, modules: []string{"std", "charm.land/bubbletea", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}},
 	{pkg: "internal/entries", modules: []string{"std"}},
 	{pkg: "internal/fair", modules: []string{"std"}},
 	{pkg: "internal/lazyregexp", modules: []string{"std"}},
@@ -204,6 +204,8 @@ var reserved = map[string][]string{
 	"github.com/spf13/cobra":                    {"cmd/broker", "internal/cli"},
 	"github.com/spf13/pflag":                    {"cmd/broker", "internal/cli"},
 	"github.com/pelletier/go-toml":              {"internal/clients"},
+	"charm.land/bubbletea":                      {"internal/top"},
+	"github.com/charmbracelet":                  {"internal/top"},
 }
 
 // syntax are the packages of goja that read programs: readers draw on these, and not

@@ -70,8 +70,8 @@ func (a *app) top(ctx context.Context) error {
 // daemon runs.
 func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
 	printed := a.Err
-	var said top.LastLine
-	a.Err, a.ignoreProject, o.Notes = &said, true, said.Take
+	var said top.Notes
+	a.Err, a.ignoreProject, o.Notes = &said, true, &said
 	defer func() { a.Err = printed }()
 	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)

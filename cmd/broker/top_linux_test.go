@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,6 +95,13 @@ func TestTop(t *testing.T) {
 	}
 	d.end(cmd)
 
+	d, cmd = onDisplay(t, 80, 24, "top", "--config", file, "--state-dir", state)
+	d.until(" failed ")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	d.end(cmd)
+
 	if out, err := brokerCommand(t, "top", "--config", file).CombinedOutput(); err == nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), "broker tail") {
 		t.Errorf("without a terminal: %v, %s", err, out)
 	}
@@ -105,7 +113,9 @@ type display struct {
 	person, program *os.File
 	before          unix.Termios // settings of the terminal
 	width, height   int
-	written         []byte
+	written, rest   []byte // rest is the beginning of a sequence
+	cells           [][]rune
+	row, column     int
 }
 
 // onDisplay starts the broker on a terminal of a size.
@@ -128,6 +138,7 @@ func onDisplay(t *testing.T, width, height int, args ...string) (*display, *exec
 func (d *display) resize(width, height int) {
 	d.t.Helper()
 	d.width, d.height = width, height
+	d.cells, d.row, d.column = blank(height, width), 0, 0
 	if err := unix.IoctlSetWinsize(int(d.program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
 		d.t.Fatal(err)
 	}
@@ -167,7 +178,7 @@ func (d *display) until(want string) string {
 		if err != nil {
 			d.t.Fatalf("%v; no %q in\n%s", err, want, screen)
 		}
-		d.written = append(d.written, buf[:n]...)
+		d.write(buf[:n])
 	}
 }
 
@@ -183,41 +194,118 @@ func (d *display) end(cmd *exec.Cmd) {
 	if err != nil && !errors.Is(err, syscall.EIO) {
 		d.t.Error(err)
 	}
-	if d.written = append(d.written, rest...); failed != nil || !strings.HasSuffix(string(d.written), "\x1b[?7h\x1b[?25h\x1b[?1049l") {
+	d.written = append(d.written, rest...)
+	for on, off := range map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?25l": "\x1b[?25h", "\x1b[>1u": "\x1b[<1u", "\x1b[>4;2m": "\x1b[>4m"} {
+		if text := string(d.written); !strings.Contains(text, on) || strings.LastIndex(text, on) > strings.LastIndex(text, off) {
+			d.t.Errorf("%q is not undone by %q in %q", on, off, rest)
+		}
+	}
+	if failed != nil {
 		d.t.Errorf("it ends with %v, %q", failed, rest)
 	}
 }
 
-var displayed = regexp.MustCompile(`(?s)\x1b\[([0-9;?]*)([a-zA-Z])|.`)
-
-// screen is what a terminal would show, as far as broker top steers it.
-func (d *display) screen() string {
-	cells := make([][]rune, d.height)
+func blank(height, width int) [][]rune {
+	cells := make([][]rune, height)
 	for i := range cells {
-		cells[i] = []rune(strings.Repeat(" ", d.width))
+		cells[i] = []rune(strings.Repeat(" ", width))
 	}
-	text := string(d.written)
-	text = text[max(0, strings.LastIndex(text, "\x1b[2J")):]
-	row, column := 0, 0
-	for _, m := range displayed.FindAllStringSubmatch(text, -1) {
-		switch inside := row < d.height && column < d.width; {
-		case m[2] == "H":
-			to := strings.Split(m[1]+";", ";")
-			row, _ = strconv.Atoi(to[0])
-			column, _ = strconv.Atoi(to[1])
-			row, column = max(0, row-1), max(0, column-1)
-		case m[2] == "K" && inside:
-			copy(cells[row][column:], []rune(strings.Repeat(" ", d.width)))
-		case m[2] == "":
-			if inside {
-				cells[row][column], _ = utf8.DecodeRuneInString(m[0])
-			}
-			column++
-		}
-	}
+	return cells
+}
+
+// screen returns what the terminal shows.
+func (d *display) screen() string {
 	var b strings.Builder
-	for _, line := range cells {
+	for _, line := range d.cells {
 		b.WriteString(strings.TrimRight(string(line), " ") + "\n")
 	}
 	return b.String()
+}
+
+// sequence matches what a terminal reads at a time. The groups are the private mark, the numbers and the
+// letter of a control sequence.
+var sequence = regexp.MustCompile(`^(?s:\x1b\[([<=>?]?)([0-9;:]*)[ -/]*([@-~])|\x1b[^\[]|[^\x1b])`)
+
+// write does what an xterm does with the bytes of a program that draws the whole screen.
+func (d *display) write(p []byte) {
+	d.written, d.rest = append(d.written, p...), append(d.rest, p...)
+	for {
+		m := sequence.FindSubmatch(d.rest)
+		if m == nil || !utf8.FullRune(d.rest) {
+			return
+		}
+		d.rest = d.rest[len(m[0]):]
+		switch c := string(m[0]); {
+		case len(m[3]) > 0 && len(m[1]) == 0:
+			d.control(string(m[2]), m[3][0])
+		case c == "\r":
+			d.column = 0
+		case c == "\n":
+			d.row = min(d.row+1, d.height-1)
+		case c == "\b":
+			d.column = max(0, d.column-1)
+		case c == "\t":
+			d.column = min(d.column/8*8+8, d.width-1)
+		case c == "\x1bM":
+			d.row = max(0, d.row-1)
+		case c[0] >= ' ' && c[0] != 0x7f:
+			if d.column >= d.width {
+				d.row, d.column = min(d.row+1, d.height-1), 0
+			}
+			d.cells[d.row][d.column], _ = utf8.DecodeRuneInString(c)
+			d.column++
+		}
+	}
+}
+
+// control moves, erases, inserts or scrolls.
+func (d *display) control(numbers string, letter byte) {
+	first, second, _ := strings.Cut(numbers, ";")
+	n, _ := strconv.Atoi(first)
+	other, _ := strconv.Atoi(second)
+	some, line := max(1, n), d.cells[d.row]
+	at := min(d.column, d.width-1)
+	switch letter {
+	case 'H':
+		d.row, d.column = some-1, max(1, other)-1
+	case 'A':
+		d.row -= some
+	case 'B':
+		d.row += some
+	case 'C':
+		d.column = at + some
+	case 'D':
+		d.column = at - some
+	case 'G', '`':
+		d.column = some - 1
+	case 'd':
+		d.row = some - 1
+	case 'X':
+		copy(line[at:min(at+some, d.width)], blank(1, d.width)[0])
+	case 'K':
+		from, to := [3]int{at, 0, 0}[n], [3]int{d.width, at + 1, d.width}[n]
+		copy(line[from:to], blank(1, d.width)[0])
+	case 'J':
+		if n == 2 {
+			d.row, at = 0, 0
+		}
+		copy(d.cells[d.row][at:], blank(1, d.width)[0])
+		copy(d.cells[d.row+1:], blank(d.height, d.width))
+	case 'P':
+		d.cells[d.row] = append(append(line[:at:at], line[min(at+some, d.width):]...), blank(1, min(some, d.width-at))[0]...)
+	case '@':
+		d.cells[d.row] = append(append(line[:at:at], blank(1, some)[0]...), line[at:]...)[:d.width]
+	case 'L':
+		d.cells = slices.Insert(d.cells, d.row, blank(some, d.width)...)[:d.height]
+	case 'M':
+		d.cells = append(slices.Delete(d.cells, d.row, min(d.row+some, d.height)), blank(some, d.width)...)[:d.height]
+	case 'S':
+		d.cells = append(d.cells[some:], blank(some, d.width)...)
+	case 'T':
+		d.cells = append(blank(some, d.width), d.cells...)[:d.height]
+	case 'm', 'r', 'u', 'p', 'q', 'h', 'l': // attributes and modes
+	default:
+		d.t.Errorf("a terminal does not know %q of %q", letter, numbers)
+	}
+	d.row, d.column = min(max(d.row, 0), d.height-1), min(max(d.column, 0), d.width)
 }

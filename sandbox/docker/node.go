@@ -29,7 +29,7 @@ func (node) tmpfs() map[string]string      { return nil }
 func (node) overhead() int64               { return 96 << 20 }
 
 // library are the parts of the broker's own runtime that Node needs.
-var library = []string{"builtins", "iterator", "revive", "plain", "retry"}
+var library = []string{"builtins", "iterator", "promises", "revive", "plain", "retry"}
 
 func (node) command(memory int64) []string {
 	boot := runnerArgs("node", ".cjs", "wire", "json", "trace", "output", "globals", "nearest", "reads", "host", "races", "clock", "program")

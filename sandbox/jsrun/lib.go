@@ -68,7 +68,7 @@ func (r *runtime) absent(c goja.FunctionCall) goja.Value {
 }
 
 // Library returns the source of a part of this runtime that is written in JavaScript and that
-// other engines may need too: "builtins", "iterator", "revive", "plain" or "retry".
+// other engines may need too: "builtins", "iterator", "promises", "revive", "plain" or "retry".
 func Library(name string) string {
 	text, err := libFiles.ReadFile("lib/" + name + ".js")
 	if err != nil {

@@ -1,42 +1,11 @@
-// Records the promises of each Promise.race and Promise.any, so that the run does not
-// wait for a call that has lost one.
+// The promises of each Promise.race and Promise.any, so that the run does not wait for
+// a call that has lost one: each promise, and the one that it was made of by then,
+// catch and finally, which may be itself.
 'use strict';
-const { hidden } = require('globals');
-const { apply } = Reflect;
-
-// Pairs of a promise and the one that it was made of by then, catch and finally,
-// which may be itself.
 const racers = [];
-const origins = new WeakMap();
-let racing = false;
 
 function install() {
-  const { Promise } = main;
-  const original = Promise.prototype.then;
-  const { then } = {
-    then(...handlers) {
-      const made = apply(original, this, handlers);
-      const origin = origins.get(this) ?? this;
-      if (racing) racers.push([this, origin]);
-      else origins.set(made, origin);
-      return made;
-    },
-  };
-  hidden(Promise.prototype, 'then', then);
-  for (const name of ['race', 'any']) {
-    const first = Promise[name];
-    const method = {
-      [name](list) {
-        racing = true;
-        try {
-          return apply(first, this, [list]);
-        } finally {
-          racing = false;
-        }
-      },
-    }[name];
-    hidden(Promise, name, method);
-  }
+  require('lib/promises')({ caught: (reason) => reason, raced: (promise, origin) => racers.push([promise, origin]) });
 }
 
 // noteLost notes which calls under way nobody waits for any more. A promise of an

@@ -2,69 +2,26 @@
 'use strict';
 const { isNativeError } = require('node:util').types;
 const { inspect } = require('node:util');
+const { SourceMap } = require('node:module');
 const { apply, get } = Reflect;
 const toText = main.Error.prototype.toString;
 
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const MAX_FRAMES = 12;
 let bundle = null;
-let lines = null;
-
-// decoded is the source map as a list for each line of the script, from 1:
-// [column, line, column in the program], in the order of columns, of the program alone.
-// Columns of the script count from 0.
-function decoded() {
-  const own = bundle.sources.indexOf(bundle.file);
-  const made = [[], []];
-  let source = 0;
-  let line = 0;
-  let column = 0;
-  for (const text of bundle.mappings.split(';')) {
-    const segments = [];
-    let at = 0;
-    let here = 0;
-    const number = () => {
-      let value = 0;
-      for (let shift = 0; ; shift += 5) {
-        const digit = DIGITS.indexOf(text[at++]);
-        value += (digit & 31) * 2 ** shift;
-        if (!(digit & 32)) return value % 2 ? -(value - 1) / 2 : value / 2;
-      }
-    };
-    while (at < text.length) {
-      if (text[at] === ',') at++;
-      here += number();
-      if (at === text.length || text[at] === ',') continue;
-      source += number();
-      line += number();
-      column += number();
-      while (at < text.length && text[at] !== ',') number();
-      segments.push([here, source === own ? line + 1 : 0, (line === 0 ? Math.max(0, column - bundle.before) : column) + 1]);
-    }
-    made.push(segments);
-  }
-  return made;
-}
+let map = null; // of the script from its second line on, as it was before its edits
 
 // place is where something of the script stands in the program: [line, column],
 // or nothing if it is not of the program.
 function place(line, column) {
   if (bundle === null) return null;
-  lines ??= decoded();
-  const segments = lines[line] ?? [];
+  map ??= new SourceMap({ version: 3, sources: bundle.sources, names: [], mappings: bundle.mappings });
   column--;
   let moved = 0;
   for (const [at, from, by] of bundle.edits ?? []) if (at === line - 1 && from + moved + Math.max(by, 0) <= column) moved += by;
-  column -= moved;
-  let low = 0;
-  let high = segments.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (segments[middle][0] <= column) low = middle + 1;
-    else high = middle;
-  }
-  const found = segments[low - 1];
-  return found && found[1] > 0 ? [found[1], found[2]] : null;
+  const found = map.findEntry(line - 2, column - moved);
+  if (found.generatedLine !== line - 2 || found.originalSource !== bundle.file) return null;
+  const { originalLine, originalColumn } = found;
+  return [originalLine + 1, (originalLine === 0 ? Math.max(0, originalColumn - bundle.before) : originalColumn) + 1];
 }
 
 // frames are those of the program, as lines.

@@ -34,11 +34,13 @@ var library = []string{"builtins", "iterator", "promises", "revive", "plain", "r
 func (node) command(memory int64) []string {
 	boot := runnerArgs("node", ".cjs", "wire", "json", "trace", "output", "globals", "nearest", "reads", "host", "races", "clock", "program")
 	args := []string{"node", fmt.Sprintf("--max-old-space-size=%d", max(memory>>20, 16)), "-e", boot[0]}
+	add := func(name, text string) { args = append(args, name, "module.exports =\n"+text) }
 	for _, name := range library {
-		args = append(args, "lib/"+name, "module.exports =\n"+jsrun.Library(name))
+		add("lib/"+name, jsrun.Library(name))
 	}
-	args = append(args, "lib/newer", "module.exports =\n"+runnerText("node", "newer.js"))
-	args = append(args, "functions", "module.exports = "+script.FunctionsJSON())
+	add("lib/newer", runnerText("node", "newer.js"))
+	add("names", "'"+strings.Join(nodeGlobals, " ")+"'.split(' ')")
+	add("functions", script.FunctionsJSON())
 	return append(args, boot[1:]...)
 }
 

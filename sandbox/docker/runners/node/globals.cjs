@@ -10,18 +10,9 @@ const { now } = Date;
 const hidden = (object, name, value) =>
   defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
 
-// The names of Node that programs may use. The language's own names are those of a
-// realm that nothing was added to, such as that of this module.
-const KEPT = new Set(['AbortController', 'AbortSignal', 'Blob', 'Buffer', 'Crypto', 'CryptoKey', 'CustomEvent', 'DOMException',
-  'Event', 'EventTarget', 'SubtleCrypto', 'TextDecoder', 'TextEncoder', 'URL', 'URLSearchParams', 'atob', 'btoa', 'crypto',
-  'global', 'performance', 'queueMicrotask', 'structuredClone']);
-const LANGUAGE = new Set(getOwnPropertyNames((0, eval)('globalThis')));
-LANGUAGE.delete('WebAssembly');
-
 function strip() {
-  for (const name of getOwnPropertyNames(globalThis)) {
-    if (!KEPT.has(name) && !LANGUAGE.has(name)) delete globalThis[name];
-  }
+  const known = new Set(require('names'));
+  for (const name of getOwnPropertyNames(globalThis)) if (!known.has(name)) delete globalThis[name];
   if (!('crypto' in globalThis)) {
     defineProperty(globalThis, 'crypto', { get: () => require('node:crypto').webcrypto, enumerable: false, configurable: true });
   }
@@ -35,36 +26,30 @@ const MAX_DELAY = 2 ** 31 - 1;
 // addTimers defines the timers. fired is called after every timeout.
 function addTimers(fired) {
   const delay = (ms) => Math.min(Math.max(Number(ms) || 0, 0), MAX_DELAY);
-  hidden(globalThis, 'setTimeout', (callback, ms, ...args) => {
-    if (typeof callback !== 'function') return timers.setTimeout(callback, ms);
-    const t = timers.setTimeout(() => {
-      pending.delete(t);
+  const add = (name, repeats) => hidden(globalThis, name, (callback, ms, ...args) => {
+    if (typeof callback !== 'function') return timers[name](callback, ms);
+    const wait = repeats ? Math.max(delay(ms), 1) : delay(ms);
+    const state = { due: now() + wait, repeats, kept: false };
+    const t = timers[name](() => {
+      if (repeats) state.due = now() + wait;
+      else pending.delete(t);
       fired();
       callback(...args);
-    }, delay(ms));
-    pending.set(t, { due: now() + delay(ms), repeats: false, kept: false });
-    return t;
-  });
-  hidden(globalThis, 'setInterval', (callback, ms, ...args) => {
-    if (typeof callback !== 'function') return timers.setInterval(callback, ms);
-    const every = Math.max(delay(ms), 1);
-    const state = { due: now() + every, repeats: true, kept: false };
-    const t = timers.setInterval(() => {
-      state.due = now() + every;
-      fired();
-      callback(...args);
-    }, every);
+    }, wait);
     pending.set(t, state);
     return t;
   });
+  add('setTimeout', false);
+  add('setInterval', true);
   hidden(globalThis, 'setImmediate', (callback, ...args) => timers.setImmediate(callback, ...args));
-  const clear = (t) => {
-    if (typeof t === 'number' || typeof t === 'string') t = [...pending.keys()].find((p) => +p === +t) ?? t;
-    pending.delete(t);
-    timers.clearTimeout(t);
-    if (typeof t === 'object') timers.clearImmediate(t);
-  };
-  for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate']) hidden(globalThis, name, (t) => clear(t));
+  for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate']) {
+    hidden(globalThis, name, (t) => {
+      if (typeof t === 'number' || typeof t === 'string') t = [...pending.keys()].find((p) => +p === +t) ?? t;
+      pending.delete(t);
+      timers.clearTimeout(t);
+      if (typeof t === 'object') timers.clearImmediate(t);
+    });
+  }
 }
 
 // addSignalTimeouts keeps a program running while it waits for AbortSignal.timeout,
@@ -103,16 +88,15 @@ function install(fired) {
   for (const name of ['dispose', 'asyncDispose']) {
     if (!(name in Symbol)) Object.defineProperty(Symbol, name, { value: Symbol('Symbol.' + name) });
   }
-  for (const [owner, methods] of Object.entries(require('lib/builtins')())) {
-    const object = owner === 'String' ? String.prototype : globalThis[owner];
+  const { String: strings, ...builtins } = require('lib/builtins')();
+  const iterator = 'Iterator' in globalThis ? {} : require('lib/iterator')();
+  const { Iterator, ...ofIterators } = iterator;
+  if (Iterator) hidden(globalThis, 'Iterator', Iterator);
+  const missing = { 'String.prototype': strings, 'Iterator.prototype': ofIterators, ...builtins, ...require('lib/newer')() };
+  for (const [owner, methods] of Object.entries(missing)) {
+    const object = owner.split('.').reduce((of, name) => of[name], globalThis);
     for (const name of Object.keys(methods)) if (!(name in object)) hidden(object, name, methods[name]);
   }
-  if (!('Iterator' in globalThis)) {
-    const { Iterator, ...methods } = require('lib/iterator')();
-    hidden(globalThis, 'Iterator', Iterator);
-    for (const name of Object.keys(methods)) hidden(Iterator.prototype, name, methods[name]);
-  }
-  require('lib/newer')();
   addTimers(fired);
   hidden(globalThis, 'retry', require('lib/retry')().retry);
   addSignalTimeouts();

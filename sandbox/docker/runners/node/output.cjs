@@ -5,9 +5,12 @@ const { inspect, formatWithOptions } = require('node:util');
 const { send } = require('wire');
 const { stringify } = require('json');
 
+const METHODS = ['log', 'info', 'debug', 'warn', 'error', 'trace', 'dir', 'dirxml', 'table', 'assert', 'group',
+  'groupCollapsed', 'groupEnd', 'count', 'countReset', 'time', 'timeEnd', 'timeLog', 'clear'];
 const BYTES = 16 << 10;
 const PAUSE = 20; // milliseconds
 const { now } = Date;
+const { defineProperty } = Object;
 const { from, concat } = require('node:buffer').Buffer;
 const later = require('node:timers').setImmediate;
 
@@ -87,14 +90,10 @@ function makeConsole() {
   const base = new Console({ stdout: sink('O'), stderr: sink('e'), ignoreErrors: false, colorMode: false, inspectOptions: { depth: 4 } });
   const console = new main.Object();
   const { log, warn } = base;
-  for (const [names, write] of [[['log', 'info', 'debug'], log], [['warn', 'error'], warn]]) {
-    for (const name of names) base[name] = (...args) => write(format(args));
-  }
+  for (const name of ['log', 'info', 'debug']) base[name] = (...args) => log(format(args));
+  for (const name of ['warn', 'error']) base[name] = (...args) => warn(format(args));
   base.clear = () => {};
-  for (const name of ['log', 'info', 'debug', 'warn', 'error', 'trace', 'dir', 'dirxml', 'table', 'assert', 'group',
-    'groupCollapsed', 'groupEnd', 'count', 'countReset', 'time', 'timeEnd', 'timeLog', 'clear']) {
-    Object.defineProperty(console, name, { value: base[name], writable: true, enumerable: false, configurable: true });
-  }
+  for (const name of METHODS) defineProperty(console, name, { value: base[name], writable: true, enumerable: false, configurable: true });
   return console;
 }
 

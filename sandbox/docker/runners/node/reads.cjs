@@ -25,7 +25,7 @@ const notes = [];
 
 function watch(value, target, payload) {
   if (payload.length > MAX_SHAPED) return value;
-  if (shapes[target]) mark(value, shapes[target], target);
+  mark(value, shapes[target], target);
   if (media && payload.includes(MEDIA_MARK)) markMedia(value, target, 0);
   return value;
 }
@@ -33,25 +33,17 @@ function watch(value, target, payload) {
 // markMedia makes reads of the bytes of images, sounds and files noticed.
 function markMedia(value, target, depth) {
   if (typeof value !== 'object' || value === null || depth > MAX_MEDIA_DEPTH) return;
-  if (Array.isArray(value)) {
-    for (const item of value) markMedia(item, target, depth + 1);
-    return;
-  }
   const keys = Object.keys(value);
-  if (keys.includes('size') && keys.includes('ref') && keys.every((k) => media.fields.includes(k))) {
-    if (typeof value.ref === 'string' && value.ref.startsWith('r_')) setPrototypeOf(value, prototypeFor(mediaShape(target), target));
-    return;
-  }
-  for (const key of keys) markMedia(value[key], target, depth + 1);
+  const isMedia = keys.includes('size') && keys.includes('ref') && keys.every((k) => media.fields.includes(k));
+  if (!isMedia) return keys.forEach((key) => markMedia(value[key], target, depth + 1));
+  if (typeof value.ref === 'string' && value.ref.startsWith('r_')) setPrototypeOf(value, prototypeFor(mediaShape(target), target));
 }
 
 function mediaShape(target) {
-  let shape = mediaShapes.get(target);
-  if (!shape) {
-    shape = { c: true, p: Object.fromEntries([...media.fields, ...media.other].map((name) => [name, {}])) };
-    mediaShapes.set(target, shape);
+  if (!mediaShapes.has(target)) {
+    mediaShapes.set(target, { c: true, p: Object.fromEntries([...media.fields, ...media.other].map((name) => [name, {}])) });
   }
-  return shape;
+  return mediaShapes.get(target);
 }
 
 const hasMore = (shape) => shape && (Object.keys(shape.p ?? {}).length > 0 || shape.e);
@@ -65,13 +57,12 @@ function mark(value, shape, target, inList) {
   for (const name of Object.keys(shape.p ?? {})) {
     if (hasMore(shape.p[name]) && Object.hasOwn(value, name)) mark(value[name], shape.p[name], target, inList);
   }
-  const prototype = prototypeFor(shape, target);
-  if (prototype && inList) listed.add(shape);
-  if (prototype) setPrototypeOf(value, prototype);
+  if (shape.o || Object.keys(shape.p ?? {}).length === 0) return;
+  if (inList) listed.add(shape);
+  setPrototypeOf(value, prototypeFor(shape, target));
 }
 
 function prototypeFor(shape, target) {
-  if (!shape.p || Object.keys(shape.p).length === 0 || shape.o) return null;
   let prototype = prototypes.get(shape);
   if (!prototype) {
     const handler = { get: (_, property, receiver) => missed(shape, target, property, receiver, handler.get) };

@@ -6,7 +6,6 @@ const net = require('node:net');
 const HEADER = 9;
 const { alloc, concat, from } = require('node:buffer').Buffer;
 const { writeSync } = fs;
-
 // send writes one frame, and blocks until it is written.
 function send(type, id, ...parts) {
   let size = 0;
@@ -18,8 +17,6 @@ function send(type, id, ...parts) {
   const all = concat([header, ...parts]);
   for (let at = 0; at < all.length; ) at += write(all, at);
 }
-
-const waiting = new Int32Array(new SharedArrayBuffer(4));
 
 // write writes as much as there is room for, and waits a moment if there is none.
 function write(all, at) {
@@ -46,27 +43,18 @@ function listen(handle, gone) {
   const input = new net.Socket({ fd: 0, readable: true, writable: false });
   let parts = [];
   let have = 0;
-  let need = HEADER;
   let header = null;
   input.on('data', (chunk) => {
     parts.push(chunk);
     have += chunk.length;
-    while (have >= need) {
-      const all = parts.length === 1 ? parts[0] : concat(parts);
-      const head = all.subarray(0, need);
-      parts = have > need ? [all.subarray(need)] : [];
+    for (let need; have >= (need = header ? header.readUInt32BE(5) : HEADER); ) {
+      const all = concat(parts);
+      const taken = all.subarray(0, need);
+      parts = [all.subarray(need)];
       have -= need;
-      if (header === null) {
-        header = head;
-        need = header.readUInt32BE(5);
-        if (need > 0) continue;
-      }
-      const payload = header === head ? alloc(0) : head;
-      const type = String.fromCharCode(header[0]);
-      const id = header.readUInt32BE(1);
-      header = null;
-      need = HEADER;
-      handle(type, id, payload);
+      const frame = header;
+      header = frame ? null : taken;
+      if (frame) handle(String.fromCharCode(frame[0]), frame.readUInt32BE(1), taken);
     }
   });
   input.on('end', gone);

@@ -5,42 +5,38 @@ import (
 	"encoding/hex"
 	"html"
 	"net/url"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
-// pattern returns a regular expression that is compiled on first use.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 var (
-	escapes = pattern(`\\u00[0-9a-fA-F]{2}|\\x[0-9a-fA-F]{2}`)
+	escapes = lazyregexp.New(`\\u00[0-9a-fA-F]{2}|\\x[0-9a-fA-F]{2}`)
 	// template is an address with a placeholder, such as https://host/?q={conversation}.
-	template = pattern(`\b(https?://[^\s"'<]*?)(?:\$\{?|\{\{?|<|%7b|\[|%)\s*([a-z][a-z0-9_.' -]{2,40})`)
+	template = lazyregexp.New(`\b(https?://[^\s"'<]*?)(?:\$\{?|\{\{?|<|%7b|\[|%)\s*([a-z][a-z0-9_.' -]{2,40})`)
 	// hiding matches parts of HTML or Markdown that are not displayed.
-	hiding = pattern(`(?s)<!--(.*?)(?:-->|$)|\[(?://|comment)\]: #([^\n]*)|(?:display: ?none|font-size:0|visibility:hidden)(.*?)(?:</|$)|<details>(.*?)(?:</details>|$)`)
+	hiding = lazyregexp.New(`(?s)<!--(.*?)(?:-->|$)|\[(?://|comment)\]: #([^\n]*)|(?:display: ?none|font-size:0|visibility:hidden)(.*?)(?:</|$)|<details>(.*?)(?:</details>|$)`)
 	// runs matches commands that run what they download or decode, open a shell to another
 	// machine, or send a file away.
-	runs = pattern(`(?:\b(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b|base64\s+(?:-d|-di|--decode)|xxd\s+-r|openssl\s+enc|echo\s+\S{16,})[^|]{0,300}(?:\|[^|]{0,80}){0,2}\|\s*(?:sudo\s+)?(?:/(?:usr/)?bin/)?(?:ba|z|da|k|fi)?(?:sh|python3?|perl|ruby|node|iex|php|pwsh|powershell|cmd)\b` +
+	runs = lazyregexp.New(`(?:\b(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b|base64\s+(?:-d|-di|--decode)|xxd\s+-r|openssl\s+enc|echo\s+\S{16,})[^|]{0,300}(?:\|[^|]{0,80}){0,2}\|\s*(?:sudo\s+)?(?:/(?:usr/)?bin/)?(?:ba|z|da|k|fi)?(?:sh|python3?|perl|ruby|node|iex|php|pwsh|powershell|cmd)\b` +
 		"|(?:ba|z|da)?sh\\s+(?:-c\\s+)?[\"']?(?:\\$\\(|<\\(|`)\\s*(?:curl|wget)|eval\\s+[\"']?(?:\\$\\(|`)|source\\s+<\\(\\s*(?:curl|wget)|\\$\\(\\s*(?:curl|wget)\\s[^)]*\\)|\\biex\\b[\\s(]*(?:\\(|&)?\\s*(?:new-object|iwr|irm|invoke-)" +
 		`|/dev/tcp/|\bn(?:c|cat) -e|iex.*downloadstring\(|downloadstring\(.*iex|powershell.* -(?:enc|encodedcommand) ` +
 		`|curl\s[^\n]{0,120}(?:-d|--data(?:-binary|-raw)?|-f|-t|--form|--upload-file)\s*["']?[^\s"']*@?[~/.][^\n]{0,120}https?://|curl\s[^\n]{0,160}https?://\S+\s[^\n]{0,60}(?:-d|--data(?:-binary)?|-f)\s*["']?\S*@[~/.]`)
-	anyShell = pattern(`\S \|\s*(?:sudo )?(?:ba|z)?sh(?:\s|$|[.;)"'` + "`])")
+	anyShell = lazyregexp.New(`\S \|\s*(?:sudo )?(?:ba|z)?sh(?:\s|$|[.;)"'` + "`])")
 )
 
 // shells reports whether a text contains a command that runs what it downloads, and whether it
 // contains one whose output is run.
 func shells(s string) (sure, any bool) {
 	if (containsAny(s, "curl", "wget", "iex", "eval \"", "eval $", "eval `", "/dev/tcp/", "nc -e", "ncat -e", "powershell", "source <") ||
-		strings.Contains(s, "|") && containsAny(s, "base64 ", "iwr", "irm ", "invoke-", "xxd ", "openssl", "fetch ", "echo ")) && runs().MatchString(s) {
+		strings.Contains(s, "|") && containsAny(s, "base64 ", "iwr", "irm ", "invoke-", "xxd ", "openssl", "fetch ", "echo ")) && runs.MatchString(s) {
 		return true, false
 	}
-	return false, strings.Contains(s, "|") && anyShell().MatchString(s)
+	return false, strings.Contains(s, "|") && anyShell.MatchString(s)
 }
 
 func containsAny(s string, list ...string) bool {
@@ -53,7 +49,7 @@ func (w *walker) drains(s string) bool {
 	if !strings.Contains(s, "://") || !strings.ContainsAny(s, "${<%[") {
 		return false
 	}
-	return slices.ContainsFunc(template().FindAllStringSubmatch(s, 20), func(m []string) bool {
+	return slices.ContainsFunc(template.FindAllStringSubmatch(s, 20), func(m []string) bool {
 		c := w.read(split(m[2]), odd).all
 		return c&(creds|environ|path) != 0 || c&filled != 0 && strings.ContainsAny(m[1], "?=")
 	})
@@ -64,7 +60,7 @@ func (w *walker) commented(s string) bool {
 	if !strings.ContainsAny(s, "<[:") || !containsAny(s, "<!--", "]: #", "display:", "font-size:0", "visibility:", "<details>") {
 		return false
 	}
-	return slices.ContainsFunc(hiding().FindAllStringSubmatch(s, 20), func(m []string) bool {
+	return slices.ContainsFunc(hiding.FindAllStringSubmatch(s, 20), func(m []string) bool {
 		n := 0
 		for _, h := range w.read(strings.Join(m[1:], ""), odd).hits {
 			n += min(1, int(h.class&instructing))
@@ -78,17 +74,17 @@ func (w *walker) commented(s string) bool {
 // set.
 var encodings = []struct {
 	may    func(s, folded string) bool
-	like   func() *regexp.Regexp
+	like   *lazyregexp.Regexp
 	decode func(match string) string
 	sure   bool
 }{
-	{func(s, _ string) bool { return longest(s, codes) >= 16 }, pattern(`[A-Za-z0-9+/_-]{16,}`), decode, true},
-	{func(s, _ string) bool { return longest(s, "01 ,") >= 40 }, pattern(`(?:[01]{8}[ ,]?){5,}`), decode, true},
-	{func(s, _ string) bool { return longest(s, "0123456789abcdefABCDEFx ,:") >= 23 }, pattern(`\b(?:(?:0x)?[0-9a-fA-F]{2}[ ,:]+){7,}(?:0x)?[0-9a-fA-F]{2}\b`), decode, true},
+	{func(s, _ string) bool { return longest(s, codes) >= 16 }, lazyregexp.New(`[A-Za-z0-9+/_-]{16,}`), decode, true},
+	{func(s, _ string) bool { return longest(s, "01 ,") >= 40 }, lazyregexp.New(`(?:[01]{8}[ ,]?){5,}`), decode, true},
+	{func(s, _ string) bool { return longest(s, "0123456789abcdefABCDEFx ,:") >= 23 }, lazyregexp.New(`\b(?:(?:0x)?[0-9a-fA-F]{2}[ ,:]+){7,}(?:0x)?[0-9a-fA-F]{2}\b`), decode, true},
 	{func(s, _ string) bool { return strings.Contains(s, "&#") }, nil, html.UnescapeString, false},
 	{func(s, _ string) bool { return strings.Count(s, "%") >= 6 }, nil, func(s string) string { plain, _ := url.PathUnescape(s); return plain }, false},
 	{func(s, _ string) bool { return strings.Count(s, `\`) >= 4 }, nil, func(s string) string {
-		return escapes().ReplaceAllStringFunc(s, func(e string) string {
+		return escapes.ReplaceAllStringFunc(s, func(e string) string {
 			b, _ := hex.DecodeString(e[len(e)-2:])
 			return string(rune(b[0]))
 		})
@@ -140,7 +136,7 @@ func (w *walker) encoded(s, folded, tags string, depth int) (found kind) {
 		}
 		matches := []string{s}
 		if e.like != nil {
-			matches = e.like().FindAllString(s, 100)
+			matches = e.like.FindAllString(s, 100)
 		}
 		for _, match := range matches {
 			inner(e.decode(match), e.sure)
@@ -162,28 +158,24 @@ func rot13(r rune) rune {
 // decode decodes a code in digits or base64, or returns "".
 func decode(code string) string {
 	code = strings.NewReplacer(" ", "", ":", "", "0x", "", ",", "", "-", "+", "_", "/").Replace(code)
-	if b, err := hex.DecodeString(code); err == nil && len(code) >= 16 && strings.Trim(code, "01") != "" {
-		return legible(b)
-	}
-	if len(code) >= 40 && strings.Trim(code, "01") == "" {
-		var out []byte
-		for i := range len(code) &^ 7 {
-			if i%8 == 0 {
-				out = append(out, 0)
-			}
-			out[i/8] = out[i/8]<<1 | code[i]&1
+	b, err := hex.DecodeString(code)
+	switch {
+	case strings.Trim(code, "01") == "":
+		for b = nil; len(code) >= 8; code = code[8:] {
+			n, _ := strconv.ParseUint(code[:8], 2, 8)
+			b = append(b, byte(n))
 		}
-		return legible(out)
-	}
-	if !strings.ContainsFunc(code, unicode.IsUpper) {
+	case err == nil && len(code) >= 16:
+	case !strings.ContainsFunc(code, unicode.IsUpper):
 		return "" // a name
-	}
-	for _, n := range []int{len(code), len(code) &^ 3} {
-		if b, err := base64.RawStdEncoding.DecodeString(code[:n]); err == nil {
-			return legible(b)
+	default:
+		if b, err = base64.RawStdEncoding.DecodeString(code); err != nil {
+			if b, err = base64.RawStdEncoding.DecodeString(code[:len(code)&^3]); err != nil {
+				return ""
+			}
 		}
 	}
-	return ""
+	return legible(b)
 }
 
 // legible returns b if it is text, in UTF-8 or in UTF-16.

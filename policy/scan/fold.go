@@ -1,12 +1,16 @@
 package scan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // fold returns s in the form for looking up words: compatibility forms replaced by
@@ -43,37 +47,36 @@ func isASCII(s string) bool {
 	return true
 }
 
-// lookalikes are small letters of other scripts that look like Latin ones.
-var lookalikes = map[rune]byte{
-	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ј': 'j', 'ѕ': 's', 'ԁ': 'd', 'һ': 'h', 'ԛ': 'q', 'ԝ': 'w',
-	'к': 'k', 'м': 'm', 'т': 't', 'в': 'b', 'н': 'h', 'г': 'r', 'ԍ': 'g', 'ɡ': 'g', 'α': 'a', 'ο': 'o', 'ρ': 'p', 'ν': 'v', 'ι': 'i', 'κ': 'k',
-	'τ': 't', 'υ': 'u', 'ε': 'e', 'η': 'n', 'ɑ': 'a', 'օ': 'o', 'ո': 'n', 'ս': 'u', 'հ': 'h', 'ց': 'g', 'ⅼ': 'l', 'ӏ': 'l', 'ү': 'y', 'ʀ': 'r', 'ɩ': 'i', 'ꜱ': 's', 'ᴏ': 'o', 'ᴄ': 'c', 'ᴇ': 'e',
-}
+// lookalikes maps small letters of other scripts to the Latin ones that they look like.
+var lookalikes = sync.OnceValue(func() map[rune]rune {
+	m := map[rune]rune{}
+	for _, letters := range lists()["lookalikes"] {
+		for _, r := range letters[1:] {
+			m[r] = rune(letters[0])
+		}
+	}
+	return m
+})
 
-var letters = pattern(`\pL+`)
+var letters = lazyregexp.New(`\pL+`)
 
 // latin replaces lookalikes in words that also have Latin letters.
 func latin(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return lookalikes[r] != 0 }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return lookalikes()[r] != 0 }) {
 		return s
 	}
-	return letters().ReplaceAllStringFunc(s, func(word string) string {
+	return letters.ReplaceAllStringFunc(s, func(word string) string {
 		if !strings.ContainsFunc(word, func(r rune) bool { return r < utf8.RuneSelf }) {
 			return word
 		}
-		return strings.Map(func(r rune) rune {
-			if c := lookalikes[r]; c != 0 {
-				return rune(c)
-			}
-			return r
-		}, word)
+		return strings.Map(func(r rune) rune { return cmp.Or(lookalikes()[r], r) }, word)
 	})
 }
 
 // disguised reports whether s contains a word of four letters or more that mixes Latin letters
 // with similar Cyrillic or Armenian ones.
 func disguised(s string) bool {
-	return !isASCII(s) && slices.ContainsFunc(letters().FindAllString(strings.ToLower(s), -1), func(word string) bool {
+	return !isASCII(s) && slices.ContainsFunc(letters.FindAllString(strings.ToLower(s), -1), func(word string) bool {
 		plain := latin(word)
 		return plain != word && isASCII(plain) && len(plain) >= 4 && strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Cyrillic, unicode.Armenian) })
 	})
@@ -94,5 +97,5 @@ func spelt(s string) bool {
 			b.WriteByte('|')
 		}
 	}
-	return singles >= 10 && containsAny(b.String(), "ignoreall", "ignoreprev", "previousinstruction", "donottell", "donotmention", "systemprompt", "disregard", "withouttelling")
+	return singles >= 10 && containsAny(b.String(), lists()["spelt"]...)
 }

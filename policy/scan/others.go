@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcpbroker/mcpbroker/internal/lazyregexp"
 )
 
 // Others are the tools of all connected servers, for finding tools that imitate or mention tools
@@ -32,21 +34,6 @@ func (w *walker) key(s string, at location) (key uint64, ok bool) {
 	return maphash.String(w.others.seed, w.server) + maphash.String(w.others.seed, s) + uint64(at), true
 }
 
-func (o *Others) remembered(key uint64, ok bool) (class, bool) {
-	if !ok {
-		return 0, false
-	}
-	all, known := o.harmless.Load(key)
-	c, _ := all.(class)
-	return c, known
-}
-
-func (o *Others) remember(key uint64, all class) {
-	if o.harmlessCount.Add(1) <= maxQuiet {
-		o.harmless.Store(key, all)
-	}
-}
-
 type otherTool struct{ server, folded, name, description string }
 
 // Add adds a tool of a server.
@@ -57,15 +44,13 @@ func (o *Others) Add(server, tool, description string) {
 	}
 	o.harmless.Clear()
 	o.harmlessCount.Store(0)
-	name := fold(tool)
-	server = fold(server)
-	t := otherTool{server, name, tool, description}
-	o.byLen[len(name)] = append(o.byLen[len(name)], t)
-	o.tools[name] = append(o.tools[name], t)
-	if o.servers[server] == nil {
-		o.servers[server] = map[string]bool{}
+	t := otherTool{fold(server), fold(tool), tool, description}
+	o.byLen[len(t.folded)] = append(o.byLen[len(t.folded)], t)
+	o.tools[t.folded] = append(o.tools[t.folded], t)
+	if o.servers[t.server] == nil {
+		o.servers[t.server] = map[string]bool{}
 	}
-	o.servers[server][name] = true
+	o.servers[t.server][t.folded] = true
 }
 
 // named returns the meaning of the name or address that begins with word i of a text.
@@ -96,10 +81,10 @@ func (w *walker) named(t *text, i int, k token) (c class) {
 	ticked := end < len(s) && before == s[end] && strings.IndexByte("`'\"", before) >= 0
 	at := strings.IndexByte(name, '@')
 	if strings.Contains(name, "://") && !strings.HasPrefix(name, "file:") || at > 0 && strings.Contains(name[at:], ".") ||
-		len(name) >= 8 && strings.ContainsAny(name, "0123456789") && (account().MatchString(name) || before == '+' && account().MatchString("+"+name)) {
+		len(name) >= 8 && strings.ContainsAny(name, "0123456789") && (account.MatchString(name) || before == '+' && account.MatchString("+"+name)) {
 		c = sink
 	}
-	if strings.Contains(name, ".") && containsAny(name, collectors...) {
+	if strings.Contains(name, ".") && containsAny(name, lists()["collectors"]...) {
 		c |= sink | sinkBad
 	}
 	if c == 0 && (ticked || into) && w.params[name] {
@@ -162,30 +147,26 @@ func (o *Others) imitated(w *walker) {
 		return
 	}
 	me, name := w.server, fold(w.name)
+	shadows := false
 	for _, t := range o.tools[name] {
 		switch {
 		case t.server == me:
 		case t.name != w.name && !strings.EqualFold(t.name, w.name): // the names only look the same
 			w.report.add("name", Block, "shadowing", "lookalikes")
-		case sibling(me, t.server):
-		case similar(t.description, w.description), typo(squash(me), squash(t.server)):
-			w.report.add("name", Review, "shadowing")
+		default:
+			shadows = shadows || !sibling(me, t.server) && (similar(t.description, w.description) || typo(squash(me), squash(t.server)))
 		}
 	}
 	for i := 3; i+1 < len(name) && len(o.servers) <= 64; i++ { // "github__create_issue" on a server that is not github
-		if strings.IndexByte("_-.:/", name[i]) < 0 || name[:i] == me {
-			continue
-		}
-		if o.servers[name[:i]][strings.TrimLeft(name[i:], "_-.:/")] {
-			w.report.add("name", Review, "shadowing")
-		}
+		shadows = shadows || strings.IndexByte("_-.:/", name[i]) >= 0 && name[:i] != me && o.servers[name[:i]][strings.TrimLeft(name[i:], "_-.:/")]
 	}
 	for n := max(4, len(name)-1); n <= len(name)+1 && len(o.tools) <= 2000; n++ { // a name that differs by one letter, with the same text
-		for _, t := range o.byLen[n] {
-			if t.server != me && typo(name, t.folded) && !sibling(me, t.server) && similar(t.description, w.description) {
-				w.report.add("name", Review, "shadowing")
-			}
-		}
+		shadows = shadows || slices.ContainsFunc(o.byLen[n], func(t otherTool) bool {
+			return t.server != me && typo(name, t.folded) && !sibling(me, t.server) && similar(t.description, w.description)
+		})
+	}
+	if shadows {
+		w.report.add("name", Review, "shadowing")
 	}
 }
 
@@ -212,19 +193,13 @@ func sibling(a, b string) bool {
 	return a == b && a != ""
 }
 
-// apartWords distinguish variants of a server, such as those of two clients.
-var apartWords = strings.Fields(`prod production dev development staging stage test testing qa work home personal private company eu us local remote primary secondary backup
-	old new legacy main live sandbox demo internal external read readonly ro rw north south east west a b 1 2 3`)
-
-var clientSuffixes = strings.Fields("-claude-code -claude-desktop -cursor -vscode -codex -gemini -windsurf -zed -opencode")
-
 // base returns a server's name without the words that distinguish variants.
 func base(s string) string {
 	s = strings.NewReplacer("_", "-", " ", "-", ".", "-").Replace(s)
-	for _, suffix := range clientSuffixes {
+	for _, suffix := range lists()["clients"] {
 		s = strings.TrimSuffix(s, suffix)
 	}
-	return strings.Join(slices.DeleteFunc(strings.Split(s, "-"), func(word string) bool { return slices.Contains(apartWords, word) }), "-")
+	return strings.Join(slices.DeleteFunc(strings.Split(s, "-"), func(word string) bool { return slices.Contains(lists()["variants"], word) }), "-")
 }
 
 // similar reports whether two descriptions have nearly the same words.
@@ -252,8 +227,4 @@ func wordSet(s string) map[string]bool {
 }
 
 // account matches a wallet, a bank account, or a phone number.
-var account = pattern(`^(?:0x[0-9a-f]{8,}|bc1[0-9a-z]{17,}|[a-z]{2}[0-9]{2}[a-z]{0,4}[0-9][0-9a-z]{9,29}|\+[0-9]{8,})$`)
-
-// collectors are hosts that publish the data sent to them.
-var collectors = []string{"webhook.site", "requestbin", "ngrok", "interact.sh", "oast.", "burpcollaborator", "pipedream.net", "pastebin.com", "transfer.sh", "file.io", "0x0.st",
-	"discord.com/api/webhooks", "api.telegram.org/bot", "requestcatcher", "beeceptor", "hookbin", "dnslog", "canarytokens", "trycloudflare.com", "localtunnel", "serveo.net", "ix.io", "termbin", ".onion"}
+var account = lazyregexp.New(`^(?:0x[0-9a-f]{8,}|bc1[0-9a-z]{17,}|[a-z]{2}[0-9]{2}[a-z]{0,4}[0-9][0-9a-z]{9,29}|\+[0-9]{8,})$`)

@@ -1,9 +1,14 @@
 package scan
 
 import (
+	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 )
+
+//go:embed rules.txt
+var ruleList string
 
 // A kind is a kind of suspicious content.
 type kind uint32
@@ -47,50 +52,15 @@ const (
 	sure  = unseenChars | shell
 )
 
-var kindNames = []string{"secrecy", "override", "harvest", "exfiltration", "sensitive-path", "cross-tool", "preference", "consent", "to-the-model", "markup", "comment",
-	"decode-and-do", "persistence", "redirect", "phishing", "command", "encoded", "out-of-sight", "asks-for-conversation", "lookalikes",
-	"invisible-characters", "pipe-to-shell", "names-sensitive-path", "", "silently"}
+// kindNames are the names of kinds, by bit. Those that begin with "-" are not part of findings.
+var kindNames = strings.Fields(`secrecy override harvest exfiltration sensitive-path cross-tool preference consent to-the-model markup comment
+	decode-and-do persistence redirect phishing command encoded out-of-sight asks-for-conversation lookalikes
+	invisible-characters pipe-to-shell names-sensitive-path -tool silently -consent -collector -hidden -command`)
 
 // apart bounds the words between two words of a rule.
 const apart = 8
 
-// rules find a kind by words in this order in one sentence, each at most apart words behind
-// the one before. "a|b" is either, "!a" one that reads like an order, "-a" one that is not
-// negated, ">a" one that follows within two words. In a rule that begins with "~", the
-// words are of other languages than English, in any order. Behind "@" are the places that
-// the rule is for, else it is for all: d(escriptions), p(arameters), r(esults), o(thers).
-var rules = []struct {
-	kind kind
-	list []string
-}{
-	{secrecy, []string{"hush", "neg tell user", "neg tell >this", "neg >user >tell", "user must neg >tell", "keep this >hidden", "hide user", "~ neg tell user", "~ neg >tell this"}},
-	{override, []string{"mutiny", "ignore prior|every orders", "ignore orders prior", "!ignore prior policies", "prior >orders|policies >voided", "outranks prior orders|talk", "orders|policies outranks user", "~ ignore orders", "!do this @r"}},
-	{harvest, []string{
-		"!put|send talk where|param|sink", "put|send talk param", "!put|send whole >talk", "-put|send whole >talk @pro", "-put|send talk where|param @pro", "whole talk where|param @pro",
-		"!put|send|read creds source|param|sink|seen", "-put|send creds seen|source|param|where @pro", "creds put|send param", "creds source|seen put|send where|param @pro", "creds source neg confirm @pro", "!tell talk @po", "whole creds source|purpose|seen @pro", "-put|send|read whole creds",
-		"put|send|read environ where|param", "!put|send|read environ", "put|send|read whole environ @pro", "content path @pro", "-put|send path @pro", "~ send talk", "~ send creds",
-	}},
-	{exfil, []string{"!send|bcc sink", "bcc sink", "path sink", "neg tell sink", "put|send|read path param", "content path param", "~ send sink", "~ read|send path param"}},
-	{readsPath, []string{"!read|put|send path @dpors", "read path order @l", "path >send @dpors", "~ read|send path @dpors"}},
-	{crossTool, []string{"call|order|only|bad|must|send|also|change|neg other", "other call|order|only|bad|must|send|also|change"}},
-	{preference, []string{"sole", "must|only|also order anyTool", "order anyTool must|only|also", "neg call anyTool", "anyTool bad", "only call anyTool", "must call order anyTool"}},
-	{consent, []string{"-user already agreed", "-user agreed already", "-already agreed user", "-agreed already", "-already agreed"}},
-	{toModel, []string{"note >ai"}},
-	{decoding, []string{"!decode do", "decode >do"}},
-	{persists, []string{"!put|send|change memo", "future"}},
-	{redirects, []string{"!change party sink", "party sink only|must|whole", "party must sink", "only|must|whole party sink"}},
-	{phishes, []string{"!ask user creds"}},
-	{commands, []string{"!call|do command"}},
-	{asksTalk, []string{"whole >talk @p", "talk whole @p", "talk where @p", "talk purpose @p", "!put|send talk @p"}},
-	{mentionsPath, []string{"path"}},
-	{mentionsTool, []string{"other"}},
-	{mentionsCommand, []string{"command"}},
-	{mentionsCollector, []string{"sinkBad"}},
-	{mentionsSilence, []string{"silent send|put|read|call", "send|put|read|call silent"}},
-	{mentionsConsent, []string{"neg confirm"}},
-}
-
-// A rule is a parsed entry of rules.
+// A rule is a parsed entry of rules.txt.
 type rule struct {
 	kind      kind
 	needs     class // for a rule with one step, at least one of them
@@ -105,18 +75,15 @@ type step struct {
 }
 
 var ruleTable = sync.OnceValue(func() (list []rule) {
-	for _, row := range rules {
-		for _, pattern := range row.list {
-			r := rule{kind: row.kind}
+	for name, patterns := range entries(ruleList) {
+		for pattern := range strings.SplitSeq(patterns, "; ") {
+			r := rule{kind: 1 << slices.Index(kindNames, name)}
 			pattern, r.locations, _ = strings.Cut(pattern, " @")
 			pattern, r.any = strings.CutPrefix(pattern, "~ ")
 			for field := range strings.FieldsSeq(pattern) {
-				var s step
 				names := strings.TrimLeft(field, "!->")
-				for _, sign := range field[:len(field)-len(names)] {
-					s.order, s.plain, s.follows = s.order || sign == '!', s.plain || sign == '-', s.follows || sign == '>'
-				}
-				s.class = classes(names)
+				signs := field[:len(field)-len(names)]
+				s := step{classes(names), strings.Contains(signs, "!"), strings.Contains(signs, "-"), strings.Contains(signs, ">")}
 				if s.class&(s.class-1) == 0 {
 					r.needs |= s.class
 				}
@@ -182,13 +149,11 @@ func (t *text) rest(r *rule, n, i int) bool {
 
 // around reports whether the other steps of a rule are near hit i.
 func (t *text) around(r *rule, i int) bool {
-	for n := 1; n < len(r.steps); n++ {
-		found := false
-		for j := range t.hits {
-			h := &t.hits[j]
-			found = found || j != i && h.sentence == t.hits[i].sentence && max(h.word-t.hits[i].word, t.hits[i].word-h.word) <= apart+2 && h.class&r.steps[n].class != 0 && h.class&(foreign|path|sink|param) != 0
-		}
-		if !found {
+	for _, s := range r.steps[1:] {
+		if !slices.ContainsFunc(t.hits, func(h hit) bool {
+			away := h.word - t.hits[i].word
+			return away != 0 && h.sentence == t.hits[i].sentence && max(away, -away) <= apart+2 && h.class&s.class != 0 && h.class&(foreign|path|sink|param) != 0
+		}) {
 			return false
 		}
 	}

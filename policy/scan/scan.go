@@ -3,9 +3,10 @@
 // deterministic.
 //
 // It knows words and phrases (words.txt), the kinds of instructions that they form in a sentence
-// (rules.go), invisible and disguised characters (hidden.go), encodings and commands (encoded.go),
-// and the tools of other servers (others.go). A text with one kind needs a review; two kinds are
-// an attack, and so is anything that only attacks contain.
+// (rules.txt), other suspicious texts (lists.txt), invisible and disguised characters (hidden.go,
+// fold.go), encodings and commands (encoded.go), and the tools of other servers (others.go). A
+// text with one kind needs a review; two kinds are an attack, and so is anything that only attacks
+// contain.
 //
 // Words can always be changed, so Pass means that no known pattern was found, never
 // that a tool is harmless.
@@ -72,24 +73,23 @@ func (r *Report) add(where string, v Verdict, kinds ...string) {
 		return
 	}
 	r.Verdict = max(r.Verdict, v)
-	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Where == where {
-			f.Verdict = max(f.Verdict, v)
-			for _, k := range kinds {
-				if !slices.Contains(f.Kinds, k) {
-					f.Kinds = append(f.Kinds, k)
-				}
-			}
-			return
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Where == where })
+	if i < 0 {
+		i = len(r.Findings)
+		r.Findings = append(r.Findings, Finding{Where: where})
+	}
+	f := &r.Findings[i]
+	f.Verdict = max(f.Verdict, v)
+	for _, k := range kinds {
+		if !slices.Contains(f.Kinds, k) {
+			f.Kinds = append(f.Kinds, k)
 		}
 	}
-	r.Findings = append(r.Findings, Finding{where, v, kinds})
 }
 
 // Tool scans the definition of a tool as the server lists it, a JSON object: its name, title,
 // description, inputSchema, outputSchema and annotations. others are the tools of the other
 // connected servers; nil means that none are known.
-// means that none are known.
 func Tool(server string, definition json.RawMessage, others *Others) Report {
 	w := walker{server: fold(server), others: others}
 	w.chatty = w.read(w.server, label).all&chat != 0
@@ -130,13 +130,17 @@ func (w *walker) leaf(s string, at location) *text {
 		return &text{}
 	}
 	key, ok := w.key(s, at)
-	if all, known := w.others.remembered(key, ok); known {
-		w.all |= all
-		return &text{all: all}
+	if ok {
+		if all, known := w.others.harmless.Load(key); known {
+			w.all |= all.(class)
+			return &text{all: all.(class)}
+		}
 	}
 	found, t := w.kinds(s, at, 0)
-	if w.all |= t.all; ok && found == 0 && t.all&(path|creds|talk|environ) == 0 { // otherwise it depends on names of parameters
-		w.others.remember(key, t.all)
+	w.all |= t.all
+	// A text with one of these classes depends on names of parameters.
+	if ok && found == 0 && t.all&(path|creds|talk|environ) == 0 && w.others.harmlessCount.Add(1) <= maxQuiet {
+		w.others.harmless.Store(key, t.all)
 	}
 	if v := verdict(found, at, t); v > Pass {
 		w.report.add(strings.Join(w.path, "."), v, namesOf(found)...)
@@ -165,15 +169,12 @@ func (w *walker) kinds(s string, at location, depth int) (kind, *text) {
 	}
 	some, blocks, tags := look(s)
 	sure, any := shells(t.folded)
-	for _, c := range []struct {
-		found bool
-		kind  kind
-	}{
-		{blocks, unseenChars}, {some && !blocks, mentionsHidden}, {disguised(s), disguise}, {marked(t.folded), markup}, {pushed(s), outOfSight},
-		{spelt(t.folded), override | outOfSight}, {sure, shell}, {any, commands}, {w.drains(t.folded), exfil | harvest}, {w.commented(t.folded), comment},
+	for k, is := range map[kind]bool{
+		unseenChars: blocks, mentionsHidden: some && !blocks, disguise: disguised(s), markup: marked(t.folded), outOfSight: pushed(s),
+		override | outOfSight: spelt(t.folded), shell: sure, commands: any, exfil | harvest: w.drains(t.folded), comment: w.commented(t.folded),
 	} {
-		if c.found {
-			found |= c.kind
+		if is {
+			found |= k
 		}
 	}
 	if depth < 2 {
@@ -223,7 +224,7 @@ var implied = map[kind]kind{readsPath: mentionsPath, crossTool: mentionsTool | m
 func namesOf(found kind) []string {
 	var list []string
 	for i, name := range kindNames {
-		if k := kind(1 << i); found&k != 0 && name != "" && (k != mentionsPath || found&readsPath == 0) {
+		if k := kind(1 << i); found&k != 0 && name[0] != '-' && (k != mentionsPath || found&readsPath == 0) {
 			list = append(list, name)
 		}
 	}

@@ -3,6 +3,7 @@ package scan_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +24,13 @@ type file struct {
 	}
 }
 
+// The cases of this package hold one by one, and so do those of the recordings.
 func TestCases(t *testing.T) {
-	for _, name := range []string{"testdata/cases.json"} {
+	names := []string{"testdata/cases.json"}
+	if dir := catalogues.Recorded("governance"); dir != "" {
+		names = append(names, filepath.Join(dir, "tools.json"))
+	}
+	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +101,7 @@ func TestPublishedServersPass(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("%d tools in %v: %v", len(tools), took, count)
-	if n := count[scan.Block]; n*100 > len(tools) {
+	if n := count[scan.Block]; n > 0 {
 		t.Errorf("%d of %d tools are blocked", n, len(tools))
 	}
 	if n := count[scan.Review]; n*20 > len(tools) {

@@ -37,12 +37,8 @@ func nextWord(s string, i int) (start, end int) {
 		start += size
 	}
 	for end = start; end < len(s); {
-		if c := s[end]; isWord(c) || c == '.' && end == start || c == '\'' && end > start && shortEnding(s[end+1:]) {
-			end++
-			continue
-		}
 		r, size := utf8.DecodeRuneInString(s[end:])
-		if r < utf8.RuneSelf || !isLetter(r) {
+		if !isWord(s[end]) && !(r == '.' && end == start) && !(r == '\'' && end > start && shortEnding(s[end+1:])) && (r < utf8.RuneSelf || !isLetter(r)) {
 			break
 		}
 		if end += size; dense(r) {
@@ -56,7 +52,7 @@ func nextWord(s string, i int) (start, end int) {
 // "don't", and not a word as in "l'ami".
 func shortEnding(s string) bool {
 	n := 0
-	for n < len(s) && n < 3 && isWord(s[n]) {
+	for n < min(len(s), 3) && isWord(s[n]) {
 		n++
 	}
 	return n == 1 || n == 2
@@ -83,24 +79,25 @@ type token struct {
 // tokens splits a text into words and sentences.
 func tokens(s string) (list []token) {
 	list = make([]token, 0, len(s)/5+1)
-	sentence, from := 0, 0
-	clause, quote, open := true, byte(0), 0
+	sentence, clause, quote, open := 0, true, byte(0), 0
 	for i := 0; i < len(s); {
 		start, end := nextWord(s, i)
-		for from = i; from < start; from++ {
-			switch c := s[from]; c {
-			case '.', '!', '?':
-				if from+1 >= len(s) || !isWord(s[from+1]) && s[from+1] != '/' {
-					sentence, clause, quote = sentence+1, true, 0
-				}
-			case '\n':
-				if quote, clause = 0, true; from > 0 && s[from-1] == '\n' || from+1 < len(s) && strings.IndexByte("-*#", s[from+1]) >= 0 {
+		for ; i < start; i++ {
+			c, next := s[i], byte('\n')
+			if i+1 < len(s) {
+				next = s[i+1]
+			}
+			switch {
+			case (c == '.' || c == '!' || c == '?') && !isWord(next) && next != '/':
+				sentence, clause, quote = sentence+1, true, 0
+			case c == '\n':
+				if quote, clause = 0, true; i > 0 && s[i-1] == '\n' || strings.IndexByte("-*#", next) >= 0 {
 					sentence++
 				}
-			case ':', ';', ',', '(', '>', ']', '-', '`', '|':
+			case strings.IndexByte(":;,(>]-`|", c) >= 0:
 				clause = true
 			}
-			switch c := s[from]; {
+			switch {
 			case strings.IndexByte("`\"'", c) >= 0 && quote == 0:
 				quote = c
 			case c == quote:
@@ -126,10 +123,7 @@ func (w *walker) read(s string, at location) *text {
 	list := tokens(t.folded)
 	t.words = make([]string, len(list))
 	for i, k := range list {
-		t.words[i] = t.folded[k.start:k.end]
-		if strings.IndexByte(t.words[i], '\'') >= 0 {
-			t.words[i] = strings.ReplaceAll(t.words[i], "'", "")
-		}
+		t.words[i] = strings.ReplaceAll(t.folded[k.start:k.end], "'", "")
 	}
 	p, said := tables(), 0
 	for i, k := range list {
@@ -155,10 +149,7 @@ func (w *walker) read(s string, at location) *text {
 	return t
 }
 
-// markers are texts that pretend that somebody other than the server speaks.
-var markers = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|endoftext|>", "<|start_header_id|>", "<|begin", "<<sys>>", "[inst]", "[/inst]", "[system]", "[system ", "[system:",
-	"[admin]", "[override]", "[hidden]", "[assistant]", "[internal]", "[instructions]", "[priority", "<important>", "<important ", "<system>", "<system ", "<system-", "<system_", "<instruction", "<secret>", "<hidden>", "<admin>", "<assistant", "<priority", "<critical>", "<override>", "<developer>",
-	"<llm", "<ai>", "<ai-", "<ai_", "<agent>", "<agent-", "<agent_", "<prompt>", "<thinking>", "<must", "<rules>", "<policy>", "<directive", "<note_to", "<note-to", "<internal", "<mandatory", "<sudo", "### instruction", "### system", "## system", "# system prompt", "###system", "### assistant", "### new task",
-	"<untrusted", "{{#system", "{{system", "<|", "<human>", "<preamble"}
-
-func marked(s string) bool { return strings.ContainsAny(s, "<[#{") && containsAny(s, markers...) }
+// marked reports whether s pretends that somebody other than the server speaks.
+func marked(s string) bool {
+	return strings.ContainsAny(s, "<[#{") && containsAny(s, lists()["markers"]...)
+}

@@ -18,11 +18,12 @@ type walker struct {
 	report Report
 	path   []string
 
-	name, description     string
-	params                map[string]bool // names of the properties, folded
-	all                   class           // of all texts read
-	chatty                bool            // the tool is about conversations
-	readOnly, destructive string          // hints, as written
+	name, description string
+	params            map[string]bool // names of the properties, folded
+	all               class           // of all texts read
+	chatty            bool            // the tool is about conversations
+	readOnly          bool            // it says so
+	harmless, harmful bool            // it says so
 }
 
 const maxDepth = 100
@@ -47,22 +48,20 @@ func (w *walker) tool(definition string) {
 			members(value, func(name, _ string) { w.params[fold(name)] = true })
 		}
 	})
+	members(raw[3], func(key, value string) {
+		w.readOnly = w.readOnly || key == "readOnlyHint" && value == "true"
+		w.harmless = w.harmless || key == "destructiveHint" && value == "false"
+		w.harmful = w.harmful || key == "destructiveHint" && value == "true"
+	})
 	for i, field := range fields {
 		w.path = append(w.path[:0], field)
 		switch s := jsonscan.New(raw[i]); {
 		case raw[i] == "":
 		case i >= 4:
 			w.chatty = w.chatty || w.all&chat != 0
-			w.schema(&s, false, 0)
+			w.visit(&s, schema, 0)
 		case i == 3:
-			members(raw[i], func(key, value string) {
-				if key == "readOnlyHint" {
-					w.readOnly = value
-				} else if key == "destructiveHint" {
-					w.destructive = value
-				}
-			})
-			w.data(&s, 0)
+			w.visit(&s, data, 0)
 		case raw[i][0] == '"':
 			w.field(i, jsonscan.Unquote(raw[i]))
 		}
@@ -97,66 +96,74 @@ func (w *walker) within(key string, visit func()) {
 	w.path = w.path[:len(w.path)-1]
 }
 
-// deep reports whether the next value is nested too deep, and then skips it.
-func (w *walker) deep(s *jsonscan.Scanner[string], depth int) bool {
-	if depth > maxDepth {
-		w.report.add(strings.Join(w.path, "."), Review, "unreadable")
-		s.Skip()
-	}
-	return depth > maxDepth
+// A role is the role of a JSON value.
+type role uint8
+
+const (
+	data    role = iota // all strings are data
+	schema              // a JSON Schema, or a list of them
+	schemas             // an object of schemas by name
+)
+
+// roles are the roles of values in a schema, by keyword.
+var roles = map[string]role{
+	"properties": schemas, "patternProperties": schemas, "$defs": schemas, "definitions": schemas, "dependentSchemas": schemas,
+	"items": schema, "additionalProperties": schema, "anyOf": schema, "oneOf": schema, "allOf": schema, "not": schema, "if": schema, "then": schema, "else": schema,
+	"prefixItems": schema, "contains": schema, "propertyNames": schema, "unevaluatedProperties": schema, "unevaluatedItems": schema, "additionalItems": schema,
 }
 
-// schema visits a JSON Schema, a list of schemas, or an object of schemas by name.
-func (w *walker) schema(s *jsonscan.Scanner[string], named bool, depth int) {
+// visit scans a value.
+func (w *walker) visit(s *jsonscan.Scanner[string], as role, depth int) {
 	switch kind := s.Kind(); {
-	case w.deep(s, depth):
+	case depth > maxDepth:
+		w.report.add(strings.Join(w.path, "."), Review, "unreadable")
+		s.Skip()
+	case kind == '[' && as == data:
+		for s.Enter('['); s.More(']'); {
+			w.visit(s, data, depth+1)
+		}
 	case kind == '[':
 		i := 0
 		for s.Enter('['); s.More(']'); i++ {
-			w.within(strconv.Itoa(i), func() { w.schema(s, false, depth+1) })
+			w.within(strconv.Itoa(i), func() { w.visit(s, schema, depth+1) })
 		}
 	case kind == '{':
 		typ, about := "", `""`
 		for s.Enter('{'); s.More('}'); {
-			literal := s.Key()
-			if s.Broken() {
-				return
+			if literal := s.Key(); !s.Broken() {
+				key := jsonscan.Unquote(literal)
+				w.within(key, func() { w.member(s, key, as, depth, &typ, &about) })
 			}
-			key := jsonscan.Unquote(literal)
-			w.within(key, func() {
-				switch next := s.Kind(); {
-				case named:
-					w.property(key)
-					w.schema(s, false, depth+1)
-				case key == "type" && next == '"':
-					typ = s.Skip()
-				case key == "description" && next == '"':
-					about = s.Skip()
-				default:
-					w.keyword(s, key, depth)
-				}
-			})
 		}
 		if !s.Broken() {
 			w.within("description", func() { w.about(jsonscan.Unquote(about), typ) })
 		}
+	case kind == '"':
+		w.value(s)
 	default:
-		w.data(s, depth)
+		s.Skip()
 	}
 }
 
-// keyword visits a key of a schema and its value.
-func (w *walker) keyword(s *jsonscan.Scanner[string], key string, depth int) {
-	switch key {
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-		w.schema(s, true, depth+1)
-	case "items", "additionalProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "prefixItems", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
-		w.schema(s, false, depth+1)
+// member scans a member of an object. The type and the description of a schema go to typ and about.
+func (w *walker) member(s *jsonscan.Scanner[string], key string, as role, depth int, typ, about *string) {
+	text := s.Kind() == '"'
+	switch inner := roles[key]; {
+	case as == schemas:
+		w.property(key)
+		w.visit(s, schema, depth+1)
+	case as == data:
+		w.leaf(key, titled(key))
+		w.visit(s, data, depth+1)
+	case key == "type" && text:
+		*typ = s.Skip()
+	case key == "description" && text:
+		*about = s.Skip()
 	default:
-		if len(key) > 16 {
+		if inner == data && len(key) > 16 {
 			w.leaf(key, odd)
 		}
-		w.data(s, depth+1)
+		w.visit(s, inner, depth+1)
 	}
 }
 
@@ -174,36 +181,18 @@ func (w *walker) about(s, typ string) {
 	w.leaf(s, at)
 }
 
-// data visits a value in which all strings are data.
-func (w *walker) data(s *jsonscan.Scanner[string], depth int) {
-	switch kind := s.Kind(); {
-	case w.deep(s, depth):
-	case kind == '[':
-		for s.Enter('['); s.More(']'); {
-			w.data(s, depth+1)
-		}
-	case kind == '{':
-		for s.Enter('{'); s.More('}'); {
-			if key := s.Key(); !s.Broken() {
-				name := jsonscan.Unquote(key)
-				w.within(name, func() {
-					w.leaf(name, titled(name))
-					w.data(s, depth+1)
-				})
-			}
-		}
-	case kind == '"':
-		if raw := s.Skip(); !s.Broken() {
-			text, at := jsonscan.Unquote(raw), odd
-			if w.path[len(w.path)-1] == "title" {
-				at = titled(text)
-			}
-			if w.leaf(text, at); strings.Contains(text, "@") && !strings.Contains(text, " ") && w.copies() {
-				w.report.add(strings.Join(w.path, "."), Review, kindNames[3])
-			}
-		}
-	default:
-		s.Skip()
+// value scans a string of data.
+func (w *walker) value(s *jsonscan.Scanner[string]) {
+	raw := s.Skip()
+	if s.Broken() {
+		return
+	}
+	text, at := jsonscan.Unquote(raw), odd
+	if w.path[len(w.path)-1] == "title" {
+		at = titled(text)
+	}
+	if w.leaf(text, at); strings.Contains(text, "@") && !strings.Contains(text, " ") && w.copies() {
+		w.report.add(strings.Join(w.path, "."), Review, "exfiltration")
 	}
 }
 
@@ -211,8 +200,7 @@ func (w *walker) data(s *jsonscan.Scanner[string], depth int) {
 // "bcc".
 func (w *walker) copies() bool {
 	n := len(w.path)
-	return n >= 2 && slices.Contains([]string{"default", "const", "enum"}, w.path[n-1]) &&
-		slices.Contains([]string{"bcc", "cc", "blind copy", "copy to", "forward to", "also to", "mirror", "mirror to", "reply to"}, split(w.path[n-2]))
+	return n >= 2 && slices.Contains([]string{"default", "const", "enum"}, w.path[n-1]) && slices.Contains(lists()["copies"], split(w.path[n-2]))
 }
 
 // property scans the name of a property.
@@ -228,9 +216,9 @@ func (w *walker) property(key string) {
 		if t.all&path != 0 && strings.Contains(t.folded, "env") && t.all&sends == 0 {
 			v = Review // perhaps the tool writes such a file
 		}
-		w.report.add(where, v, kindNames[2], "names-sensitive-path")
+		w.report.add(where, v, "harvest", "names-sensitive-path")
 	case t.all&talk != 0 && len(t.words) > 1 && !w.chatty && len(w.path) == 3 && w.path[0] == "inputSchema":
-		w.report.add(where, Review, kindNames[2])
+		w.report.add(where, Review, "harvest")
 	}
 }
 
@@ -261,27 +249,26 @@ func split(name string) string {
 
 // contradicts finds annotations that the name and the description contradict.
 func (w *walker) contradicts() {
-	if w.readOnly != "true" && w.destructive != "false" {
+	if !w.readOnly && !w.harmless {
 		return
 	}
 	bare := discovery.Tool{ListedTool: discovery.ListedTool{Name: w.name}}
 	destroys := policy.ClassOf(&bare) == policy.Destructive && !tentative(split(w.name))
 	says := false
 	if t := w.read(w.description[:min(len(w.description), 1000)], prose); !tentative(t.folded) {
-		for _, h := range t.hits {
-			says = says || h.class&destroy != 0 && (h.word <= 1 || h.sentence == 0 && slices.Contains([]string{"and", "then", "also"}, t.words[h.word-1]))
-		}
+		says = slices.ContainsFunc(t.hits, func(h hit) bool {
+			return h.class&destroy != 0 && (h.word <= 1 || h.sentence == 0 && slices.Contains([]string{"and", "then", "also"}, t.words[h.word-1]))
+		})
 	}
-	switch {
-	case w.readOnly == "true" && destroys && says:
+	switch both := destroys && says; {
+	case w.readOnly && both:
 		w.report.add("annotations", Block, "contradiction")
-	case w.readOnly == "true" && (destroys || says || w.destructive == "true"), w.destructive == "false" && destroys && says:
+	case w.readOnly && (destroys || says || w.harmful), both:
 		w.report.add("annotations", Review, "contradiction")
 	}
 }
 
 // tentative reports whether words say that nothing is destroyed.
 func tentative(s string) bool {
-	return containsAny(s, "dry run", "preview", "would", "simulat", "estimate", "plan ", "without ", "does not delete", "no changes", "nothing is", "not deleted", "from view", "duplicates from", "can be",
-		"undo", "filter", "noise", "whitespace", "formatting", "comments from", "selection", "search", "find ", "show ", "only report")
+	return containsAny(s, lists()["tentative"]...)
 }

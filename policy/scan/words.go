@@ -2,6 +2,8 @@ package scan
 
 import (
 	_ "embed"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -9,6 +11,9 @@ import (
 
 //go:embed words.txt
 var wordList string
+
+//go:embed lists.txt
+var listTable string
 
 // A class is the role of a word in an instruction. A word may have several. words.txt lists the
 // words of each class.
@@ -23,14 +28,32 @@ const (
 	param                     // a parameter of this tool
 )
 
+// entries yields the names and the lists of the lines "name: list" of a table.
+func entries(table string) iter.Seq2[string, string] {
+	return func(yield func(name, list string) bool) {
+		for line := range strings.Lines(table) {
+			if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && line[0] != '#' && !yield(name, list) {
+				return
+			}
+		}
+	}
+}
+
+// lists are the lists of lists.txt, by name.
+var lists = sync.OnceValue(func() map[string][]string {
+	m := map[string][]string{}
+	for name, list := range entries(listTable) {
+		m[name] = append(m[name], strings.Split(list, "; ")...)
+	}
+	return m
+})
+
 // classNamed maps the names in words.txt and in rules to classes.
 var classNamed = func() map[string]class {
 	names := map[string]class{"sink": sink, "sinkBad": sinkBad, "other": other, "param": param}
-	for line := range strings.Lines(wordList) {
-		if name, _, ok := strings.Cut(line, ": "); ok && line[0] != '#' && names[name] == 0 {
-			if names[name] = param << (len(names) - 3); names[name] == 0 {
-				panic("more than 64 classes")
-			}
+	for name := range entries(wordList) {
+		if names[name] == 0 {
+			names[name] = param << (len(names) - 3)
 		}
 	}
 	return names
@@ -39,9 +62,6 @@ var classNamed = func() map[string]class {
 // classes returns the classes of some names.
 func classes(names string) (c class) {
 	for name := range strings.SplitSeq(names, "|") {
-		if classNamed[name] == 0 {
-			panic("no class " + name)
-		}
 		c |= classNamed[name]
 	}
 	return c
@@ -56,28 +76,24 @@ var (
 	instructing                   = classes("must|neg|read|send|put|call|do|ai|orders|path|creds|tell|ignore|user|talk|command") | other | sink | param
 )
 
-// A phrase is an entry of words.txt. If stem is set, its last word is a prefix.
+// A phrase is an entry of words.txt. If stem is set, its last word is a prefix. In scripts without
+// blanks, run is the entry.
 type phrase struct {
 	words []string
+	run   string
 	stem  bool
 	class class
 }
 
 // phrases are the entries by their first word. Entries that begin with a prefix are keyed by its
 // first two bytes, those of scripts without blanks by their first character.
-type phrases struct {
-	first, stems map[string][]phrase
-	runs         map[rune][]phrase
-}
+type phrases struct{ first, stems map[string][]phrase }
 
 var tables = sync.OnceValue(func() *phrases {
-	p := &phrases{map[string][]phrase{}, map[string][]phrase{}, map[rune][]phrase{}}
-	language := class(0)
-	for line := range strings.Lines(wordList) {
-		if strings.HasPrefix(line, "other languages") {
-			language = foreign
-		}
-		if name, list, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && line[0] != '#' {
+	p := &phrases{map[string][]phrase{}, map[string][]phrase{}}
+	english, others, _ := strings.Cut(wordList, "\nother languages")
+	for language, table := range map[class]string{0: english, foreign: others} {
+		for name, list := range entries(table) {
 			for entry := range strings.SplitSeq(list, "|") {
 				p.add(fold(entry), classNamed[name]|language)
 			}
@@ -88,33 +104,26 @@ var tables = sync.OnceValue(func() *phrases {
 
 func (p *phrases) add(entry string, c class) {
 	entry, stem := strings.CutSuffix(entry, "*")
-	if r, _ := utf8.DecodeRuneInString(entry); dense(r) {
-		p.runs[r] = append(p.runs[r], phrase{[]string{entry}, true, c})
-		return
-	}
 	ph := phrase{stem: stem, class: c}
 	for _, k := range tokens(entry) {
 		ph.words = append(ph.words, entry[k.start:k.end])
 	}
 	key, in := ph.words[0], p.first
-	if stem && len(ph.words) == 1 {
+	if r, size := utf8.DecodeRuneInString(entry); dense(r) {
+		key, ph.run = entry[:size], entry
+	} else if stem && len(ph.words) == 1 {
 		key, in = key[:2], p.stems
 	}
 	in[key] = append(in[key], ph)
 }
 
-// in reports whether words begin with the phrase.
-func (ph *phrase) in(words []string) bool {
+// begins reports whether a text begins with the phrase: words are its words, from rest on.
+func (ph *phrase) begins(words []string, rest string) bool {
+	if ph.run != "" {
+		return strings.HasPrefix(rest, ph.run)
+	}
 	last := len(ph.words) - 1
-	if len(words) <= last || words[last] != ph.words[last] && !(ph.stem && strings.HasPrefix(words[last], ph.words[last])) {
-		return false
-	}
-	for i := range last {
-		if words[i] != ph.words[i] {
-			return false
-		}
-	}
-	return true
+	return len(words) > last && slices.Equal(words[:last], ph.words[:last]) && (words[last] == ph.words[last] || ph.stem && strings.HasPrefix(words[last], ph.words[last]))
 }
 
 // at returns the classes of the words and phrases at the beginning of words, and the number of
@@ -123,16 +132,11 @@ func (p *phrases) at(words []string, rest string) (c class, n int) {
 	w, english := words[0], false
 	for _, list := range [2][]phrase{p.first[w], p.stems[w[:min(2, len(w))]]} {
 		for i := range list {
-			if ph := &list[i]; ph.in(words) {
-				c, n, english = c|ph.class, max(n, len(ph.words)), english || ph.class&foreign == 0
-			}
-		}
-	}
-	if w[0] >= utf8.RuneSelf {
-		r, _ := utf8.DecodeRuneInString(w)
-		for _, ph := range p.runs[r] {
-			if strings.HasPrefix(rest, ph.words[0]) {
-				c |= ph.class
+			if ph := &list[i]; ph.begins(words, rest) {
+				c, english = c|ph.class, english || ph.class&foreign == 0
+				if ph.run == "" {
+					n = max(n, len(ph.words))
+				}
 			}
 		}
 	}

@@ -41,6 +41,7 @@ func (node) command(memory int64) []string {
 	add("lib/newer", runnerText("node", "newer.js"))
 	add("names", "'"+strings.Join(nodeGlobals, " ")+"'.split(' ')")
 	add("functions", script.FunctionsJSON())
+	add("texts", script.TextsJSON())
 	return append(args, boot[1:]...)
 }
 

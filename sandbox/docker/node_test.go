@@ -84,6 +84,8 @@ var nodeCases = []programCase{
 	{name: "waiting for a timer is no loop", code: "await new Promise((r) => setTimeout(r, 1e6))", exit: sandbox.ExitTimeout, says: "while waiting for a timer (processor time: "},
 	{name: "nor is waiting for a signal", code: "await new Promise((r) => AbortSignal.timeout(1e6).addEventListener('abort', r))", exit: sandbox.ExitTimeout, says: "hint: it was waiting, not computing"},
 	{name: "an argument that is too large is told with its size", code: "await callMCPTool('a__b', { s: 'x'.repeat(2 ** 21) })", exit: sandbox.ExitThrew, says: "ToolError: argument of 2 MiB for a__b is over the limit of 1 MiB (config: sandbox.maxResult)"},
+	{name: "more than a pipe holds is printed and returned", code: "console.log('x'.repeat(1 << 18)); return 'y'.repeat(1 << 18)",
+		value: `"` + strings.Repeat("y", 1<<18) + `"`, stdout: strings.Repeat("x", 1<<18) + "\n"},
 	{name: "a floating function goes on while it sleeps", code: "(async () => { await new Promise((r) => setTimeout(r, 20)); console.log('later') })(); return 1", value: "1", stdout: "later\n"},
 	{name: "a result that is no data", code: "const a = {}; a.a = a; return a", exit: sandbox.ExitThrew, says: "the returned value cannot be written as JSON: TypeError: Converting circular structure"},
 	{name: "a pattern that Node does not take", code: "return /(?<a>x)(?<a>y)/.test('x')", exit: sandbox.ExitRefused, says: "agent.ts: Invalid regular expression"},

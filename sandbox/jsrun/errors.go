@@ -18,7 +18,7 @@ func (r *runtime) describe(v goja.Value) (string, error) {
 	var text string
 	err := r.guard(func() { text = r.describeValue(v, 0) })
 	if err != nil && !isEnd(err) {
-		return "an error was thrown that cannot be described: its own properties throw", nil
+		return script.Texts.Undescribable, nil
 	}
 	return text, err
 }
@@ -26,7 +26,7 @@ func (r *runtime) describe(v goja.Value) (string, error) {
 func (r *runtime) describeValue(v goja.Value, depth int) string {
 	o, ok := v.(*goja.Object)
 	if !ok || o.ClassName() != "Error" {
-		return "a value that is not an Error was thrown: " + r.inspect(v)
+		return script.Texts.NotAnError + r.inspect(v)
 	}
 	text := r.errorLine(o)
 	text += r.cleanStack(stringOr(o.Get("stack"), ""), maxFrames, shortIndent)

@@ -1,10 +1,11 @@
 package jsrun
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/dop251/goja"
+
+	"github.com/mcpbroker/mcpbroker/sandbox/script"
 )
 
 // float records the value of a statement, which is the number of a timer if the second argument is
@@ -48,7 +49,7 @@ func (r *runtime) continues(deadline time.Time, limited bool) bool {
 }
 
 // timerNotes returns notes on timers of statements that did not finish.
-func (r *runtime) timerNotes() (notes []string) {
+func (r *runtime) timerNotes() []string {
 	var intervals, timeouts int
 	for _, t := range r.loop.timers {
 		switch {
@@ -58,12 +59,5 @@ func (r *runtime) timerNotes() (notes []string) {
 			timeouts++
 		}
 	}
-	if intervals > 0 {
-		notes = append(notes, "a setInterval was still set when the script ended, and was cleared: clear it, or await a promise that it resolves")
-	}
-	if timeouts > 0 {
-		notes = append(notes, fmt.Sprintf("%d setTimeout %s still set when the script ended, for after the time limit: what it does was not done",
-			timeouts, map[bool]string{true: "was", false: "were"}[timeouts == 1]))
-	}
-	return notes
+	return script.TimerNotes(intervals, timeouts)
 }

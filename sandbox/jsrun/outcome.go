@@ -61,8 +61,7 @@ func (r *runtime) settled(ctx context.Context) Outcome {
 			}
 		case !r.script.implicit: // a last expression without a JSON form is not a result
 			out.ExitCode = sandbox.ExitThrew
-			out.Error = "the returned value cannot be written as JSON: " + r.message(err) +
-				"\nhint: return plain data: strings, numbers, arrays and objects without cycles"
+			out.Error = script.Texts.Unwritable + r.message(err) + script.Texts.PlainData
 		}
 	}
 	out, aborted := r.drain(ctx, out)
@@ -91,18 +90,18 @@ const maxHollow = 64 << 10
 func returned(v goja.Value) string {
 	switch v := v.(type) {
 	case *goja.Symbol:
-		return "a symbol was returned, which JSON does not have: return text"
+		return script.Texts.Symbol
 	case *goja.Object:
 		if _, ok := goja.AssertFunction(v); ok {
-			return "a function was returned: call it"
+			return script.Texts.Function
 		}
 		if v.ClassName() == "Date" && v.Export() == nil {
-			return "an invalid date was returned, which is null in JSON"
+			return script.Texts.Date
 		}
 		return ""
 	}
 	if v != nil && (goja.IsNaN(v) || goja.IsInfinity(v)) {
-		return v.String() + " was returned, which is null in JSON"
+		return v.String() + script.Texts.Number
 	}
 	return ""
 }
@@ -168,9 +167,9 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	type fate struct{ name, end string }
 	counts := make(map[fate]int)
 	for _, c := range late {
-		end := "ended after that"
+		end := "ended"
 		if _, open := r.loop.calls[c]; open {
-			end = "" // cancelled
+			end = "cancelled"
 		} else if c.err != nil {
 			end = "failed: " + c.err.Error()
 		} else if script.OnlyActs(c.call.Func) {
@@ -180,18 +179,7 @@ func (r *runtime) lateNotes(late []*hostCall) []string {
 	}
 	var notes []string
 	for f, n := range counts {
-		calls, were, they, answer := "call", "was", "it", "and its answer was not used"
-		if n > 1 {
-			calls, were, they, answer = fmt.Sprintf("%d calls", n), "were", "they", "and their answers were not used"
-		}
-		end := f.end
-		switch {
-		case end == "":
-			end = were + " cancelled, but may have run"
-		case !strings.HasPrefix(end, "failed: "):
-			end += ", " + answer
-		}
-		notes = append(notes, fmt.Sprintf("%s to %s %s still running when the script ended; %s %s", calls, f.name, were, they, end))
+		notes = append(notes, script.LateNote(n, f.name, f.end))
 	}
 	slices.Sort(notes)
 	return notes
@@ -212,12 +200,12 @@ func (r *runtime) withRejections(ctx context.Context, out Outcome) Outcome {
 		if out.ExitCode != sandbox.ExitOK {
 			first, _, _ := strings.Cut(text, "\n")
 			if !strings.Contains(out.Error, first) {
-				out.Notes = append(out.Notes, "another promise was rejected and nobody caught it: "+first)
+				out.Notes = append(out.Notes, script.Texts.AlsoUncaught+first)
 			}
 			continue
 		}
 		out.ExitCode, out.Value = sandbox.ExitThrew, nil
-		out.Error = text + "\nhint: a promise was rejected and nobody caught it; await it, or add .catch"
+		out.Error = text + script.Texts.Uncaught
 	}
 	return out
 }
@@ -228,11 +216,7 @@ func (r *runtime) stuck(ctx context.Context) Outcome {
 	if out.ExitCode != sandbox.ExitOK {
 		return out
 	}
-	return Outcome{
-		ExitCode: sandbox.ExitStuck,
-		Error: "the program never settles: it awaits a promise, and no call or timer is left that could resolve it" +
-			"\nhint: look for a new Promise whose resolve is never called",
-	}
+	return Outcome{ExitCode: sandbox.ExitStuck, Error: script.Texts.Stuck}
 }
 
 // threw ends a run with an exception outside any promise.

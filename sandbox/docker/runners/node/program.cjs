@@ -16,6 +16,7 @@ const reads = require('reads');
 const host = require('host');
 const races = require('races');
 const clock = require('clock');
+const texts = require('texts');
 const whole = require('lib/plain')();
 
 const VERSION = 1;
@@ -112,8 +113,7 @@ function take(value) {
   } catch (error) {
     if (bundle.implicit) return; // a last expression that JSON cannot write is not a result
     outcome.code = THREW;
-    outcome.error = 'the returned value cannot be written as JSON: ' + trace.describe(error).split('\n')[0] +
-      '\nhint: return plain data: strings, numbers, arrays and objects without cycles';
+    outcome.error = texts.unwritable + trace.describe(error).split('\n')[0] + texts.plainData;
     return;
   }
   const max = order.result_bytes;
@@ -129,11 +129,9 @@ function take(value) {
 
 // returned describes how a result that JSON cannot represent was written; '' if JSON can.
 function returned(value) {
-  if (typeof value === 'function') return 'a function was returned: call it';
-  if (typeof value === 'symbol') return 'a symbol was returned, which JSON does not have: return text';
-  if (isDate(value) && outcome.value?.toString() === 'null') return 'an invalid date was returned, which is null in JSON';
-  if (typeof value === 'number' && !(value - value === 0)) return value + ' was returned, which is null in JSON';
-  return '';
+  if (typeof value === 'function' || typeof value === 'symbol') return texts[typeof value];
+  if (isDate(value) && outcome.value?.toString() === 'null') return texts.date;
+  return typeof value === 'number' && !(value - value === 0) ? value + texts.number : '';
 }
 
 // changed is called whenever a call has begun or ended, or a timer was due.
@@ -180,7 +178,7 @@ function drained() {
 }
 
 // lateNotes describes the ends of the calls that were still running when the program
-// ended, grouped by outcome.
+// ended, grouped by outcome, as the Go function script.LateNote does.
 function lateNotes() {
   const open = new Set(host.calls.values());
   const fates = new Map();
@@ -190,27 +188,20 @@ function lateNotes() {
     const key = JSON.stringify([host.nameOf(call), fate]);
     fates.set(key, (fates.get(key) ?? 0) + 1);
   }
-  const notes = [];
-  for (const [key, n] of fates) {
+  return [...fates].map(([key, n]) => {
     const [name, fate] = JSON.parse(key);
-    const were = n > 1 ? 'were' : 'was';
-    const end = fate === 'cancelled' ? were + ' cancelled, but may have run'
-      : fate === 'ended' ? 'ended after that, and ' + (n > 1 ? 'their answers were' : 'its answer was') + ' not used' : fate;
-    notes.push((n > 1 ? n + ' calls' : 'call') + ' to ' + name + ' ' + were + ' still running when the script ended; ' + (n > 1 ? 'they ' : 'it ') + end);
-  }
-  return notes.sort();
+    const text = n > 1 ? texts.lateCalls : texts.lateCall;
+    return fill(text.note, { n, name, end: text[fate] ?? fate });
+  }).sort();
 }
+
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
 // timerNotes describes the timers of statements that have not fired.
 function timerNotes() {
-  const timeouts = globals.kept(false);
-  const notes = [];
-  if (globals.kept(true) > 0) {
-    notes.push('a setInterval was still set when the script ended, and was cleared: clear it, or await a promise that it resolves');
-  }
-  if (timeouts > 0) {
-    notes.push(timeouts + ' setTimeout ' + (timeouts > 1 ? 'were' : 'was') + ' still set when the script ended, for after the time limit: what it does was not done');
-  }
+  const notes = globals.kept(true) > 0 ? [texts.interval] : [];
+  const n = globals.kept(false);
+  if (n > 0) notes.push(fill(n > 1 ? texts.timeouts : texts.timeout, { n }));
   return notes;
 }
 
@@ -224,9 +215,9 @@ function addRejections() {
     if (outcome.code === OK) {
       outcome.code = THREW;
       outcome.value = undefined;
-      outcome.error = text + '\nhint: a promise was rejected and nobody caught it; await it, or add .catch';
+      outcome.error = text + texts.uncaught;
     } else if (!outcome.error.includes(first)) {
-      outcome.notes.push('another promise was rejected and nobody caught it: ' + first);
+      outcome.notes.push(texts.alsoUncaught + first);
     }
   }
 }
@@ -237,8 +228,7 @@ function idle() {
   if (state !== 'runs') return undefined;
   addRejections();
   if (outcome.code !== OK) return end(outcome);
-  return fail(STUCK, 'the program never settles: it awaits a promise, and no call or timer is left that could resolve it' +
-    '\nhint: look for a new Promise whose resolve is never called');
+  return fail(STUCK, texts.stuck);
 }
 
 function threw(error) {

@@ -3,6 +3,7 @@
 const { isNativeError } = require('node:util').types;
 const { inspect } = require('node:util');
 const { SourceMap } = require('node:module');
+const texts = require('texts');
 const { apply, get } = Reflect;
 const toText = main.Error.prototype.toString;
 
@@ -112,7 +113,7 @@ function advise(error, hint) {
 const FRAME = /^\s+at (.*)$/;
 
 function describeValue(value, depth) {
-  if (!isNativeError(value)) return 'a value that is not an Error was thrown: ' + inspect(value, { depth: 4 });
+  if (!isNativeError(value)) return texts.notAnError + inspect(value, { depth: 4 });
   let name = get(value, 'name') || 'Error';
   const made = get(value, 'constructor');
   if (name === 'Error' && made?.name) name = made.name; // a class of the program that sets no name
@@ -154,7 +155,7 @@ function describe(value) {
   try {
     return describeValue(value, 0);
   } catch {
-    return 'an error was thrown that cannot be described: its own properties throw';
+    return texts.undescribable;
   }
 }
 

@@ -6,6 +6,8 @@ const net = require('node:net');
 const HEADER = 9;
 const { alloc, concat, from } = require('node:buffer').Buffer;
 const { writeSync } = fs;
+const waiting = new Int32Array(new SharedArrayBuffer(4));
+
 // send writes one frame, and blocks until it is written.
 function send(type, id, ...parts) {
   let size = 0;

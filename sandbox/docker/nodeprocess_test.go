@@ -21,8 +21,9 @@ type localNode struct{}
 func (localNode) Languages() []sandbox.Language { return node{}.languages() }
 func (localNode) Close() error                  { return nil }
 
-func (localNode) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+func (localNode) Run(ctx context.Context, req sandbox.Request) (res sandbox.Result, err error) {
 	start := time.Now()
+	defer func() { res.Duration = time.Since(start) }()
 	limits := req.Limits.WithDefaults()
 	if res, refused := host.Refuse(&req, limits, node{}.languages()...); refused {
 		return res, nil
@@ -77,7 +78,7 @@ func (localNode) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 	made, running := t.Calls.Counts()
 	cancel(host.ErrEnded)
 	t.Calls.Close()
-	res := sandbox.Result{StdoutBytes: t.Stdout.Bytes(), StderrBytes: t.Stderr.Bytes(), Calls: made}
+	res = sandbox.Result{StdoutBytes: t.Stdout.Bytes(), StderrBytes: t.Stderr.Bytes(), Calls: made}
 	switch {
 	case err != nil && cause == host.ErrTimeout:
 		res.ExitCode, res.Error = sandbox.ExitTimeout, host.Timeout(req.Language, limits, made, running, -1, "")
@@ -92,7 +93,6 @@ func (localNode) Run(ctx context.Context, req sandbox.Request) (sandbox.Result, 
 		host.Finish(&res, limits, host.End(done))
 	}
 	res.Notes = append(append(notes, res.Notes...), host.Dropped(limits, t.Stdout, t.Stderr)...)
-	res.Duration = time.Since(start)
 	return res, nil
 }
 

@@ -104,23 +104,24 @@ function bind({ call: func, takes, example }) {
 }
 
 // answer settles a call.
-function answer(type, id, payload) {
+function answer(id, payload, failed) {
   const call = calls.get(id);
   if (!call) return;
   calls.delete(id);
-  if (type === 'R') {
-    try {
-      call.resolve(payload.length === 0 ? undefined : watch(parse(payload.toString('utf8')), call.target, payload));
-    } catch (error) { // an answer that cannot be read fails its own call only
-      call.reject(newError({ name: 'ToolError', message: 'the answer of ' + nameOf(call) + ' cannot be read: ' + error.message, fields: {} }, call.trace));
-    }
-  } else {
-    const told = parse(payload.toString('utf8'));
+  const text = payload.toString('utf8');
+  if (failed) {
+    const told = parse(text);
     const error = newError(told, call.trace);
     call.end = told.message ?? '';
     call.failed = true;
     if (call.late) late.add(error);
     call.reject(error);
+  } else {
+    try {
+      call.resolve(text === '' ? undefined : watch(parse(text), call.target, payload));
+    } catch (error) { // an answer that cannot be read fails its own call only
+      call.reject(newError({ name: 'ToolError', message: 'the answer of ' + nameOf(call) + ' cannot be read: ' + error.message }, call.trace));
+    }
   }
   changed();
 }

@@ -262,10 +262,7 @@ function run(payload) {
   }
   try {
     let program;
-    const keep = (f) => {
-      program = f;
-    };
-    script.runInThisContext()(keep, main.globalThis.callMCPTool, host.ToolError, absent, floats);
+    script.runInThisContext()((f) => { program = f; }, main.globalThis.callMCPTool, host.ToolError, absent, floats);
     apply(then, program(), [(value) => settle(value, false), (reason) => settle(reason, true)]);
   } catch (error) {
     threw(error);
@@ -273,30 +270,24 @@ function run(payload) {
   return undefined;
 }
 
+const handlers = {
+  H(payload) {
+    if (JSON.parse(payload.toString('utf8')).version !== VERSION) gone();
+    globals.install(changed);
+    json.install();
+    send('Y', 0);
+    host.install(changed); // while nothing waits for it
+    clock.prepare();
+  },
+  E: run,
+  P: clock.pause,
+  U: clock.resume,
+  R: (payload, id) => host.answer(id, payload, false),
+  X: (payload, id) => host.answer(id, payload, true),
+};
+
 function handle(type, id, payload) {
-  if (state === 'over') return;
-  switch (type) {
-    case 'H':
-      if (JSON.parse(payload.toString('utf8')).version !== VERSION) gone();
-      globals.install(changed);
-      json.install();
-      send('Y', 0);
-      host.install(changed); // while nothing waits for it
-      clock.prepare();
-      return;
-    case 'E':
-      run(payload);
-      return;
-    case 'P':
-      clock.pause();
-      return;
-    case 'U':
-      clock.resume();
-      return;
-    case 'R':
-    case 'X':
-      host.answer(type, id, payload);
-  }
+  if (state !== 'over') handlers[type]?.(payload, id);
 }
 
 const gone = () => exit(1);

@@ -139,15 +139,10 @@ function describeValue(value, depth) {
 }
 
 function hintFor(name, message) {
-  if (name === 'ReferenceError') {
-    const missing = /^(\S+) is not defined$/.exec(message)?.[1];
-    return missing ? (bundle.hints?.[missing] ?? bundle.withheld[missing]) : undefined;
-  }
+  if (name === 'RangeError' && message.startsWith('Maximum call stack')) return 'a function calls itself without end, or too deeply: use a loop';
   if ((name === 'TypeError' || name === 'SyntaxError') && Object.hasOwn(bundle.messages, message)) return bundle.messages[message];
-  if (name === 'RangeError' && message.startsWith('Maximum call stack')) {
-    return 'a function calls itself without end, or too deeply: use a loop';
-  }
-  return undefined;
+  const missing = name === 'ReferenceError' && /^(\S+) is not defined$/.exec(message)?.[1];
+  return missing ? (bundle.hints?.[missing] ?? bundle.withheld[missing]) : undefined;
 }
 
 // describe returns a text for a thrown value.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,19 +96,25 @@ func (localNode) Run(ctx context.Context, req sandbox.Request) (res sandbox.Resu
 	return res, nil
 }
 
-// The cases of containers hold in a local process too, without Docker.
+// What the runner does with numbers, lines and long output holds in a local process too,
+// without Docker. A process for each case takes time, so the other cases need a container.
 func TestNodeLocally(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("no node here")
 	}
+	about := regexp.MustCompile("integer|bigint|list in place|pipe|its lines|line of the call|older ones")
+	tried := 0
 	for _, tt := range nodeCases {
+		if !about.MatchString(tt.name) {
+			continue
+		}
+		tried++
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			limits := sandbox.Limits{ResultBytes: 1 << 20}
-			if tt.exit == sandbox.ExitTimeout {
-				limits.Timeout, tt.says = time.Second, strings.TrimSuffix(tt.says, "processor time: ")
-			}
-			tt.try(t, localNode{}, sandbox.Request{Call: nodeAnswer, Modules: shout, Limits: limits})
+			tt.try(t, localNode{}, sandbox.Request{Call: nodeAnswer, Modules: shout, Limits: sandbox.Limits{ResultBytes: 1 << 20}})
 		})
+	}
+	if tried < 10 {
+		t.Errorf("%d cases, want 10 or more", tried)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -17,48 +16,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(e *env) *cobra.Command {
 	c := cli.Group("audit [DAY]", "Show and manage the record of executions and calls",
-		a.auditListCommand(), a.auditShowCommand(), a.tailCommand(), a.auditStatsCommand(), a.auditEventsCommand(), a.auditExportCommand(), a.auditVerifyCommand(), a.auditPruneCommand())
-	return a.withDays(c)
+		auditListCommand(e), auditShowCommand(e), tailCommand(e), auditStatsCommand(e), auditEventsCommand(e), auditExportCommand(e), auditVerifyCommand(e), auditPruneCommand(e))
+	return withDays(e, c)
 }
 
-// readAudit opens the record of the config's state directory. One that has
-// not been written yet is said so, not made.
-func (a *app) readAudit() (state.AuditStore, error) {
-	st, err := a.openAnyState()
-	if err != nil {
-		return nil, err
-	}
-	store, err := st.Audit(context.Background(), state.AuditOptions{ReadOnly: true})
-	if err != nil {
-		_ = st.Close() // the first error is what matters
-		return nil, cli.Errorf("%w\nhint: broker serve and broker exec create it; --state-dir names another directory", err)
-	}
-	return openRecord{store, st}, nil
-}
-
-// An openRecord closes its state too.
-type openRecord struct {
-	state.AuditStore
-	in *application.State
-}
-
-func (r openRecord) Close() error { return errors.Join(r.AuditStore.Close(), r.in.Close()) }
-
-// withAudit is a command's RunE that does f with the record.
-func (a *app) withAudit(f func(ctx context.Context, store state.AuditStore, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		store, err := a.readAudit()
-		if err != nil {
-			return err
-		}
-		defer store.Close()
-		return f(cmd.Context(), store, args)
-	}
-}
-
-func (a *app) auditListCommand() *cobra.Command {
+func auditListCommand(e *env) *cobra.Command {
 	var f state.Filter
 	c := &cobra.Command{
 		Use: "list", Short: "List executions, newest first", Args: cli.NoArgs,
@@ -68,16 +32,18 @@ func (a *app) auditListCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
-			list, err := store.List(ctx, f)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(api.Executions{Executions: list})
-			}
-			return records.Print(a.Out, list)
-		}),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.withRecord(cmd.Context(), func(store state.AuditStore) error {
+				list, err := store.List(cmd.Context(), f)
+				if err != nil {
+					return err
+				}
+				if e.JSON {
+					return e.PrintJSON(api.Executions{Executions: list})
+				}
+				return records.Print(e.Out, list)
+			})
+		},
 	}
 	flags := c.Flags()
 	flags.IntVar(&f.Limit, "limit", 50, "at most this many executions, the newest; -1 shows all")
@@ -97,44 +63,46 @@ func ago(d time.Duration) time.Time {
 	return time.Now().Add(-d)
 }
 
-func (a *app) auditShowCommand() *cobra.Command {
+func auditShowCommand(e *env) *cobra.Command {
 	var code bool
 	c := &cobra.Command{
 		Use: "show EXECUTION", Short: "Show one execution with its script and its calls",
 		Long: "Show one execution with its script, as far as it was recorded, and its calls. EXECUTION is an id of audit list,\n" +
 			"or how it begins. What looked like a secret reads [redacted].",
 		Args: cli.OneArg("the id of an execution, or how it begins"),
-		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, args []string) error {
-			e, calls, err := store.Show(ctx, args[0])
-			if err != nil {
-				return cli.Errorf("%w\nhint: broker audit list", err)
-			}
-			if code {
-				return records.PrintCode(&a.IO, e)
-			}
-			if a.JSON {
-				return a.PrintJSON(api.Execution{Execution: e, Calls: calls})
-			}
-			return records.PrintExecution(a.Out, e, calls)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.withRecord(cmd.Context(), func(store state.AuditStore) error {
+				x, calls, err := store.Show(cmd.Context(), args[0])
+				if err != nil {
+					return cli.Errorf("%w\nhint: broker audit list", err)
+				}
+				if code {
+					return records.PrintCode(&e.IO, x)
+				}
+				if e.JSON {
+					return e.PrintJSON(api.Execution{Execution: x, Calls: calls})
+				}
+				return records.PrintExecution(e.Out, x, calls)
+			})
+		},
 	}
 	c.Flags().BoolVar(&code, "code", false, "print the script alone, to be edited and run again")
 	return c
 }
 
-func (a *app) auditStatsCommand() *cobra.Command {
+func auditStatsCommand(e *env) *cobra.Command {
 	var since time.Time
 	c := &cobra.Command{
 		Use: "stats", Short: "Summarize calls and saved tokens", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.auditStats(cmd.Context(), since)
+			s, err := auditStats(cmd.Context(), e, since)
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(s)
+			if e.JSON {
+				return e.PrintJSON(s)
 			}
-			return records.PrintStats(a.Out, s)
+			return records.PrintStats(e.Out, s)
 		},
 	}
 	cli.SinceVar(c.Flags(), &since, "what began")
@@ -143,53 +111,54 @@ func (a *app) auditStatsCommand() *cobra.Command {
 
 // auditStats reads the record, and the cached catalogue for the price of its
 // definitions.
-func (a *app) auditStats(ctx context.Context, since time.Time) (api.Ledger, error) {
-	store, err := a.readAudit()
-	if err != nil {
-		return api.Ledger{}, err
-	}
-	defer store.Close()
-	read := api.Reader{Audit: store}
-	if a.configPath != "" || a.stateDir == "" {
-		s, err := a.open(-1)
-		if err != nil {
-			return api.Ledger{}, err
+func auditStats(ctx context.Context, e *env, since time.Time) (l api.Ledger, err error) {
+	err = e.withRecord(ctx, func(store state.AuditStore) error {
+		read := api.Reader{Audit: store}
+		if e.configPath != "" || e.stateDir == "" {
+			s, err := e.open(application.Overrides{})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			read.Broker = s.Broker
 		}
-		defer s.Close()
-		read.Broker = s.Broker
-	}
-	return read.Ledger(ctx, since)
+		l, err = read.Ledger(ctx, since)
+		return err
+	})
+	return l, err
 }
 
-func (a *app) auditEventsCommand() *cobra.Command {
+func auditEventsCommand(e *env) *cobra.Command {
 	var since time.Time
 	var limit int
 	c := &cobra.Command{
 		Use: "events", Short: "List changes of servers, skills and plugins, newest first", Args: cli.NoArgs,
-		RunE: a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
-			list, err := store.Events(ctx, since, limit)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(api.Events{Events: list})
-			}
-			for _, e := range list {
-				by := ""
-				if e.Client != "" {
-					by = " by " + e.Client
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.withRecord(cmd.Context(), func(store state.AuditStore) error {
+				list, err := store.Events(cmd.Context(), since, limit)
+				if err != nil {
+					return err
 				}
-				cli.Fprintf(a.Out, "%s  %s  %s: %s%s\n", e.Time.Local().Format(time.DateTime), e.Kind, cmp.Or(e.Server, e.Name), e.Detail, by)
-			}
-			return nil
-		}),
+				if e.JSON {
+					return e.PrintJSON(api.Events{Events: list})
+				}
+				for _, event := range list {
+					by := ""
+					if event.Client != "" {
+						by = " by " + event.Client
+					}
+					cli.Fprintf(e.Out, "%s  %s  %s: %s%s\n", event.Time.Local().Format(time.DateTime), event.Kind, cmp.Or(event.Server, event.Name), event.Detail, by)
+				}
+				return nil
+			})
+		},
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "at most this many events, the newest; -1 shows all")
 	cli.SinceVar(c.Flags(), &since, "what happened")
 	return c
 }
 
-func (a *app) auditPruneCommand() *cobra.Command {
+func auditPruneCommand(e *env) *cobra.Command {
 	var older time.Duration
 	c := &cobra.Command{
 		Use: "prune --older-than TIME", Short: "Remove old executions from the record", Args: cli.NoArgs,
@@ -197,28 +166,15 @@ func (a *app) auditPruneCommand() *cobra.Command {
 			if older == 0 {
 				return cli.Usagef("prune needs --older-than\nhint: broker audit prune --older-than 720h")
 			}
-			st, err := a.openAnyState()
+			setup := e.setup()
+			n, err := setup.PruneRecord(cmd.Context(), ago(older))
 			if err != nil {
-				return err
+				return ownError(err)
 			}
-			defer st.Close()
-			anchor, err := a.anchorFile("")
-			if err != nil {
-				return err
+			if e.JSON {
+				return e.PrintJSON(map[string]int{"removed": n})
 			}
-			store, err := st.Audit(cmd.Context(), state.AuditOptions{Days: -1, MaxBytes: -1, Anchor: anchor})
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			n, err := store.Prune(cmd.Context(), ago(older))
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]int{"removed": n})
-			}
-			cli.Fprintf(a.Out, "removed %s\n", cli.Count(n, "execution"))
+			cli.Fprintf(e.Out, "removed %s\n", cli.Count(n, "execution"))
 			return nil
 		},
 	}

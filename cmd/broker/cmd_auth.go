@@ -25,18 +25,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) authCommand() *cobra.Command {
+func authCommand(e *env) *cobra.Command {
 	return cli.Group("auth", "Sign in to remote servers, and manage secrets in the keyring",
-		a.authLoginCommand(), a.authLogoutCommand(), a.authStatusCommand(), a.authSetCommand(), a.authDeleteCommand())
+		authLoginCommand(e), authLogoutCommand(e), authStatusCommand(e), authSetCommand(e), authDeleteCommand(e))
 }
 
-// signIns reads the config and opens what is stored about sign-ins.
-func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
-	cfg, st, err := a.loadState() // closed with the process, after the one command
-	if err != nil {
-		return nil, nil, err
-	}
-	return cfg, st.SignIns(), nil
+// withSignIns calls f with the config and what is stored about sign-ins.
+func withSignIns(ctx context.Context, e *env, f func(*config.Config, *oauth.Manager) error) error {
+	return e.withState(ctx, func(cfg *config.Config, st *application.State) error { return f(cfg, st.SignIns()) })
 }
 
 // remoteServer finds the server that a sign-in command names.
@@ -61,7 +57,7 @@ func remoteServer(cfg *config.Config, name, command string) (*config.Server, err
 	return s, nil
 }
 
-func (a *app) authLoginCommand() *cobra.Command {
+func authLoginCommand(e *env) *cobra.Command {
 	var noBrowser bool
 	timeout := 5 * time.Minute
 	var scopes []string
@@ -75,7 +71,9 @@ func (a *app) authLoginCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("nobody signed in for %s", timeout))
 			defer cancel()
-			return a.login(ctx, args[0], noBrowser, scopes)
+			return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+				return signIn(ctx, e, cfg, m, args[0], noBrowser, scopes)
+			})
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
@@ -84,11 +82,7 @@ func (a *app) authLoginCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []string) error {
-	cfg, m, err := a.signIns()
-	if err != nil {
-		return err
-	}
+func signIn(ctx context.Context, e *env, cfg *config.Config, m *oauth.Manager, name string, noBrowser bool, scopes []string) error {
 	conf, err := remoteServer(cfg, name, "login")
 	if err != nil {
 		return err
@@ -103,9 +97,9 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	var issuer string
 	o := oauth.LoginOptions{
 		Issuer: func(of string) { issuer = of },
-		Open:   func(page string) error { return a.openSignIn(name, issuer, page) },
-		Show:   func(page string, why error) { a.showSignIn(name, issuer, page, why) }, Paste: a.In, Scopes: scopes,
-		Warn: func(text string) { cli.Fprintln(a.Err, text) },
+		Open:   func(page string) error { return openSignIn(e, name, issuer, page) },
+		Show:   func(page string, why error) { showSignIn(e, name, issuer, page, why) }, Paste: e.In, Scopes: scopes,
+		Warn: func(text string) { cli.Fprintln(e.Err, text) },
 	}
 	if noBrowser {
 		o.Open = nil
@@ -114,20 +108,20 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return err
 	}
-	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: application.ClientCLI, Detail: "signed in at " + st.Issuer})
-	if err := a.forgetFailure(cfg, name); err != nil {
-		a.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
+	e.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: application.ClientCLI, Detail: "signed in at " + st.Issuer})
+	if err := forgetFailure(e, cfg, name); err != nil {
+		e.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
 	}
-	if a.JSON {
-		return a.PrintJSON(st)
+	if e.JSON {
+		return e.PrintJSON(st)
 	}
-	cli.Fprintf(a.Out, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
+	cli.Fprintf(e.Out, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), tokenHome(st))
 	return nil
 }
 
 // openSignIn opens the sign-in page for a server, and prints the issuer.
-func (a *app) openSignIn(name, issuer, page string) error {
-	cli.Fprintf(a.Err, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
+func openSignIn(e *env, name, issuer, page string) error {
+	cli.Fprintf(e.Err, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
 	return cli.OpenBrowser(page)
 }
 
@@ -140,11 +134,11 @@ func pageHost(page string) string {
 	return u.Host
 }
 
-func (a *app) showSignIn(name, issuer, page string, why error) {
+func showSignIn(e *env, name, issuer, page string, why error) {
 	if why != nil {
-		cli.Fprintf(a.Err, "no browser was started: %v\n", why)
+		cli.Fprintf(e.Err, "no browser was started: %v\n", why)
 	}
-	cli.Fprintf(a.Err, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
+	cli.Fprintf(e.Err, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
 		"if that browser is on another machine, paste the address of its last page (http://127.0.0.1…):\n", name, issuer, pageHost(page), page)
 }
 
@@ -159,8 +153,8 @@ func expiry(st oauth.Status) string {
 	return ""
 }
 
-// where says where a token is kept.
-func where(st oauth.Status) string {
+// tokenHome says where a token is kept.
+func tokenHome(st oauth.Status) string {
 	if st.Stored == "keyring" {
 		return "the keyring"
 	}
@@ -170,68 +164,64 @@ func where(st oauth.Status) string {
 	return st.Stored + ", which only you can read"
 }
 
-func (a *app) authLogoutCommand() *cobra.Command {
+func authLogoutCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the token for a server",
 		Args:  cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, m, err := a.signIns()
-			if err != nil {
-				return err
-			}
-			conf, err := remoteServer(cfg, args[0], "logout")
-			if err != nil {
-				return err
-			}
-			s, err := identity.Server(conf, expand)
-			if err != nil {
-				return cli.Usagef("%w", err)
-			}
-			revoked, err := m.Logout(cmd.Context(), s)
-			signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
-			if err != nil && signedIn {
-				return err
-			}
-			if signedIn {
-				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
-			}
-			switch {
-			case !signedIn:
-				cli.Fprintf(a.Out, "not signed in to %s\n", s.Name)
-			case revoked:
-				cli.Fprintf(a.Out, "signed out of %s; the token is revoked\n", s.Name)
-			default:
-				cli.Fprintf(a.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
-			}
-			return nil
+			return withSignIns(cmd.Context(), e, func(cfg *config.Config, m *oauth.Manager) error {
+				conf, err := remoteServer(cfg, args[0], "logout")
+				if err != nil {
+					return err
+				}
+				s, err := identity.Server(conf, expand)
+				if err != nil {
+					return cli.Usagef("%w", err)
+				}
+				revoked, err := m.Logout(cmd.Context(), s)
+				signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
+				if err != nil && signedIn {
+					return err
+				}
+				if signedIn {
+					e.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
+				}
+				if e.JSON {
+					return e.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
+				}
+				switch {
+				case !signedIn:
+					cli.Fprintf(e.Out, "not signed in to %s\n", s.Name)
+				case revoked:
+					cli.Fprintf(e.Out, "signed out of %s; the token is revoked\n", s.Name)
+				default:
+					cli.Fprintf(e.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
+				}
+				return nil
+			})
 		},
 	}
 }
 
-func (a *app) authStatusCommand() *cobra.Command {
+func authStatusCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the remote servers and whether you are signed in",
 		Args:  cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			cfg, m, err := a.signIns()
-			if err != nil {
-				return err
-			}
-			rows := []oauth.Status{}
-			for i := range cfg.Servers {
-				if conf := &cfg.Servers[i]; conf.Remote() {
-					rows = append(rows, signInStatus(m, conf))
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withSignIns(cmd.Context(), e, func(cfg *config.Config, m *oauth.Manager) error {
+				rows := []oauth.Status{}
+				for i := range cfg.Servers {
+					if conf := &cfg.Servers[i]; conf.Remote() {
+						rows = append(rows, signInStatus(m, conf))
+					}
 				}
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"servers": rows})
-			}
-			return printSignIns(a.Out, rows)
+				if e.JSON {
+					return e.PrintJSON(map[string]any{"servers": rows})
+				}
+				return printSignIns(e.Out, rows)
+			})
 		},
 	}
 }
@@ -278,7 +268,7 @@ func printSignIns(w io.Writer, rows []oauth.Status) error {
 	return tw.Flush()
 }
 
-func (a *app) authSetCommand() *cobra.Command {
+func authSetCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set-secret NAME",
 		Short: "Put a secret into the keyring, for ${keyring:NAME} in the config",
@@ -288,23 +278,23 @@ func (a *app) authSetCommand() *cobra.Command {
 			if err := oauth.CheckSecretName(args[0]); err != nil {
 				return cli.Usagef("%w", err)
 			}
-			value, err := a.readSecret(args[0])
+			value, err := readSecret(e, args[0])
 			if err != nil {
 				return err
 			}
 			if err := keyring().Set(args[0], value); err != nil {
 				return setup.KeyringFailure("store", err)
 			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"stored": args[0]})
+			if e.JSON {
+				return e.PrintJSON(map[string]any{"stored": args[0]})
 			}
-			cli.Fprintf(a.Err, "stored; write ${keyring:%s} in the config\n", args[0])
+			cli.Fprintf(e.Err, "stored; write ${keyring:%s} in the config\n", args[0])
 			return nil
 		},
 	}
 }
 
-func (a *app) authDeleteCommand() *cobra.Command {
+func authDeleteCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete-secret NAME",
 		Short: "Remove a secret from the keyring",
@@ -316,8 +306,8 @@ func (a *app) authDeleteCommand() *cobra.Command {
 			if err := keyring().Delete(args[0]); err != nil {
 				return setup.KeyringFailure("delete", err)
 			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"deleted": args[0]})
+			if e.JSON {
+				return e.PrintJSON(map[string]any{"deleted": args[0]})
 			}
 			return nil
 		},
@@ -328,18 +318,18 @@ func (a *app) authDeleteCommand() *cobra.Command {
 const maxSecret = 64 << 10
 
 // readSecret reads a secret without showing it, or the first line of stdin.
-func (a *app) readSecret(name string) (string, error) {
+func readSecret(e *env, name string) (string, error) {
 	var secret string
-	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		cli.Fprintf(a.Err, "secret for %s (not shown): ", name)
+	if f, ok := e.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		cli.Fprintf(e.Err, "secret for %s (not shown): ", name)
 		line, err := term.ReadPassword(int(f.Fd()))
-		cli.Fprintln(a.Err)
+		cli.Fprintln(e.Err)
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}
 		secret = string(line)
 	} else {
-		line, err := bufio.NewReader(io.LimitReader(a.In, maxSecret)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(e.In, maxSecret)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
@@ -11,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
 
-func (a *app) evalCommand() *cobra.Command {
+func evalCommand(e *env) *cobra.Command {
 	var tools string
 	var misses bool
 	c := &cobra.Command{
@@ -35,7 +36,7 @@ docs/search.md says how to read the table.`,
 			if err != nil {
 				return err
 			}
-			b, done, err := a.evaluated(cmd, tools)
+			b, done, err := evaluated(e, cmd, tools)
 			if err != nil {
 				return err
 			}
@@ -48,10 +49,10 @@ docs/search.md says how to read the table.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(report)
+			if e.JSON {
+				return e.PrintJSON(report)
 			}
-			return measure.Print(a.Out, report, misses)
+			return measure.Print(e.Out, report, misses)
 		},
 	}
 	c.Flags().StringVar(&tools, "tools", "", "search these recorded tools instead of the configured servers")
@@ -61,20 +62,20 @@ docs/search.md says how to read the table.`,
 
 // evaluated is the broker that is measured: that of the config with all of its
 // servers, or one that knows recorded tools only.
-func (a *app) evaluated(cmd *cobra.Command, tools string) (*broker.Broker, func(), error) {
+func evaluated(e *env, cmd *cobra.Command, tools string) (*broker.Broker, func(), error) {
 	if tools == "" {
-		s, err := a.open(-1)
+		s, err := e.open(application.Overrides{})
 		if err != nil {
 			return nil, nil, err
 		}
-		await.Learn(cmd.Context(), &a.IO, s, "")
+		await.Learn(cmd.Context(), &e.IO, s, "")
 		return s.Broker, func() { _ = s.Close() }, nil
 	}
 	listings, err := measure.ReadTools(tools)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := broker.New(broker.Deps{Fixed: listings, Runner: inproc.New(), Logger: a.logger(), Version: version}, broker.Settings{})
+	b, err := broker.New(broker.Deps{Fixed: listings, Runner: inproc.New(), Logger: e.logger(), Version: version}, broker.Settings{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -22,7 +23,8 @@ import (
 // maxTimeoutSeconds is a day: whatever the config allows is less.
 const maxTimeoutSeconds = 86400
 
-func (a *app) execCommand() *cobra.Command {
+func execCommand(e *env) *cobra.Command {
+	var readOnly bool
 	var language, isolation string
 	var timeout float64
 	var plan bool
@@ -34,7 +36,7 @@ func (a *app) execCommand() *cobra.Command {
 			"On a terminal, simple forms that servers ask for are filled in there, and the progress that servers report on long calls is shown.\n\nExit codes:\n" + execCodesHelp,
 		Args: cli.OneArg("one script file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := a.readScript(args[0])
+			code, err := readScript(e, args[0])
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
@@ -55,23 +57,23 @@ func (a *app) execCommand() *cobra.Command {
 				req.File, req.ClientInfo = args[0], gate.Line(filepath.Base(args[0]))
 			}
 			// A file on stdin may be data, and a log on stderr has no reader now.
-			if in := a.Interactive(); in != nil && args[0] != "-" {
-				req.Talker = a.talker(in)
+			if in := e.Interactive(); in != nil && args[0] != "-" {
+				req.Talker = talker(e, in)
 			}
-			return a.execute(cmd.Context(), req)
+			return executeScript(cmd.Context(), e, readOnly, req)
 		},
 	}
 	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
 	c.Flags().StringVar(&isolation, "isolation", "", "worker or container (default as configured)")
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
 	c.Flags().BoolVar(&plan, "plan", false, "list the calls with which the script would write, without making them; after approval, the run makes exactly these")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
-// execute runs a script, prints what it answers, and ends with its exit code.
-func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
-	s, err := a.open(-1)
+// executeScript runs a script, prints what it answers, and ends with its exit code.
+func executeScript(ctx context.Context, e *env, readOnly bool, req broker.ExecuteRequest) error {
+	s, err := e.open(application.Overrides{ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}
@@ -80,11 +82,11 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 		return err
 	}
 	s.Broker.StartLazily(ctx)
-	if req.Shell = true; !a.JSON {
-		req.Stdout, req.Stderr, req.Uncut = cli.Exact(a.Out), cli.Exact(a.Err), true
+	if req.Shell = true; !e.JSON {
+		req.Stdout, req.Stderr, req.Uncut = cli.Exact(e.Out), cli.Exact(e.Err), true
 	}
-	if !a.JSON && cli.IsTerminal(a.Err) {
-		req.Progress = cli.CallProgress(a.Err, time.Now)
+	if !e.JSON && cli.IsTerminal(e.Err) {
+		req.Progress = cli.CallProgress(e.Err, time.Now)
 	}
 	b := s.Broker
 	if req.Resume != "" { // the profiles of the run apply, and not those of this folder
@@ -92,7 +94,7 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	}
 	ans := b.Execute(ctx, req)
 	closed := s.Close()
-	if err := a.printAnswer(ans); err != nil {
+	if err := printAnswer(e, ans); err != nil {
 		return err
 	}
 	if ans.ExitCode != 0 {
@@ -101,9 +103,9 @@ func (a *app) execute(ctx context.Context, req broker.ExecuteRequest) error {
 	return closed
 }
 
-func (a *app) readScript(name string) (string, error) {
+func readScript(e *env, name string) (string, error) {
 	if name == "-" {
-		b, err := io.ReadAll(a.In)
+		b, err := io.ReadAll(e.In)
 		return string(b), err
 	}
 	b, err := os.ReadFile(name)
@@ -128,29 +130,29 @@ func languageOf(name string) string {
 
 // printAnswer prints what a person has not seen yet: the script's own output
 // went to the terminal while it ran.
-func (a *app) printAnswer(ans broker.ExecuteAnswer) error {
-	if a.JSON {
-		return a.PrintJSON(ans)
+func printAnswer(e *env, ans broker.ExecuteAnswer) error {
+	if e.JSON {
+		return e.PrintJSON(ans)
 	}
 	if len(ans.Result) > 0 {
 		var text *string
 		if json.Unmarshal(ans.Result, &text) == nil && text != nil {
-			fmt.Fprintln(cli.Exact(a.Out), *text)
+			fmt.Fprintln(cli.Exact(e.Out), *text)
 		} else {
-			fmt.Fprintln(cli.Exact(a.Out), string(ans.Result))
+			fmt.Fprintln(cli.Exact(e.Out), string(ans.Result))
 		}
 	}
 	for _, line := range []string{ans.Diagnostics, ans.Hint} {
 		if line != "" {
-			cli.Fprintln(a.Err, cli.Lines(line))
+			cli.Fprintln(e.Err, cli.Lines(line))
 		}
 	}
 	return nil
 }
 
 // talker returns a talker that asks the user at a terminal.
-func (a *app) talker(in io.Reader) upstream.Talker {
-	t := cli.NewPerson(in, a.Err)
+func talker(e *env, in io.Reader) upstream.Talker {
+	t := cli.NewPerson(in, e.Err)
 	t.Deny = broker.AnswerDeny
 	return t
 }

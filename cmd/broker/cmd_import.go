@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) importCommand() *cobra.Command {
+func importCommand(e *env) *cobra.Command {
 	var dryRun, force, noIndex bool
 	var from, secrets string
 	c := &cobra.Command{
@@ -26,13 +26,13 @@ func (a *app) importCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 && from == "" {
-				return a.clientSetup().ListClients(env)
+				return clientSetup(e).ListClients(env)
 			}
 			if err := setup.CheckSecrets(secrets); err != nil {
 				return err
 			}
 			read := func(keyring bool) ([]clients.Source, error) { return setup.ImportSources(env, args, from, keyring) }
-			return a.clientSetup().ImportServers(cmd.Context(), read, secrets, dryRun, force, noIndex)
+			return clientSetup(e).ImportServers(cmd.Context(), read, secrets, dryRun, force, noIndex)
 		},
 	}
 	noIndexFlag(c, &noIndex)

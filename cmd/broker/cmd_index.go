@@ -14,17 +14,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) indexCommand() *cobra.Command {
+func indexCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "index",
 		Short: "Connect to every server, index its tools and count the tokens saved",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.open(-1)
+			s, err := e.open(application.Overrides{})
 			if err != nil {
 				return err
 			}
-			status := await.Refresh(cmd.Context(), &a.IO, s)
+			status := await.Refresh(cmd.Context(), &e.IO, s)
 			if cmd.Context().Err() != nil {
 				_ = s.Close() // the interruption is what there is to say
 				return errors.New("index: interrupted before every server was listed")
@@ -33,16 +33,16 @@ func (a *app) indexCommand() *cobra.Command {
 			for _, name := range application.Disabled(s.Config) {
 				report.Servers = append(report.Servers, api.IndexRow{Name: name, Status: api.StatusDisabled})
 			}
-			if e := s.Close(); err == nil {
-				err = e
+			if closed := s.Close(); err == nil {
+				err = closed
 			}
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				err = a.PrintJSON(report)
+			if e.JSON {
+				err = e.PrintJSON(report)
 			} else {
-				setup.PrintIndex(a.Out, report)
+				setup.PrintIndex(e.Out, report)
 			}
 			if err != nil {
 				return err

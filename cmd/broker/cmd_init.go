@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) initCommand() *cobra.Command {
+func initCommand(e *env) *cobra.Command {
 	var f setup.InitOptions
 	c := &cobra.Command{
 		Use: "init", Short: "Set up: take over the servers of your clients, and connect the clients",
@@ -23,7 +23,7 @@ func (a *app) initCommand() *cobra.Command {
 			"take over and connect, and nothing is written. Project files are left alone; for these see broker import and broker\n" +
 			"install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.initialize(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return initialize(cmd.Context(), e, f) },
 	}
 	flags := c.Flags()
 	flags.BoolVarP(&f.Yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
@@ -42,11 +42,10 @@ func (a *app) initCommand() *cobra.Command {
 }
 
 // initialize runs broker init.
-func (a *app) initialize(ctx context.Context, f setup.InitOptions) error {
-	a.background = true
-	open, err := a.clientSetup().Initialize(ctx, f)
+func initialize(ctx context.Context, e *env, f setup.InitOptions) error {
+	open, err := clientSetupIn(e, true).Initialize(ctx, f)
 	if err != nil || !open {
 		return err
 	}
-	return a.openConsole(ctx, false)
+	return openConsole(ctx, e, false)
 }

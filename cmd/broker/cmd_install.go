@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) installCommand() *cobra.Command {
+func installCommand(e *env) *cobra.Command {
 	var r clients.Request
 	noIndex, link, all, projects := false, false, false, false
 	var secrets string
@@ -30,7 +30,7 @@ func (a *app) installCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if link {
-				return a.clientSetup().PrintLinks(r, args)
+				return clientSetup(e).PrintLinks(r, args)
 			}
 			if err := setup.CheckSecrets(secrets); err != nil {
 				return err
@@ -40,14 +40,14 @@ func (a *app) installCommand() *cobra.Command {
 			}
 			install := func(id string, noIndex bool) error {
 				r := r
-				if err := a.clientSetup().Aim(&r, id); err != nil {
+				if err := clientSetup(e).Aim(&r, id); err != nil {
 					return err
 				}
 				if projects {
 					r.Projects = setup.ProjectFolders(clients.OtherProjects(r.Client, r.Env, r.Options))
 				}
-				r.Options.Keyring, r.Store = secrets == setup.SecretsKeyring, a.clientSetup().StoreSecret
-				return a.clientSetup().Install(cmd.Context(), r, secrets, noIndex)
+				r.Options.Keyring, r.Store = secrets == setup.SecretsKeyring, clientSetup(e).StoreSecret
+				return clientSetup(e).Install(cmd.Context(), r, secrets, noIndex)
 			}
 			if !all {
 				return install(args[0], noIndex)
@@ -83,7 +83,7 @@ func clientOrAll(all bool) cobra.PositionalArgs {
 	return cli.OneArg("a client, or --all")
 }
 
-func (a *app) uninstallCommand() *cobra.Command {
+func uninstallCommand(e *env) *cobra.Command {
 	var r clients.Request
 	var all bool
 	c := &cobra.Command{
@@ -96,28 +96,28 @@ func (a *app) uninstallCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			uninstall := func(id string) error {
 				r := r
-				if err := a.clientSetup().Aim(&r, id); err != nil {
+				if err := clientSetup(e).Aim(&r, id); err != nil {
 					return err
 				}
 				res, err := clients.Uninstall(r)
 				if err != nil {
 					return err
 				}
-				if a.JSON {
-					return a.PrintJSON(res)
+				if e.JSON {
+					return e.PrintJSON(res)
 				}
-				setup.PrintUninstall(a.Out, res, r.DryRun)
+				setup.PrintUninstall(e.Out, res, r.DryRun)
 				return nil
 			}
 			if !all {
 				return uninstall(args[0])
 			}
-			list, err := a.clientSetup().Installed(r.Project)
+			list, err := clientSetup(e).Installed(r.Project)
 			if err != nil {
 				return err
 			}
-			if len(list) == 0 && !a.JSON {
-				cli.Fprintln(a.Out, "no client has the broker")
+			if len(list) == 0 && !e.JSON {
+				cli.Fprintln(e.Out, "no client has the broker")
 			}
 			return setup.ForEach(list, func(_ int, id string) error { return uninstall(id) })
 		},

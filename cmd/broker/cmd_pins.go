@@ -14,9 +14,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy/scan"
 )
 
-func (a *app) pinsCommand() *cobra.Command {
+func pinsCommand(e *env) *cobra.Command {
 	return cli.Group("pins", "Check the tools of servers for changes and hidden instructions",
-		a.pinsListCommand(), a.pinsDiffCommand(), a.pinsApproveCommand(), a.pinsBlockCommand(), a.pinsScanCommand())
+		pinsListCommand(e), pinsDiffCommand(e), pinsApproveCommand(e), pinsBlockCommand(e), pinsScanCommand(e))
 }
 
 // maxScanFile bounds the file that pins scan reads.
@@ -63,7 +63,7 @@ type scanResult struct {
 	Pairs []compared `json:"pairs"`
 }
 
-func (a *app) pinsScanCommand() *cobra.Command {
+func pinsScanCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "scan FILE",
 		Short: "Scan definitions of tools for hidden instructions",
@@ -75,7 +75,7 @@ entry of tools/list; "with" are tools of other servers, {"server", "tool", "desc
 The verdict is pass (no known pattern, which does not mean that the tool is harmless), review or block. The exit code is 0 whatever the verdicts.`,
 		Args: cli.OneArg("a file with definitions of tools, or -"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := a.readScanFile(args[0])
+			data, err := readScanFile(e, args[0])
 			if err != nil {
 				return err
 			}
@@ -87,16 +87,16 @@ The verdict is pass (no known pattern, which does not mean that the tool is harm
 			if err != nil {
 				return cli.Usagef("%s: %w", args[0], err)
 			}
-			if a.JSON {
-				return a.PrintJSON(r)
+			if e.JSON {
+				return e.PrintJSON(r)
 			}
-			return r.print(a.Out)
+			return r.print(e.Out)
 		},
 	}
 }
 
-func (a *app) readScanFile(name string) ([]byte, error) {
-	in := a.In
+func readScanFile(e *env, name string) ([]byte, error) {
+	in := e.In
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

@@ -13,9 +13,8 @@ import (
 
 // withTools is for commands that look at the policy from outside: the broker that
 // f gets knows the tools that it denies too.
-func (a *app) withTools(f func(*application.App) error) error {
-	a.ignorePolicy = true
-	s, err := a.open(-1)
+func withTools(e *env, readOnly bool, f func(*application.App) error) error {
+	s, err := e.open(application.Overrides{IgnorePolicy: true, ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}
@@ -26,8 +25,9 @@ func (a *app) withTools(f func(*application.App) error) error {
 	return err
 }
 
-func (a *app) policyExplainCommand() *cobra.Command {
+func policyExplainCommand(e *env) *cobra.Command {
 	var profile string
+	var readOnly bool
 	c := &cobra.Command{
 		Use:   "explain TOOL [ARGS.json | '{\"json\"}' | -]",
 		Short: "Explain the policy's decision about a call, rule by rule",
@@ -37,11 +37,11 @@ func (a *app) policyExplainCommand() *cobra.Command {
 		Example: "  broker policy explain github.delete_repo\n  broker policy explain mail.send '{\"to\": \"ann@acme.com\"}' --profile ci",
 		Args:    cli.SomeArgs(1, 2, "the name of a tool, and perhaps its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := policies.ReadArguments(a.In, args[1:])
+			input, err := policies.ReadArguments(e.In, args[1:])
 			if err != nil {
 				return err
 			}
-			return a.withTools(func(s *application.App) error {
+			return withTools(e, readOnly, func(s *application.App) error {
 				s.Broker.StartLazily(cmd.Context())
 				d, err := s.Broker.Describe(cmd.Context(), args[0])
 				if err != nil {
@@ -55,22 +55,22 @@ func (a *app) policyExplainCommand() *cobra.Command {
 				if profile != "" && !rules.HasProfile(profile) {
 					return cli.Usagef("the policy has no profile %q", profile)
 				}
-				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.Config.Broker.ReadOnly || a.readOnly}
-				e := rules.Explain(call)
-				if a.JSON {
-					return a.PrintJSON(e)
+				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.Config.Broker.ReadOnly || readOnly}
+				x := rules.Explain(call)
+				if e.JSON {
+					return e.PrintJSON(x)
 				}
-				policies.PrintExplanation(a.Out, e)
+				policies.PrintExplanation(e.Out, x)
 				return nil
 			})
 		},
 	}
 	c.Flags().StringVar(&profile, "profile", "", "for a caller with this profile")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "as if the broker ran read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "as if the broker ran read-only")
 	return c
 }
 
-func (a *app) policyCheckCommand() *cobra.Command {
+func policyCheckCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Find patterns that match no tool, and rules that never apply",
@@ -78,9 +78,9 @@ func (a *app) policyCheckCommand() *cobra.Command {
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *application.App) error {
-				await.Learn(cmd.Context(), &a.IO, s, "")
-				return policies.CheckRules(s.Config.Rules(), s.Broker.Catalog().Tools(), s.Broker.Unlisted()).Print(&a.IO)
+			return withTools(e, false, func(s *application.App) error {
+				await.Learn(cmd.Context(), &e.IO, s, "")
+				return policies.CheckRules(s.Config.Rules(), s.Broker.Catalog().Tools(), s.Broker.Unlisted()).Print(&e.IO)
 			})
 		},
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-func (a *app) policyReplayCommand() *cobra.Command {
+func policyReplayCommand(e *env) *cobra.Command {
 	var since time.Time
 	var file, profile string
 	c := &cobra.Command{
@@ -25,7 +25,7 @@ func (a *app) policyReplayCommand() *cobra.Command {
 			"arguments do not match, and such calls are counted as unclear. FILE holds a policy, or a whole servers.json.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *application.App) error {
+			return withTools(e, false, func(s *application.App) error {
 				rules := s.Config.Rules()
 				if file != "" {
 					var err error
@@ -40,10 +40,10 @@ func (a *app) policyReplayCommand() *cobra.Command {
 				if err := out.Run(cmd.Context(), s.Audit, since); err != nil {
 					return err
 				}
-				if a.JSON {
-					return a.PrintJSON(out)
+				if e.JSON {
+					return e.PrintJSON(out)
 				}
-				return policies.PrintReplay(a.Out, out)
+				return policies.PrintReplay(e.Out, out)
 			})
 		},
 	}
@@ -60,7 +60,7 @@ func readPolicy(file string) (*policy.Rules, error) {
 		return nil, cli.Usagef("%s is not there", file)
 	}
 	if err != nil {
-		if cfg, e := loadConfig(file); e == nil {
+		if cfg, closed := loadConfig(file); closed == nil {
 			return cfg.Rules(), nil
 		}
 		return nil, err
@@ -68,7 +68,7 @@ func readPolicy(file string) (*policy.Rules, error) {
 	return rules, nil
 }
 
-func (a *app) policyInitCommand() *cobra.Command {
+func policyInitCommand(e *env) *cobra.Command {
 	var since time.Time
 	c := &cobra.Command{
 		Use:   "init [--since 30d]",
@@ -77,17 +77,17 @@ func (a *app) policyInitCommand() *cobra.Command {
 			"tools that were never used are denied. It is printed; no file is changed.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *application.App) error {
-				await.Learn(cmd.Context(), &a.IO, s, "")
+			return withTools(e, false, func(s *application.App) error {
+				await.Learn(cmd.Context(), &e.IO, s, "")
 				calls, err := policies.CountCalls(cmd.Context(), s.Audit, s.Broker.Catalog(), since)
 				if err != nil {
 					return err
 				}
 				proposed := json.RawMessage(policy.Suggest(s.Broker.Catalog().Tools(), calls))
-				if !a.JSON {
-					cli.Fprintln(a.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.Config.Path+"")
+				if !e.JSON {
+					cli.Fprintln(e.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.Config.Path+"")
 				}
-				return a.PrintJSON(proposed)
+				return e.PrintJSON(proposed)
 			})
 		},
 	}

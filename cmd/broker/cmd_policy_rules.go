@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
+func policyRuleCommand(e *env, effect policy.Effect) *cobra.Command {
 	var o policies.Options
 	name := effect.String()
 	done := map[policy.Effect]string{policy.Allow: "are made without a question", policy.Ask: "need a person's approval", policy.Deny: "are refused"}[effect]
@@ -24,16 +24,16 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 		Example: "  broker policy " + name + " notes\n  broker policy " + name + " github.delete_repo\n  broker policy " + name + " '*' --class destructive",
 		Args:    cli.OneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, _, err := config.Target(a.configPath)
+			path, _, err := config.Target(e.configPath)
 			if err != nil {
 				return err
 			}
-			return a.withTools(func(s *application.App) error {
+			return withTools(e, false, func(s *application.App) error {
 				rule, err := o.Rule(cmd.Context(), s.Broker, s.Config, effect, args[0])
 				if err != nil {
 					return err
 				}
-				e, err := policies.Edit(cmd.Context(), &a.IO, keyringSecret, path, rule, o.Remove)
+				change, err := policies.Edit(cmd.Context(), &e.IO, keyringSecret, path, rule, o.Remove)
 				if err != nil {
 					return err
 				}
@@ -41,10 +41,10 @@ func (a *app) policyRuleCommand(effect policy.Effect) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := e.Effects(cfg.Rules(), s.Broker); err != nil {
+				if err := change.Effects(cfg.Rules(), s.Broker); err != nil {
 					return err
 				}
-				return e.Print(&a.IO)
+				return change.Print(&e.IO)
 			})
 		},
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-func (a *app) redactCommand() *cobra.Command {
+func redactCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "redact",
 		Short: "Hide secrets and personal data in texts on standard input", Hidden: true,
@@ -22,7 +22,7 @@ It finds e-mail addresses, phone numbers in international form, payment cards, I
 services, JWTs, passwords in URLs, and values of fields such as password, secret, token and api_key. It does not find names and postal addresses.`,
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			err := redact.Lines(a.In, cli.Exact(a.Out))
+			err := redact.Lines(e.In, cli.Exact(e.Out))
 			if wrong, ok := errors.AsType[*redact.LineError](err); ok {
 				return cli.Usagef("%w\nhint: broker redact --help shows the format", wrong)
 			}

@@ -14,7 +14,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(e *env) *cobra.Command {
+	var readOnly bool
 	var timeout float64
 	c := &cobra.Command{
 		Use:   "run NAME[@VERSION] ['{\"json\"}' | KEY=VALUE... | -]",
@@ -28,38 +29,38 @@ func (a *app) runCommand() *cobra.Command {
 			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
 				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
 			}
-			store, err := a.scriptStore()
+			var s *script.Script
+			err := e.withScripts(cmd.Context(), func(store script.Store) (err error) {
+				s, err = store.Load(args[0])
+				return unknownScript(err)
+			})
 			if err != nil {
 				return err
 			}
-			s, err := store.Load(args[0])
-			if err != nil {
-				return unknownScript(err)
-			}
-			input, err := a.scriptInput(s, args[0], args[1:])
+			input, err := scriptInput(e, s, args[0], args[1:])
 			if err != nil {
 				return err
 			}
 			req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
 				Timeout: time.Duration(timeout * float64(time.Second))}
-			if in := a.Interactive(); in != nil && !slices.Contains(args, "-") {
-				req.Talker = a.talker(in)
+			if in := e.Interactive(); in != nil && !slices.Contains(args, "-") {
+				req.Talker = talker(e, in)
 			}
-			return a.execute(cmd.Context(), req)
+			return executeScript(cmd.Context(), e, readOnly, req)
 		},
 	}
 	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
 // scriptInput is the input of a script, which fits its type.
-func (a *app) scriptInput(s *script.Script, ref string, words []string) (json.RawMessage, error) {
+func scriptInput(e *env, s *script.Script, ref string, words []string) (json.RawMessage, error) {
 	var of json.RawMessage
 	if s.Input != nil {
 		of = s.Input.Schema
 	}
-	input, err := a.typedInput("run", ref, words, func() cli.Schema { return cli.ReadSchema(of) })
+	input, err := typedInput(e, "run", ref, words, func() cli.Schema { return cli.ReadSchema(of) })
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -10,17 +9,16 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/app/contain"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/selftest"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
-func (a *app) sandboxCommand() *cobra.Command {
+func sandboxCommand(e *env) *cobra.Command {
 	return cli.Group("sandbox", "Test the sandbox, and manage its container images",
-		a.sandboxTestCommand(), a.sandboxBuildCommand(), a.sandboxListCommand(), a.sandboxPruneCommand())
+		sandboxTestCommand(e), sandboxBuildCommand(e), sandboxListCommand(e), sandboxPruneCommand(e))
 }
 
-func (a *app) sandboxTestCommand() *cobra.Command {
+func sandboxTestCommand(e *env) *cobra.Command {
 	var timeout float64
 	var isolation string
 	c := &cobra.Command{
@@ -42,26 +40,14 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 			if isolation != "" && !slices.Contains(contain.Isolations, isolation) {
 				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(contain.Isolations, ", "))
 			}
-			set, err := a.sandboxSettings()
+			set, err := sandboxSettings(e)
 			if err != nil {
 				return err
 			}
-			return selftest.Run(cmd.Context(), &a.IO, set, isolation, contain.Options{Attack: attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups}, Build: version, Logger: a.logger()})
+			return selftest.Run(cmd.Context(), &e.IO, set, isolation, contain.Options{Attack: attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups}, Build: version, Logger: e.logger()})
 		},
 	}
 	c.Flags().Float64Var(&timeout, "timeout", 1, "seconds that each script gets")
 	c.Flags().StringVar(&isolation, "isolation", "", "what to test: worker, container or all (default as configured)")
 	return c
-}
-
-// sandboxSettings are those of the config, if there is one: the test needs none.
-func (a *app) sandboxSettings() (config.Sandbox, error) {
-	cfg, err := a.load()
-	if errors.Is(err, config.ErrNoConfig) && a.configPath == "" {
-		return config.Broker{}.WithDefaults().Sandbox, nil
-	}
-	if err != nil {
-		return config.Sandbox{}, err
-	}
-	return cfg.SandboxSettings(), nil
 }

@@ -3,17 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/selftest"
 	"github.com/mcpbroker/mcpbroker/sandbox/docker"
 )
 
-func (a *app) sandboxBuildCommand() *cobra.Command {
+func sandboxBuildCommand(e *env) *cobra.Command {
 	var base, rootfs string
 	c := &cobra.Command{
 		Use:   "build goja|node|python",
@@ -35,7 +37,7 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			if base != "" && rootfs != "" {
 				return cli.Usagef("--base and --rootfs exclude each other")
 			}
-			set, err := a.sandboxSettings()
+			set, err := sandboxSettings(e)
 			if err != nil {
 				return err
 			}
@@ -45,20 +47,20 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 			}
 			defer m.Close()
 			var name string
-			stop := a.Busy("making the image of " + kind)
+			stop := e.Busy("making the image of " + kind)
 			defer stop()
 			switch {
 			case !made:
 				name, err = m.BuildGoja(cmd.Context(), "")
 			case rootfs != "":
-				name, err = a.importImage(cmd.Context(), m, kind, rootfs)
+				name, err = importImage(cmd.Context(), e, m, kind, rootfs)
 			default:
 				name, err = m.Build(cmd.Context(), kind, "", how.Dockerfile, cmp.Or(base, how.Base))
 			}
 			if stop(); err != nil {
 				return err
 			}
-			return selftest.TryImage(cmd.Context(), &a.IO, set, kind, name, a.logger())
+			return selftest.TryImage(cmd.Context(), &e.IO, set, kind, name, e.logger())
 		},
 	}
 	c.Flags().StringVar(&base, "base", "", "the image that has node or python3 (default node:22-slim, python:3-slim)")
@@ -68,16 +70,16 @@ func (a *app) sandboxBuildCommand() *cobra.Command {
 
 // imageManager returns the manager of the images of the configured engine, or of the
 // default one.
-func (a *app) imageManager(ctx context.Context) (*docker.Manager, error) {
-	set, err := a.sandboxSettings()
+func imageManager(ctx context.Context, e *env) (*docker.Manager, error) {
+	set, err := sandboxSettings(e)
 	if err != nil {
 		return nil, err
 	}
 	return docker.NewManager(ctx, application.EngineAddress(set))
 }
 
-func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs string) (string, error) {
-	in := a.In
+func importImage(ctx context.Context, e *env, m *docker.Manager, kind, rootfs string) (string, error) {
+	in := e.In
 	if rootfs != "-" {
 		f, err := os.Open(rootfs)
 		if err != nil {
@@ -89,13 +91,13 @@ func (a *app) importImage(ctx context.Context, m *docker.Manager, kind, rootfs s
 	return m.Import(ctx, kind, "", in)
 }
 
-func (a *app) sandboxListCommand() *cobra.Command {
+func sandboxListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the container images that scripts run in",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := a.imageManager(cmd.Context())
+			m, err := imageManager(cmd.Context(), e)
 			if err != nil {
 				return err
 			}
@@ -104,41 +106,53 @@ func (a *app) sandboxListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
+			if e.JSON {
+				return e.PrintJSON(map[string]any{"engine": m.Address(), "images": append([]docker.Image{}, list...)})
 			}
 			if len(list) == 0 {
-				_, err := cli.Fprintf(a.Out, "no images at %s; broker sandbox build makes them\n", m.Address())
+				_, err := cli.Fprintf(e.Out, "no images at %s; broker sandbox build makes them\n", m.Address())
 				return err
 			}
-			return selftest.PrintImages(a.Out, list)
+			return selftest.PrintImages(e.Out, list)
 		},
 	}
 }
 
-func (a *app) sandboxPruneCommand() *cobra.Command {
+func sandboxPruneCommand(e *env) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove leftover containers and images of other versions",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := a.imageManager(cmd.Context())
+			m, err := imageManager(cmd.Context(), e)
 			if err != nil {
 				return err
 			}
 			defer m.Close()
-			p, err := m.Prune(cmd.Context(), "", all, a.logger())
-			if a.JSON {
-				if jerr := a.PrintJSON(p); jerr != nil {
+			p, err := m.Prune(cmd.Context(), "", all, e.logger())
+			if e.JSON {
+				if jerr := e.PrintJSON(p); jerr != nil {
 					return jerr
 				}
 				return err
 			}
-			cli.Fprintf(a.Out, "removed %s and %s\n", cli.Count(p.Containers, "container"), cli.Count(len(p.Images), "image"))
+			cli.Fprintf(e.Out, "removed %s and %s\n", cli.Count(p.Containers, "container"), cli.Count(len(p.Images), "image"))
 			return err
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "remove the images of this version too")
 	return c
+}
+
+// sandboxSettings are those of the config, if there is one: the test needs none.
+func sandboxSettings(e *env) (config.Sandbox, error) {
+	cfg, err := e.load()
+	if errors.Is(err, config.ErrNoConfig) && e.configPath == "" {
+		return config.Broker{}.WithDefaults().Sandbox, nil
+	}
+	if err != nil {
+		return config.Sandbox{}, err
+	}
+	return cfg.SandboxSettings(), nil
 }

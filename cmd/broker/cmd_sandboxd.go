@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/worker"
 )
 
-func (a *app) sandboxdCommand() *cobra.Command {
+func sandboxdCommand(e *env) *cobra.Command {
 	var memory int64
 	o := host.SandboxdOptions{ServerOptions: remote.ServerOptions{Worker: new(worker.Options), Build: version}}
 	c := &cobra.Command{
@@ -27,9 +27,9 @@ func (a *app) sandboxdCommand() *cobra.Command {
 					return cli.Usagef("--%s is missing\nhint: broker sandboxd --listen 0.0.0.0:9443 --cert FILE --key FILE --client-ca FILE", flag)
 				}
 			}
-			o.MemoryBytes, o.Logger = memory<<20, a.logger()
+			o.MemoryBytes, o.Logger = memory<<20, e.logger()
 			o.Worker.Logger = o.Logger
-			o.Print = func(line string) { cli.Fprintln(a.Err, line) }
+			o.Print = func(line string) { cli.Fprintln(e.Err, line) }
 			return host.RunSandboxd(cmd.Context(), o)
 		},
 	}

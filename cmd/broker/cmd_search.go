@@ -15,7 +15,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
-func (a *app) searchCommand() *cobra.Command {
+func searchCommand(e *env) *cobra.Command {
+	var readOnly bool
 	var req broker.SearchRequest
 	var detail string
 	var explain bool
@@ -33,24 +34,24 @@ func (a *app) searchCommand() *cobra.Command {
 			if cmd.Flags().Changed("limit") && req.Limit < 1 {
 				return cli.Usagef("limit is %d: use 1 to 50", req.Limit)
 			}
-			s, err := a.open(-1)
+			s, err := e.open(application.Overrides{ReadOnly: readOnly})
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			found, err := await.Search(cmd.Context(), &a.IO, s, req)
+			found, err := await.Search(cmd.Context(), &e.IO, s, req)
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
 			if explain {
-				return a.explainSearch(cmd.Context(), s, req)
+				return explainSearch(cmd.Context(), e, s, req)
 			}
-			if a.JSON {
-				return a.PrintJSON(found)
+			if e.JSON {
+				return e.PrintJSON(found)
 			}
-			printHits(a.Out, found)
-			a.printCall(cmd.Context(), s, found)
-			await.PrintUnsearched(a.Out, s, req)
+			printHits(e.Out, found)
+			printCall(cmd.Context(), e, s, found)
+			await.PrintUnsearched(e.Out, s, req)
 			if len(found.Tools) == 0 {
 				return cli.Exit(cli.ExitFailed, nil)
 			}
@@ -63,20 +64,20 @@ func (a *app) searchCommand() *cobra.Command {
 	c.Flags().IntVar(&req.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
 	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
 	c.Flags().BoolVar(&req.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
 // explainSearch prints why hits are where they are.
-func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.SearchRequest) error {
+func explainSearch(ctx context.Context, e *env, s *application.App, req broker.SearchRequest) error {
 	x, err := (&api.Reader{Broker: s.Broker}).Explain(ctx, req)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	if a.JSON {
-		return a.PrintJSON(x)
+	if e.JSON {
+		return e.PrintJSON(x)
 	}
-	cli.Fprintf(a.Out, "the answer has %s in %s\n", cli.Count(x.Tokens, "token"), cli.Size(int64(x.Bytes)))
+	cli.Fprintf(e.Out, "the answer has %s in %s\n", cli.Count(x.Tokens, "token"), cli.Size(int64(x.Bytes)))
 	return cli.NewTable("SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
 		var words []string
 		for _, w := range h.Words {
@@ -93,7 +94,7 @@ func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.
 			words = append(words, fmt.Sprintf("(called after similar searches: %+.0f %%)", 100*h.Favored))
 		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
-	}).Print(a.Out, x.Hits)
+	}).Print(e.Out, x.Hits)
 }
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
@@ -139,7 +140,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 
 // printCall prints how a script calls the first hit of an answer, if it is a tool and
 // its declaration does not show it.
-func (a *app) printCall(ctx context.Context, s *application.App, found broker.SearchAnswer) {
+func printCall(ctx context.Context, e *env, s *application.App, found broker.SearchAnswer) {
 	if len(found.Tools) == 0 {
 		return
 	}
@@ -149,7 +150,7 @@ func (a *app) printCall(ctx context.Context, s *application.App, found broker.Se
 	}
 	if d, err := s.Broker.Describe(ctx, h.Name); err == nil {
 		if call := callOf(d.Declaration); call != "" {
-			cli.Fprintln(a.Out, "call as "+call)
+			cli.Fprintln(e.Out, "call as "+call)
 		}
 	}
 }

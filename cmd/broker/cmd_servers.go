@@ -11,18 +11,19 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker"
 	"github.com/mcpbroker/mcpbroker/broker/api"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-func (a *app) serversCommand() *cobra.Command {
-	return cli.Group("servers", "Manage the configured servers", a.serversListCommand(), a.serversAddCommand(), a.serversRemoveCommand(),
-		a.serversSwitchCommand("enable", "Enable a server", false), a.serversSwitchCommand("disable", "Disable a server without removing it", true),
-		a.serversPinCommand(), a.serversUpdateCommand(), a.serversTestCommand(), a.serversLogsCommand())
+func serversCommand(e *env) *cobra.Command {
+	return cli.Group("servers", "Manage the configured servers", serversListCommand(e), serversAddCommand(e), serversRemoveCommand(e),
+		serversSwitchCommand(e, "enable", "Enable a server", false), serversSwitchCommand(e, "disable", "Disable a server without removing it", true),
+		serversPinCommand(e), serversUpdateCommand(e), serversTestCommand(e), serversLogsCommand(e))
 }
 
-func (a *app) serversListCommand() *cobra.Command {
+func serversListCommand(e *env) *cobra.Command {
 	var refresh bool
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
@@ -32,7 +33,7 @@ func (a *app) serversListCommand() *cobra.Command {
 			"server, without npx or uvx, or \"as written\" if the command runs unchanged.",
 		Args: cli.SomeArgs(0, 1, "at most one server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(-1)
+			s, err := e.open(application.Overrides{})
 			if err != nil {
 				return err
 			}
@@ -41,35 +42,35 @@ func (a *app) serversListCommand() *cobra.Command {
 			if len(args) == 1 {
 				name = args[0]
 			}
-			await.Known(cmd.Context(), &a.IO, s, refresh, name)
+			await.Known(cmd.Context(), &e.IO, s, refresh, name)
 			rows := (&api.Reader{Broker: s.Broker}).Servers(cmd.Context(), name)
 			if rows.Note != "" {
 				return cli.Usagef("%s", rows.Note)
 			}
-			if a.JSON {
-				return a.PrintJSON(rows)
+			if e.JSON {
+				return e.PrintJSON(rows)
 			}
 			shown := slices.Clone(rows.Servers)
 			for _, name := range rows.Disabled {
 				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: api.StatusDisabled, Held: "broker servers enable " + gate.Name(name)}})
 			}
-			width := cli.Width(a.Out)
+			width := cli.Width(e.Out)
 			err = cli.NewTable("SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
 				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), serverNote(i, width)}
-			}).Print(a.Out, shown)
+			}).Print(e.Out, shown)
 			if err != nil {
 				return err
 			}
-			cli.Fprintf(a.Out, "%s", cli.Lines(causesBelow(shown, width)))
+			cli.Fprintf(e.Out, "%s", cli.Lines(causesBelow(shown, width)))
 			for _, i := range rows.Servers {
 				if name != "" && i.RetryAt != nil {
-					cli.Fprintf(a.Out, "tried again %s; now: broker servers test %s\n", cli.InTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
+					cli.Fprintf(e.Out, "tried again %s; now: broker servers test %s\n", cli.InTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
 				}
 				if name != "" {
-					cli.Fprintf(a.Out, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
+					cli.Fprintf(e.Out, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
 				}
 				for _, t := range i.Tools {
-					cli.Fprintln(a.Out, t)
+					cli.Fprintln(e.Out, t)
 				}
 			}
 			return nil

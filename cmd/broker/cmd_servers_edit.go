@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) serversAddCommand() *cobra.Command {
+func serversAddCommand(e *env) *cobra.Command {
 	var n setup.NewServer
 	c := &cobra.Command{
 		Use:   "add NAME --url URL | add NAME -- COMMAND [ARG...]",
@@ -32,7 +32,7 @@ func (a *app) serversAddCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n.Command = args[1:]
-			return a.clientSetup().AddServer(cmd.Context(), args[0], n)
+			return clientSetup(e).AddServer(cmd.Context(), args[0], n)
 		},
 	}
 	f := c.Flags()
@@ -46,22 +46,22 @@ func (a *app) serversAddCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) serversRemoveCommand() *cobra.Command {
+func serversRemoveCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a server from servers.json", Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.clientSetup().EditServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
+			return clientSetup(e).EditServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
 				return config.RemoveServer(data, s.Name)
 			})
 		},
 	}
 }
 
-func (a *app) serversSwitchCommand(use, short string, off bool) *cobra.Command {
+func serversSwitchCommand(e *env, use, short string, off bool) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.clientSetup().EditServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
+			return clientSetup(e).EditServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
 				if s.Disabled == off {
 					return data, nil
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-func (a *app) serversPinCommand() *cobra.Command {
+func serversPinCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pin NAME",
 		Short: "Write the version of a server's package into servers.json",
@@ -18,13 +18,13 @@ func (a *app) serversPinCommand() *cobra.Command {
 			"version once a day and uses it from the next start on, unless the pins would hold back a part of it: \"broker servers update\".",
 		Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, state, err := a.loadWithState()
+			_, state, err := e.loadWithState()
 			if err != nil {
 				return err
 			}
 			store := packages.Open(state, nil)
 			defer store.Close()
-			return a.clientSetup().EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
+			return clientSetup(e).EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
 				return pin(data, s, store)
 			})
 		},

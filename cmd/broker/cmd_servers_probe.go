@@ -35,43 +35,43 @@ type probe struct {
 	Dropped []string `json:"stdout"`
 }
 
-func (a *app) serversTestCommand() *cobra.Command {
+func serversTestCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test NAME",
 		Short: "Start a server, list its tools and report how long it took",
 		Long:  "Start a server, even a disabled one, list its tools and report how long it took. Exits with 3 if it failed.",
 		Args:  cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.probe(cmd.Context(), args[0], "test")
+			p, err := startProbe(cmd.Context(), e, args[0], "test")
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.finishProbe(p, a.PrintJSON(p))
+			if e.JSON {
+				return finishProbe(p, e.PrintJSON(p))
 			}
 			if !p.OK {
-				cli.Fprintf(a.Out, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
+				cli.Fprintf(e.Out, "%s failed after %s: %s\n", p.Server, time.Duration(p.MS)*time.Millisecond, p.Error)
 				for _, line := range doctor.Unsaid(p.Stderr, p.Error) {
-					cli.Fprintf(a.Out, "  | %s\n", cli.OneLine(line, 200))
+					cli.Fprintf(e.Out, "  | %s\n", cli.OneLine(line, 200))
 				}
 				if p.Hint != "" {
-					cli.Fprintf(a.Out, "do: %s\n", p.Hint)
+					cli.Fprintf(e.Out, "do: %s\n", p.Hint)
 				}
-				setup.PrintWithheld(a.Out, p.Withheld)
-				return a.finishProbe(p, nil)
+				setup.PrintWithheld(e.Out, p.Withheld)
+				return finishProbe(p, nil)
 			}
-			cli.Fprintf(a.Out, "%s works: %s, %s in %s", p.Server, p.Transport, cli.Count(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
+			cli.Fprintf(e.Out, "%s works: %s, %s in %s", p.Server, p.Transport, cli.Count(p.Tools, "tool"), time.Duration(p.MS)*time.Millisecond)
 			if p.Version != "" {
-				cli.Fprintf(a.Out, ", %s", p.Version)
+				cli.Fprintf(e.Out, ", %s", p.Version)
 			}
-			cli.Fprintln(a.Out)
-			setup.PrintWithheld(a.Out, p.Withheld)
+			cli.Fprintln(e.Out)
+			setup.PrintWithheld(e.Out, p.Withheld)
 			return nil
 		},
 	}
 }
 
-func (a *app) serversLogsCommand() *cobra.Command {
+func serversLogsCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Start a server and show what it logs",
@@ -79,73 +79,75 @@ func (a *app) serversLogsCommand() *cobra.Command {
 			"Exits with 3 if the server failed.",
 		Args: cli.OneArg("the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.probe(cmd.Context(), args[0], "logs")
+			p, err := startProbe(cmd.Context(), e, args[0], "logs")
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.finishProbe(p, a.PrintJSON(p))
+			if e.JSON {
+				return finishProbe(p, e.PrintJSON(p))
 			}
 			for _, line := range p.Stderr {
-				cli.Fprintf(a.Out, "stderr | %s\n", line)
+				cli.Fprintf(e.Out, "stderr | %s\n", line)
 			}
 			for _, line := range p.Dropped {
-				cli.Fprintf(a.Out, "stdout | %s\n", line)
+				cli.Fprintf(e.Out, "stdout | %s\n", line)
 			}
 			if len(p.Stderr)+len(p.Dropped) == 0 {
-				cli.Fprintf(a.Err, "%s wrote nothing\n", p.Server)
+				cli.Fprintf(e.Err, "%s wrote nothing\n", p.Server)
 			}
 			if p.Error != "" {
-				cli.Fprintf(a.Err, "%s failed: %s\n", p.Server, p.Error)
+				cli.Fprintf(e.Err, "%s failed: %s\n", p.Server, p.Error)
 			}
-			return a.finishProbe(p, nil)
+			return finishProbe(p, nil)
 		},
 	}
 }
 
 // finishProbe is the error of a probe that was shown.
-func (a *app) finishProbe(p probe, err error) error {
+func finishProbe(p probe, err error) error {
 	if err == nil && !p.OK {
 		err = cli.Exit(cli.ExitServers, nil)
 	}
 	return err
 }
 
-// probe starts one server by itself, whether it is enabled or not.
-func (a *app) probe(ctx context.Context, name, command string) (probe, error) {
-	cfg, in, err := a.loadState()
-	if err != nil {
-		return probe{}, err
-	}
-	defer in.Close()
-	s, err := cli.KnownServer(cfg, name, command)
-	if err != nil {
-		return probe{}, err
-	}
-	only := *cfg
-	only.Servers = []config.Server{*s}
-	only.Servers[0].Disabled = false
-	pool := a.pool(application.Upstreams(&only), in)
-	start := time.Now()
-	st := pool.Refresh(ctx, name)[0]
-	took := time.Since(start)
-	if err := pool.Close(); err != nil {
-		return probe{}, err
-	}
-	// After the end nothing is on its way any more.
-	last := pool.Status()[0]
-	p := probe{Server: name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
+// startProbe starts one server by itself, whether it is enabled or not.
+func startProbe(ctx context.Context, e *env, name, command string) (p probe, err error) {
+	err = e.withState(ctx, func(cfg *config.Config, st *application.State) error {
+		s, err := cli.KnownServer(cfg, name, command)
+		if err != nil {
+			return err
+		}
+		only := *cfg
+		only.Servers = []config.Server{*s}
+		only.Servers[0].Disabled = false
+		pool := serverPool(e, application.Upstreams(&only), st)
+		start := time.Now()
+		first := pool.Refresh(ctx, name)[0]
+		took := time.Since(start)
+		if err := pool.Close(); err != nil {
+			return err
+		}
+		p = probeOf(first, pool.Status()[0], took) // after the end nothing is on its way any more
+		p.Withheld = setup.Withheld(only.Servers)
+		return nil
+	})
+	return p, err
+}
+
+// probeOf returns what a server's status shows after its start, and at its end.
+func probeOf(st, last upstream.Status, took time.Duration) probe {
+	p := probe{Server: st.Name, OK: st.Err == nil && st.State == upstream.StateReady, Transport: st.Transport, Status: string(st.State), MS: took.Milliseconds(), Tools: st.Tools,
 		Version: st.Version, Protocol: st.Protocol, Hint: st.Hint, Stderr: cli.OrEmpty(longer(st.Stderr, last.Stderr)), Dropped: cli.OrEmpty(longer(st.Dropped, last.Dropped))}
-	p.Withheld = setup.Withheld(only.Servers)
 	if st.Err != nil {
 		p.Error = st.Err.Error()
 	}
-	return p, nil
+	return p
 }
 
-// pool connects to servers without a broker.
-func (a *app) pool(servers []upstream.Config, st *application.State) *upstream.Pool {
-	l := a.setup()
+// serverPool connects to servers without a broker.
+func serverPool(e *env, servers []upstream.Config, st *application.State) *upstream.Pool {
+	l := e.setup()
 	return l.Pool(servers, st)
 }
 

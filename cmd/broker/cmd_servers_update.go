@@ -17,7 +17,7 @@ type updated struct {
 	New     string `json:"new"`
 }
 
-func (a *app) serversUpdateCommand() *cobra.Command {
+func serversUpdateCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "update NAME",
 		Short: "Use the newer version of a server's package that is held back",
@@ -26,11 +26,11 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 			"pins would hold back, or one that does not start, waits for this command; \"broker servers list\" and \"broker doctor\" show it.",
 		Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := a.loadServers()
+			cfg, err := e.loadServers()
 			if err != nil {
 				return err
 			}
-			state, err := a.stateOf(cfg.Path)
+			state, err := e.stateOf(cfg.Path)
 			if err != nil {
 				return err
 			}
@@ -53,11 +53,11 @@ func (a *app) serversUpdateCommand() *cobra.Command {
 			if u.New, err = store.Accept(spec); err != nil {
 				return cli.Usagef("server %q is not updated: %w", s.Name, err)
 			}
-			if a.JSON {
-				return a.PrintJSON(u)
+			if e.JSON {
+				return e.PrintJSON(u)
 			}
-			cli.Fprintf(a.Out, "%s: %s %s is used from its next start on, in place of %s\n", u.Server, u.Package, u.New, u.Old)
-			cli.Fprintf(a.Out, "to see what the pins then hold back: broker pins diff %s\n", u.Server)
+			cli.Fprintf(e.Out, "%s: %s %s is used from its next start on, in place of %s\n", u.Server, u.Package, u.New, u.Old)
+			cli.Fprintf(e.Out, "to see what the pins then hold back: broker pins diff %s\n", u.Server)
 			return nil
 		},
 	}

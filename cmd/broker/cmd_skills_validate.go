@@ -19,7 +19,7 @@ type verdict struct {
 	Diagnostics []skills.Diagnostic `json:"diagnostics"`
 }
 
-func (a *app) skillsValidateCommand() *cobra.Command {
+func skillsValidateCommand(e *env) *cobra.Command {
 	var strict, lenient bool
 	c := &cobra.Command{
 		Use:   "validate PATH",
@@ -38,7 +38,7 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 			doc := skills.ReadPath(args[0])
 			ok, list := doc.Judge(mode)
 			v := verdict{ok, doc.Name, doc.Description, append([]skills.Diagnostic{}, list...)}
-			if err := a.printVerdict(args[0], v); err != nil {
+			if err := printVerdict(e, args[0], v); err != nil {
 				return err
 			}
 			if !ok {
@@ -52,9 +52,9 @@ func (a *app) skillsValidateCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) printVerdict(path string, v verdict) error {
-	if a.JSON {
-		return a.PrintJSON(v)
+func printVerdict(e *env, path string, v verdict) error {
+	if e.JSON {
+		return e.PrintJSON(v)
 	}
 	dir, name := skills.Locate(path)
 	file := filepath.Join(dir, name)
@@ -63,12 +63,12 @@ func (a *app) printVerdict(path string, v verdict) error {
 		if d.Line > 0 {
 			where = fmt.Sprintf("%s:%d", file, d.Line)
 		}
-		cli.Fprintf(a.Out, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
+		cli.Fprintf(e.Out, "%s: %s: %s [%s]\n", where, d.Severity, d.Message, d.Code)
 	}
 	word := "is valid"
 	if !v.Valid {
 		word = "is not valid"
 	}
-	_, err := cli.Fprintf(a.Out, "%s %s\n", cmp.Or(v.Name, path), word)
+	_, err := cli.Fprintf(e.Out, "%s %s\n", cmp.Or(v.Name, path), word)
 	return err
 }

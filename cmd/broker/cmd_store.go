@@ -12,15 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/records"
 	"github.com/mcpbroker/mcpbroker/internal/results"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) storeCommand() *cobra.Command {
+func storeCommand(e *env) *cobra.Command {
 	return cli.Group("store", "Manage stored results of executions and values of scripts, and their database",
-		a.storeListCommand(), a.storeGetCommand(), a.storeRemoveCommand(), a.storeRekeyCommand())
+		storeListCommand(e), storeGetCommand(e), storeRemoveCommand(e), storeRekeyCommand(e))
 }
 
 // storeRow is one thing that is kept: a result has a ref, a value a key.
@@ -42,23 +44,20 @@ func (r storeRow) cells() []any {
 	return []any{cmp.Or(r.Ref, r.Key), kind, r.Bytes, records.ClientLabel(r.Client), created}
 }
 
-func (a *app) storeListCommand() *cobra.Command {
+func storeListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List stored results and values",
 		Long:  "List stored results and values. All local clients of a user, and their windows, share one store; each token, person and\nprofile has its own.",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, st, err := a.loadState()
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			rows, err := storeRows(cmd.Context(), st)
-			if err != nil {
-				return err
-			}
-			return cli.PrintList(&a.IO, rows, "nothing is kept", cli.NewTable("NAME\tKIND\tBYTES\tCLIENT\tCREATED", storeRow.cells))
+			return e.withState(cmd.Context(), func(_ *config.Config, st *application.State) error {
+				rows, err := storeRows(cmd.Context(), st)
+				if err != nil {
+					return err
+				}
+				return cli.PrintList(&e.IO, rows, "nothing is kept", cli.NewTable("NAME\tKIND\tBYTES\tCLIENT\tCREATED", storeRow.cells))
+			})
 		},
 	}
 }
@@ -108,9 +107,9 @@ type keptItem struct {
 	isResult    bool
 }
 
-// find looks a name up among everybody's results and, if no result has it, the
+// findStored looks a name up among everybody's results and, if no result has it, the
 // values of the local user, or of the only client that has such a value.
-func find(ctx context.Context, store state.Backend, name string) (keptItem, error) {
+func findStored(ctx context.Context, store state.Backend, name string) (keptItem, error) {
 	none := keptItem{}
 	clients, err := ownClients(ctx, store)
 	if err != nil {
@@ -137,28 +136,25 @@ func find(ctx context.Context, store state.Backend, name string) (keptItem, erro
 
 // withKept is a command's RunE that does f with what is kept under the first
 // argument.
-func (a *app) withKept(f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
+func withKept(e *env, f func(context.Context, keptItem) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		_, st, err := a.loadState()
-		if err != nil {
-			return err
-		}
-		defer st.Close()
-		k, err := find(cmd.Context(), st, args[0])
-		if err != nil {
-			return err
-		}
-		return f(cmd.Context(), k)
+		return e.withState(cmd.Context(), func(_ *config.Config, st *application.State) error {
+			k, err := findStored(cmd.Context(), st, args[0])
+			if err != nil {
+				return err
+			}
+			return f(cmd.Context(), k)
+		})
 	}
 }
 
-func (a *app) storeGetCommand() *cobra.Command {
+func storeGetCommand(e *env) *cobra.Command {
 	var part results.Part
 	c := &cobra.Command{
 		Use:   "get NAME",
 		Short: "Print a result by its reference, or a value by its key",
 		Args:  cli.OneArg("a reference or a key (broker store list shows them)"),
-		RunE: a.withKept(func(ctx context.Context, k keptItem) (err error) {
+		RunE: withKept(e, func(ctx context.Context, k keptItem) (err error) {
 			item, data := state.Result{MIME: state.JSON}, []byte(nil)
 			if k.isResult {
 				item, data, err = results.Get(ctx, k.Results(), k.owner, k.name)
@@ -178,13 +174,13 @@ func (a *app) storeGetCommand() *cobra.Command {
 				}
 			}
 			if item.MIME != state.JSON && item.MIME != state.Text {
-				if cli.IsTerminal(a.Out) {
+				if cli.IsTerminal(e.Out) {
 					return cli.Usagef("%s is %s, %d bytes\nhint: broker store get %s > FILE", k.name, item.MIME, item.Bytes, k.name)
 				}
-				_, err = cli.Exact(a.Out).Write(data)
+				_, err = cli.Exact(e.Out).Write(data)
 				return err
 			}
-			_, err = fmt.Fprintln(cli.Exact(a.Out), strings.TrimSuffix(string(data), "\n"))
+			_, err = fmt.Fprintln(cli.Exact(e.Out), strings.TrimSuffix(string(data), "\n"))
 			return err
 		}),
 	}
@@ -194,13 +190,13 @@ func (a *app) storeGetCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) storeRemoveCommand() *cobra.Command {
+func storeRemoveCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rm NAME",
 		Aliases: []string{"remove"},
 		Short:   "Remove a result or a value",
 		Args:    cli.OneArg("a reference or a key (broker store list shows them)"),
-		RunE: a.withKept(func(ctx context.Context, k keptItem) error {
+		RunE: withKept(e, func(ctx context.Context, k keptItem) error {
 			if k.isResult {
 				return k.Results().Remove(ctx, k.owner, k.name)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/records"
 )
 
-func (a *app) tailCommand() *cobra.Command {
-	t := records.Tail{IO: &a.IO, Open: a.readAudit}
+func tailCommand(e *env) *cobra.Command {
+	t := records.Tail{IO: &e.IO, Open: e.openRecord}
 	c := &cobra.Command{
 		Use: "tail", Short: "Print executions and calls as lines, newest last",
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
-	return cli.Group("tools", "List the tools of the servers, or show one", a.toolsListCommand(), a.toolsShowCommand())
+func toolsCommand(e *env) *cobra.Command {
+	return cli.Group("tools", "List the tools of the servers, or show one", toolsListCommand(e), toolsShowCommand(e))
 }
 
 // A toolRow is one tool in a list.
@@ -31,7 +31,8 @@ type toolRow struct {
 	Held string `json:"held,omitempty"`
 }
 
-func (a *app) toolsListCommand() *cobra.Command {
+func toolsListCommand(e *env) *cobra.Command {
+	var readOnly bool
 	var server string
 	var refresh bool
 	c := &cobra.Command{
@@ -42,7 +43,7 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if len(args) > 0 {
 				server = args[0]
 			}
-			s, err := a.open(-1)
+			s, err := e.open(application.Overrides{ReadOnly: readOnly})
 			if err != nil {
 				return err
 			}
@@ -54,20 +55,20 @@ func (a *app) toolsListCommand() *cobra.Command {
 			if known {
 				server = only.Listing.Server
 			}
-			await.Known(cmd.Context(), &a.IO, s, refresh, server)
+			await.Known(cmd.Context(), &e.IO, s, refresh, server)
 			rows := []toolRow{}
 			for _, t := range s.Broker.Catalog().Tools() {
 				if !known || t.Server == server {
 					rows = append(rows, toolRow{Name: t.ID, Server: t.Server, ReadOnly: t.ReadOnly(), Description: t.Description})
 				}
 			}
-			if err := a.printTools(append(rows, heldRows(s.Broker.Catalog(), server)...)); err != nil {
+			if err := printTools(e, append(rows, heldRows(s.Broker.Catalog(), server)...)); err != nil {
 				return err
 			}
 			if !known {
-				a.printDisabled(s)
+				printDisabled(e, s)
 			}
-			if await.PrintMissing(a.Err, s, server, "") > 0 {
+			if await.PrintMissing(e.Err, s, server, "") > 0 {
 				return cli.Exit(cli.ExitServers, nil)
 			}
 			return nil
@@ -75,13 +76,13 @@ func (a *app) toolsListCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&server, "server", "", "only this server")
 	refreshFlag(c, &refresh)
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
-func (a *app) printTools(rows []toolRow) error {
+func printTools(e *env, rows []toolRow) error {
 	room := cli.ScreenWidth - len("  READ-ONLY  ") - cli.Longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
-	return cli.PrintList(&a.IO, rows, "there are no tools", cli.NewTable("TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
+	return cli.PrintList(&e.IO, rows, "there are no tools", cli.NewTable("TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
 		if r.Held != "" {
 			return []any{r.Name, "", r.Held}
 		}
@@ -103,27 +104,28 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 }
 
 // printDisabled names the disabled servers, whose tools are not in a list.
-func (a *app) printDisabled(s *application.App) {
+func printDisabled(e *env, s *application.App) {
 	if off := application.Disabled(s.Config); len(off) > 0 {
-		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
+		cli.Fprintf(e.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
 }
 
-func (a *app) toolsShowCommand() *cobra.Command {
+func toolsShowCommand(e *env) *cobra.Command {
+	var readOnly bool
 	var refresh bool
 	c := &cobra.Command{
 		Use:   "show TOOL",
 		Short: "Show the description and the parameters of a tool",
 		Args:  cli.OneArg("the name of a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(-1)
+			s, err := e.open(application.Overrides{ReadOnly: readOnly})
 			if err != nil {
 				return err
 			}
-			await.Known(cmd.Context(), &a.IO, s, refresh, serverOf(s, args[0]))
+			await.Known(cmd.Context(), &e.IO, s, refresh, serverOf(s, args[0]))
 			d, err := s.Broker.Known(args[0])
-			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = await.NotListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
+			if unlisted, ok := errors.AsType[*broker.UnlistedError](err); ok {
+				err = await.NotListed(s, unlisted.Server, "tools show "+gate.Name(args[0]), refresh)
 				_ = s.Close() // no server was started
 				return err
 			}
@@ -131,17 +133,17 @@ func (a *app) toolsShowCommand() *cobra.Command {
 			if err != nil {
 				return cli.CallError(err)
 			}
-			if a.JSON {
-				return a.PrintJSON(d)
+			if e.JSON {
+				return e.PrintJSON(d)
 			}
-			if err := printTool(a.Out, d); err != nil {
+			if err := printTool(e.Out, d); err != nil {
 				return err
 			}
 			return closed
 		},
 	}
 	refreshFlag(c, &refresh)
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 

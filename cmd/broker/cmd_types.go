@@ -5,12 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/typefiles"
 )
 
-func (a *app) typesCommand() *cobra.Command {
+func typesCommand(e *env) *cobra.Command {
+	var readOnly bool
 	var out string
 	c := &cobra.Command{
 		Use:   "types --out DIR",
@@ -23,20 +25,20 @@ func (a *app) typesCommand() *cobra.Command {
 			if out == "" {
 				return cli.Usagef("types needs a directory to write to\nhint: broker types --out code")
 			}
-			s, err := a.open(-1)
+			s, err := e.open(application.Overrides{ReadOnly: readOnly})
 			if err != nil {
 				return err
 			}
-			await.Learn(cmd.Context(), &a.IO, s, "")
+			await.Learn(cmd.Context(), &e.IO, s, "")
 			unlisted := s.Broker.Unlisted()
 			r, err := typefiles.Write(out, s.Broker.CodeFiles(), unlisted)
-			if e := s.Close(); err == nil {
-				err = e
+			if closed := s.Close(); err == nil {
+				err = closed
 			}
 			if err != nil {
 				return err
 			}
-			if err := typefiles.Print(&a.IO, r); err != nil {
+			if err := typefiles.Print(&e.IO, r); err != nil {
 				return err
 			}
 			if len(unlisted) > 0 {
@@ -46,8 +48,8 @@ func (a *app) typesCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(a.typesLearnedCommand())
+	c.AddCommand(typesLearnedCommand(e))
 	c.Flags().StringVar(&out, "out", "", "directory to write to; created if missing")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }

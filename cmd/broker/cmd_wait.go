@@ -12,7 +12,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-func (a *app) waitCommand() *cobra.Command {
+func waitCommand(e *env) *cobra.Command {
 	limit := time.Minute
 	c := &cobra.Command{
 		Use:   "wait [SERVER...]",
@@ -22,36 +22,33 @@ func (a *app) waitCommand() *cobra.Command {
 			"Exit codes:\n  0   all are listed\n  2   wrong usage or config\n  3   some are not; stderr has one line for each",
 		Example: "  broker wait --timeout 90s github files && broker exec nightly.ts",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.wait(cmd.Context(), args, limit)
+			return waitForServers(cmd.Context(), e, args, limit)
 		},
 	}
 	cli.TimeVar(c.Flags(), &limit, "timeout", "how long to wait")
 	return c
 }
 
-func (a *app) wait(ctx context.Context, names []string, limit time.Duration) error {
-	cfg, st, err := a.loadState()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	for _, n := range names {
-		switch s := cfg.Server(n); {
-		case s == nil:
-			return cli.UnknownServer(cfg, n, "wait")
-		case s.Disabled:
-			return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
+func waitForServers(ctx context.Context, e *env, names []string, limit time.Duration) error {
+	return e.withState(ctx, func(cfg *config.Config, st *application.State) error {
+		for _, n := range names {
+			switch s := cfg.Server(n); {
+			case s == nil:
+				return cli.UnknownServer(cfg, n, "wait")
+			case s.Disabled:
+				return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
+			}
 		}
-	}
-	if len(names) == 0 {
-		names = enabledServers(cfg)
-	}
-	pool := a.pool(application.Upstreams(cfg), st)
-	rows := await.Servers(ctx, &a.IO, pool, names, limit)
-	if err := pool.Close(); err != nil {
-		return err
-	}
-	return await.Print(ctx, &a.IO, rows)
+		if len(names) == 0 {
+			names = enabledServers(cfg)
+		}
+		pool := serverPool(e, application.Upstreams(cfg), st)
+		rows := await.Servers(ctx, &e.IO, pool, names, limit)
+		if err := pool.Close(); err != nil {
+			return err
+		}
+		return await.Print(ctx, &e.IO, rows)
+	})
 }
 
 // enabledServers are the names of the servers that are used.

@@ -16,7 +16,7 @@ import (
 // Each command has a page with all its flags, in which no text is a request.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	root := (&app{IO: cli.IO{Out: &strings.Builder{}, Err: &strings.Builder{}}}).root()
+	root := newRoot(&env{IO: cli.IO{Out: &strings.Builder{}, Err: &strings.Builder{}}})
 	if err := cli.WriteManPages(root, dir, "2026-01-31", version); err != nil {
 		t.Fatal(err)
 	}

@@ -27,36 +27,45 @@ func approvalsCommand(e *env) *cobra.Command {
 func approvalsListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.withRuns(cmd.Context(), func(runs state.RunStore, tokens api.Tokens) error {
-				list, err := (&api.Reader{Runs: runs, Tokens: tokens}).Undone(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return records.PrintRuns(&e.IO, list.Runs, "no run waits for a decision")
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runApprovalsList(cmd.Context(), e) },
 	}
 }
 
+func runApprovalsList(ctx context.Context, e *env) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		list, err := (&api.Reader{Runs: runs, Tokens: tokens}).Undone(ctx)
+		if err != nil {
+			return err
+		}
+		return records.PrintRuns(&e.IO, list.Runs, "no run waits for a decision")
+	})
+}
+
+// approvalsShowOptions are the options of broker approvals show.
+type approvalsShowOptions struct {
+	full bool
+}
+
 func approvalsShowCommand(e *env) *cobra.Command {
-	full := false
+	o := &approvalsShowOptions{}
 	c := &cobra.Command{
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: cli.OneArg("the id of a run, or how it begins"),
 		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json, each call that is\n" +
 			"shown in full has a digest: pass it to approve --shown where approve has no terminal.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withRuns(cmd.Context(), func(runs state.RunStore, tokens api.Tokens) error {
-				run, calls, err := runs.Run(cmd.Context(), args[0])
-				if err != nil {
-					return unknownRun(err, args[0])
-				}
-				return records.PrintPending(&e.IO, tokens, run, state.Pending(calls), full)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&full, "full", false, "show arguments in full, whatever their length")
+	c.Flags().BoolVar(&o.full, "full", false, "show arguments in full, whatever their length")
 	return c
+}
+
+func (o *approvalsShowOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		run, calls, err := runs.Run(ctx, args[0])
+		if err != nil {
+			return unknownRun(err, args[0])
+		}
+		return records.PrintPending(&e.IO, tokens, run, state.Pending(calls), o.full)
+	})
 }
 
 // verdictFlags are those of approve and deny.
@@ -64,8 +73,15 @@ func verdictFlags(c *cobra.Command, v *state.Verdict) {
 	c.Flags().IntSliceVar(&v.Only, "only", nil, "only these calls, such as 2,3 (default all that wait)")
 }
 
+// approveOptions are the options of broker approve.
+type approveOptions struct {
+	verdict state.Verdict
+	always  bool
+	seen    []string
+}
+
 func approveCommand(e *env) *cobra.Command {
-	v, always, seen := state.Verdict{Approve: true, By: "broker approvals approve"}, false, []string{}
+	o := &approveOptions{verdict: state.Verdict{Approve: true, By: "broker approvals approve"}, seen: []string{}}
 	c := &cobra.Command{
 		Use:   "approve RUN",
 		Short: "Approve calls that wait for a decision",
@@ -75,34 +91,44 @@ func approveCommand(e *env) *cobra.Command {
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: cli.OneArg("the id of a run, or how it begins"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withRuns(cmd.Context(), func(runs state.RunStore, tokens api.Tokens) error {
-				return decideRun(cmd.Context(), e, runs, tokens, args[0], v, always, seen)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	verdictFlags(c, &v)
-	c.Flags().StringSliceVar(&seen, "shown", nil, "digests of long calls that were shown in full")
-	c.Flags().BoolVar(&always, "always", false, "also write a rule that allows these tools into the policy of the config")
-	c.Flags().BoolVar(&v.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
+	verdictFlags(c, &o.verdict)
+	c.Flags().StringSliceVar(&o.seen, "shown", nil, "digests of long calls that were shown in full")
+	c.Flags().BoolVar(&o.always, "always", false, "also write a rule that allows these tools into the policy of the config")
+	c.Flags().BoolVar(&o.verdict.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
 	return c
 }
 
+func (o *approveOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		return decideRun(ctx, e, runs, tokens, args[0], o.verdict, o.always, o.seen)
+	})
+}
+
+// denyOptions are the options of broker deny.
+type denyOptions struct {
+	verdict state.Verdict
+	reason  string
+}
+
 func denyCommand(e *env) *cobra.Command {
-	v, reason := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}, ""
+	o := &denyOptions{verdict: state.Verdict{By: "broker approvals deny", Denied: broker.Denied}}
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
 		Args: cli.OneArg("the id of a run, or how it begins"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withRuns(cmd.Context(), func(runs state.RunStore, tokens api.Tokens) error {
-				v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
-				return decideRun(cmd.Context(), e, runs, tokens, args[0], v, false, nil)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	verdictFlags(c, &v)
-	c.Flags().StringVar(&reason, "reason", "", "why, in a sentence that the model reads")
+	verdictFlags(c, &o.verdict)
+	c.Flags().StringVar(&o.reason, "reason", "", "why, in a sentence that the model reads")
 	return c
+}
+
+func (o *denyOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		o.verdict.Reason = gate.Cut(gate.Line(o.reason), api.MaxReason)
+		return decideRun(ctx, e, runs, tokens, args[0], o.verdict, false, nil)
+	})
 }
 
 func decideRun(ctx context.Context, e *env, runs state.RunStore, tokens api.Tokens, id string, v state.Verdict, always bool, seen []string) error {

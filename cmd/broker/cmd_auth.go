@@ -57,10 +57,15 @@ func remoteServer(cfg *config.Config, name, command string) (*config.Server, err
 	return s, nil
 }
 
+// authLoginOptions are the options of broker auth login.
+type authLoginOptions struct {
+	noBrowser bool
+	timeout   time.Duration
+	scopes    []string
+}
+
 func authLoginCommand(e *env) *cobra.Command {
-	var noBrowser bool
-	timeout := 5 * time.Minute
-	var scopes []string
+	o := &authLoginOptions{timeout: 5 * time.Minute}
 	c := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Sign in to a remote server with your browser",
@@ -68,18 +73,20 @@ func authLoginCommand(e *env) *cobra.Command {
 			"If no browser can be started, or with --no-browser, it prints the address of the page; you can paste the address\n" +
 			"where your browser ends up. A running broker uses the new token with its next call.",
 		Args: cli.OneArg("the name of a server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("nobody signed in for %s", timeout))
-			defer cancel()
-			return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
-				return signIn(ctx, e, cfg, m, args[0], noBrowser, scopes)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
-	cli.TimeVar(c.Flags(), &timeout, "timeout", "how long to wait")
-	c.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; may be repeated")
+	c.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
+	cli.TimeVar(c.Flags(), &o.timeout, "timeout", "how long to wait")
+	c.Flags().StringSliceVar(&o.scopes, "scope", nil, "ask for this scope too; may be repeated")
 	return c
+}
+
+func (o *authLoginOptions) run(ctx context.Context, e *env, args []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("nobody signed in for %s", o.timeout))
+	defer cancel()
+	return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+		return signIn(ctx, e, cfg, m, args[0], o.noBrowser, o.scopes)
+	})
 }
 
 func signIn(ctx context.Context, e *env, cfg *config.Config, m *oauth.Manager, name string, noBrowser bool, scopes []string) error {
@@ -169,39 +176,41 @@ func authLogoutCommand(e *env) *cobra.Command {
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the token for a server",
 		Args:  cli.OneArg("the name of a server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSignIns(cmd.Context(), e, func(cfg *config.Config, m *oauth.Manager) error {
-				conf, err := remoteServer(cfg, args[0], "logout")
-				if err != nil {
-					return err
-				}
-				s, err := identity.Server(conf, expand)
-				if err != nil {
-					return cli.Usagef("%w", err)
-				}
-				revoked, err := m.Logout(cmd.Context(), s)
-				signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
-				if err != nil && signedIn {
-					return err
-				}
-				if signedIn {
-					e.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
-				}
-				if e.JSON {
-					return e.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
-				}
-				switch {
-				case !signedIn:
-					cli.Fprintf(e.Out, "not signed in to %s\n", s.Name)
-				case revoked:
-					cli.Fprintf(e.Out, "signed out of %s; the token is revoked\n", s.Name)
-				default:
-					cli.Fprintf(e.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
-				}
-				return nil
-			})
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return runAuthLogout(cmd.Context(), e, args) },
 	}
+}
+
+func runAuthLogout(ctx context.Context, e *env, args []string) error {
+	return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+		conf, err := remoteServer(cfg, args[0], "logout")
+		if err != nil {
+			return err
+		}
+		s, err := identity.Server(conf, expand)
+		if err != nil {
+			return cli.Usagef("%w", err)
+		}
+		revoked, err := m.Logout(ctx, s)
+		signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
+		if err != nil && signedIn {
+			return err
+		}
+		if signedIn {
+			e.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
+		}
+		switch {
+		case !signedIn:
+			cli.Fprintf(e.Out, "not signed in to %s\n", s.Name)
+		case revoked:
+			cli.Fprintf(e.Out, "signed out of %s; the token is revoked\n", s.Name)
+		default:
+			cli.Fprintf(e.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
+		}
+		return nil
+	})
 }
 
 func authStatusCommand(e *env) *cobra.Command {
@@ -209,21 +218,23 @@ func authStatusCommand(e *env) *cobra.Command {
 		Use:   "status",
 		Short: "List the remote servers and whether you are signed in",
 		Args:  cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withSignIns(cmd.Context(), e, func(cfg *config.Config, m *oauth.Manager) error {
-				rows := []oauth.Status{}
-				for i := range cfg.Servers {
-					if conf := &cfg.Servers[i]; conf.Remote() {
-						rows = append(rows, signInStatus(m, conf))
-					}
-				}
-				if e.JSON {
-					return e.PrintJSON(map[string]any{"servers": rows})
-				}
-				return printSignIns(e.Out, rows)
-			})
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runAuthStatus(cmd.Context(), e) },
 	}
+}
+
+func runAuthStatus(ctx context.Context, e *env) error {
+	return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+		rows := []oauth.Status{}
+		for i := range cfg.Servers {
+			if conf := &cfg.Servers[i]; conf.Remote() {
+				rows = append(rows, signInStatus(m, conf))
+			}
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"servers": rows})
+		}
+		return printSignIns(e.Out, rows)
+	})
 }
 
 // signInStatus says how the sign-in to one server stands; what cannot be found
@@ -274,24 +285,26 @@ func authSetCommand(e *env) *cobra.Command {
 		Short: "Put a secret into the keyring, for ${keyring:NAME} in the config",
 		Long:  "Put a secret into the system's keyring, for ${keyring:NAME} in the config. It is asked for, or read from stdin.",
 		Args:  cli.OneArg("the name of the secret"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oauth.CheckSecretName(args[0]); err != nil {
-				return cli.Usagef("%w", err)
-			}
-			value, err := readSecret(e, args[0])
-			if err != nil {
-				return err
-			}
-			if err := keyring().Set(args[0], value); err != nil {
-				return setup.KeyringFailure("store", err)
-			}
-			if e.JSON {
-				return e.PrintJSON(map[string]any{"stored": args[0]})
-			}
-			cli.Fprintf(e.Err, "stored; write ${keyring:%s} in the config\n", args[0])
-			return nil
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return runAuthSet(e, args) },
 	}
+}
+
+func runAuthSet(e *env, args []string) error {
+	if err := oauth.CheckSecretName(args[0]); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	value, err := readSecret(e, args[0])
+	if err != nil {
+		return err
+	}
+	if err := keyring().Set(args[0], value); err != nil {
+		return setup.KeyringFailure("store", err)
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"stored": args[0]})
+	}
+	cli.Fprintf(e.Err, "stored; write ${keyring:%s} in the config\n", args[0])
+	return nil
 }
 
 func authDeleteCommand(e *env) *cobra.Command {
@@ -299,19 +312,21 @@ func authDeleteCommand(e *env) *cobra.Command {
 		Use:   "delete-secret NAME",
 		Short: "Remove a secret from the keyring",
 		Args:  cli.OneArg("the name of the secret"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oauth.CheckSecretName(args[0]); err != nil {
-				return cli.Usagef("%w", err)
-			}
-			if err := keyring().Delete(args[0]); err != nil {
-				return setup.KeyringFailure("delete", err)
-			}
-			if e.JSON {
-				return e.PrintJSON(map[string]any{"deleted": args[0]})
-			}
-			return nil
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return runAuthDelete(e, args) },
 	}
+}
+
+func runAuthDelete(e *env, args []string) error {
+	if err := oauth.CheckSecretName(args[0]); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if err := keyring().Delete(args[0]); err != nil {
+		return setup.KeyringFailure("delete", err)
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"deleted": args[0]})
+	}
+	return nil
 }
 
 // maxSecret is more than any keyring takes.

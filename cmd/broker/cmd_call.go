@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,8 +14,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
+// callOptions are the options of broker call.
+type callOptions struct {
+	readOnly bool
+}
+
 func callCommand(e *env) *cobra.Command {
-	var readOnly bool
+	o := &callOptions{}
 	c := &cobra.Command{
 		Use:   "call SERVER.TOOL ['{\"json\"}' | KEY=VALUE... | -]",
 		Short: "Call one tool",
@@ -24,37 +30,39 @@ func callCommand(e *env) *cobra.Command {
 			"the server sent is printed.\n\nExit codes:\n  0   done\n  1   the tool failed\n  2   wrong usage, arguments or config; no such tool\n  3   its server cannot be reached",
 		Example: "  broker call github.list_issues owner=o repo=r state=OPEN limit=5\n  broker call files.read_file '{\"path\": \"a.txt\"}'",
 		Args:    cli.SomeArgs(1, -1, "the name of a tool, and perhaps its arguments\nhint: broker search WORDS finds tools by what they do"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := e.open(application.Overrides{ReadOnly: readOnly})
-			if err != nil {
-				return err
-			}
-			s.Broker.StartLazily(cmd.Context())
-			value, raw, err := callTool(e, cmd, s, args[0], args[1:])
-			closed := s.Close()
-			if e.JSON && raw != nil {
-				if closed := e.PrintJSON(raw); closed != nil {
-					return closed
-				}
-			}
-			if err != nil {
-				return err
-			}
-			if !e.JSON {
-				if err := printValue(e, value); err != nil {
-					return err
-				}
-			}
-			return closed
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse a tool that is not marked read-only")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "refuse a tool that is not marked read-only")
 	return c
 }
 
+func (o *callOptions) run(ctx context.Context, e *env, args []string) error {
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	s.Broker.StartLazily(ctx)
+	value, raw, err := callTool(ctx, e, s, args[0], args[1:])
+	closed := s.Close()
+	if e.JSON && raw != nil {
+		if closed := e.PrintJSON(raw); closed != nil {
+			return closed
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !e.JSON {
+		if err := printValue(e, value); err != nil {
+			return err
+		}
+	}
+	return closed
+}
+
 // callTool calls a tool with what was typed after its name.
-func callTool(e *env, cmd *cobra.Command, s *application.App, tool string, words []string) (value, raw json.RawMessage, err error) {
-	input, err := callInput(e, cmd, s, tool, words)
+func callTool(ctx context.Context, e *env, s *application.App, tool string, words []string) (value, raw json.RawMessage, err error) {
+	input, err := callInput(ctx, e, s, tool, words)
 	if err != nil {
 		return nil, nil, cli.CallError(err)
 	}
@@ -62,14 +70,14 @@ func callTool(e *env, cmd *cobra.Command, s *application.App, tool string, words
 	if in := e.Interactive(); in != nil && !slices.Contains(words, "-") {
 		req.Talker = talker(e, in)
 	}
-	value, raw, err = s.Broker.Call(cmd.Context(), req)
+	value, raw, err = s.Broker.Call(ctx, req)
 	return value, raw, cli.CallError(err)
 }
 
 // callInput returns the arguments of a call as JSON, or nil.
-func callInput(e *env, cmd *cobra.Command, s *application.App, tool string, words []string) (json.RawMessage, error) {
+func callInput(ctx context.Context, e *env, s *application.App, tool string, words []string) (json.RawMessage, error) {
 	return typedInput(e, "call", tool, words, func() cli.Schema {
-		d, _ := s.Broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
+		d, _ := s.Broker.Describe(ctx, tool) // the call says what is wrong, and is recorded
 		return cli.ReadSchema(d.InputSchema)
 	})
 }

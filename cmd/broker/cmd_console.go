@@ -12,20 +12,27 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
+// consoleOptions are the options of broker console.
+type consoleOptions struct {
+	printOnly bool
+}
+
 func consoleCommand(e *env) *cobra.Command {
-	var printOnly bool
+	o := &consoleOptions{}
 	c := &cobra.Command{
 		Use: "console", Short: "Open the console in a browser: servers, executions, approvals, audit",
 		Long: "Open the console in a browser: servers, search, executions, what was saved, approvals, skills, audit, and a place to run\n" +
 			"scripts. The daemon serves it; if no daemon runs, this process serves it until it is interrupted. The printed\n" +
 			"address is for you alone: it holds a token. Below a program that uses the broker the console is read-only.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return openConsole(cmd.Context(), e, printOnly)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	c.Flags().BoolVar(&printOnly, "print", false, "print the address and open no browser")
+	c.Flags().BoolVar(&o.printOnly, "print", false, "print the address and open no browser")
 	return c
+}
+
+func (o *consoleOptions) run(ctx context.Context, e *env) error {
+	return openConsole(ctx, e, o.printOnly)
 }
 
 // openConsole shows the console of the daemon, or serves one until it is interrupted.
@@ -65,7 +72,7 @@ func showConsole(e *env, url string, printOnly bool) error {
 // serveConsole serves the console in this process.
 func serveConsole(ctx context.Context, e *env, changes, printOnly bool) error {
 	return host.Run(ctx, e.options(application.OpenOptions{IgnoreProject: true}), func(ctx context.Context, s *application.App, w *host.Watcher) error {
-		h := host.NewConsole(ctx, s, w, consoleOptions())
+		h := host.NewConsole(ctx, s, w, hostOptions())
 		url, err := h.Open(changes)
 		if err != nil {
 			return err

@@ -36,21 +36,28 @@ func daemonCommand(e *env) *cobra.Command {
 	)
 }
 
+// daemonRunOptions are the options of broker daemon run.
+type daemonRunOptions struct {
+	idle    time.Duration
+	clients serveFlags
+}
+
 func daemonRunCommand(e *env) *cobra.Command {
-	var idle time.Duration
-	var clients serveFlags
+	o := &daemonRunOptions{}
 	c := &cobra.Command{
 		Use: "run", Short: "Run the daemon in the foreground",
 		Long: "Run the daemon in the foreground. \"broker serve\" starts one when it is needed.\n" +
 			"It ends some minutes after its last client.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.client(clients.overrides()).RunDaemon(cmd.Context(), idle, consoleOptions())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	c.Flags().DurationVar(&idle, "idle", host.DaemonIdle, "how long to run after the last client has left; 0 means forever")
-	clients.add(c, e)
+	c.Flags().DurationVar(&o.idle, "idle", host.DaemonIdle, "how long to run after the last client has left; 0 means forever")
+	o.clients.add(c, e)
 	return c
+}
+
+func (o *daemonRunOptions) run(ctx context.Context, e *env) error {
+	return e.client(o.clients.overrides()).RunDaemon(ctx, o.idle, hostOptions())
 }
 
 func showDaemon(e *env) error {
@@ -90,19 +97,26 @@ func daemonStop(e *env) error {
 	return err
 }
 
+// daemonRestartOptions are the options of broker daemon restart.
+type daemonRestartOptions struct {
+	clients serveFlags
+}
+
 func daemonRestartCommand(e *env) *cobra.Command {
-	var clients serveFlags
+	o := &daemonRestartOptions{}
 	c := &cobra.Command{
 		Use: "restart", Short: "Restart the daemon, with the flags of this command", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkMode(clients.mode); err != nil {
-				return err
-			}
-			return daemonRestart(cmd.Context(), e, clients)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	clients.add(c, e)
+	o.clients.add(c, e)
 	return c
+}
+
+func (o *daemonRestartOptions) run(ctx context.Context, e *env) error {
+	if err := checkMode(o.clients.mode); err != nil {
+		return err
+	}
+	return daemonRestart(ctx, e, o.clients)
 }
 
 func daemonRestart(ctx context.Context, e *env, clients serveFlags) error {

@@ -10,8 +10,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/doctor"
 )
 
+// doctorOptions are the options of broker doctor.
+type doctorOptions struct {
+	doctor doctor.Options
+}
+
 func doctorCommand(e *env) *cobra.Command {
-	var f doctor.Options
+	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
 		Short: "Diagnose config, servers and sandbox",
@@ -21,11 +26,15 @@ func doctorCommand(e *env) *cobra.Command {
 			"for, its tools are listed, and what it wrote is shown if it failed. On a terminal, a key ends the wait.\n\n" +
 			"Exit codes:\n  0   no problem was found; the checks that have not ended are listed\n  1   something other than a server failed\n" +
 			"  2   wrong usage or config\n  3   a server failed, or has failed when it was last started",
-		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), e, args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&f.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
-	c.Flags().BoolVar(&f.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
+	c.Flags().BoolVar(&o.doctor.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
+	c.Flags().BoolVar(&o.doctor.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
 	return c
+}
+
+func (o *doctorOptions) run(ctx context.Context, e *env, args []string) error {
+	return runDoctor(ctx, e, args, o.doctor)
 }
 
 func runDoctor(ctx context.Context, e *env, names []string, f doctor.Options) error {

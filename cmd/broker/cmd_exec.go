@@ -23,11 +23,17 @@ import (
 // maxTimeoutSeconds is a day: whatever the config allows is less.
 const maxTimeoutSeconds = 86400
 
+// execOptions are the options of broker exec.
+type execOptions struct {
+	readOnly  bool
+	language  string
+	isolation string
+	timeout   float64
+	plan      bool
+}
+
 func execCommand(e *env) *cobra.Command {
-	var readOnly bool
-	var language, isolation string
-	var timeout float64
-	var plan bool
+	o := &execOptions{}
 	c := &cobra.Command{
 		Use:   "exec FILE|-",
 		Short: "Run a script that calls tools",
@@ -35,40 +41,42 @@ func execCommand(e *env) *cobra.Command {
 			"a text as it is, everything else as JSON, and nothing if it returns undefined. With --json, exactly what a model would get. The exit code is the script's.\n" +
 			"On a terminal, simple forms that servers ask for are filled in there, and the progress that servers report on long calls is shown.\n\nExit codes:\n" + execCodesHelp,
 		Args: cli.OneArg("one script file, or - for stdin"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := readScript(e, args[0])
-			if err != nil {
-				return cli.Usagef("%w", err)
-			}
-			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
-				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
-			}
-			if language != "" && !slices.Contains([]string{"typescript", "ts", "javascript", "js", "python", "py"}, strings.ToLower(language)) {
-				return cli.Usagef("--language is %q: use typescript, javascript or python", language)
-			}
-			if language == "" {
-				language = languageOf(args[0])
-			}
-			if isolation != "" && !slices.Contains([]string{"worker", "container"}, isolation) {
-				return cli.Usagef("--isolation is %q: use worker or container", isolation)
-			}
-			req := broker.ExecuteRequest{Code: code, Plan: plan, Language: language, Isolation: isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(timeout * float64(time.Second))}
-			if args[0] != "-" {
-				req.File, req.ClientInfo = args[0], gate.Line(filepath.Base(args[0]))
-			}
-			// A file on stdin may be data, and a log on stderr has no reader now.
-			if in := e.Interactive(); in != nil && args[0] != "-" {
-				req.Talker = talker(e, in)
-			}
-			return executeScript(cmd.Context(), e, readOnly, req)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&language, "language", "", "typescript, javascript or python (default by the file's ending)")
-	c.Flags().StringVar(&isolation, "isolation", "", "worker or container (default as configured)")
-	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
-	c.Flags().BoolVar(&plan, "plan", false, "list the calls with which the script would write, without making them; after approval, the run makes exactly these")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().StringVar(&o.language, "language", "", "typescript, javascript or python (default by the file's ending)")
+	c.Flags().StringVar(&o.isolation, "isolation", "", "worker or container (default as configured)")
+	c.Flags().Float64Var(&o.timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
+	c.Flags().BoolVar(&o.plan, "plan", false, "list the calls with which the script would write, without making them; after approval, the run makes exactly these")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+func (o *execOptions) run(ctx context.Context, e *env, args []string) error {
+	code, err := readScript(e, args[0])
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if !(o.timeout >= 0 && o.timeout <= maxTimeoutSeconds) {
+		return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", o.timeout, maxTimeoutSeconds)
+	}
+	if o.language != "" && !slices.Contains([]string{"typescript", "ts", "javascript", "js", "python", "py"}, strings.ToLower(o.language)) {
+		return cli.Usagef("--language is %q: use typescript, javascript or python", o.language)
+	}
+	if o.language == "" {
+		o.language = languageOf(args[0])
+	}
+	if o.isolation != "" && !slices.Contains([]string{"worker", "container"}, o.isolation) {
+		return cli.Usagef("--isolation is %q: use worker or container", o.isolation)
+	}
+	req := broker.ExecuteRequest{Code: code, Plan: o.plan, Language: o.language, Isolation: o.isolation, AnyIsolation: true, Client: "exec", Timeout: time.Duration(o.timeout * float64(time.Second))}
+	if args[0] != "-" {
+		req.File, req.ClientInfo = args[0], gate.Line(filepath.Base(args[0]))
+	}
+	// A file on stdin may be data, and a log on stderr has no reader now.
+	if in := e.Interactive(); in != nil && args[0] != "-" {
+		req.Talker = talker(e, in)
+	}
+	return executeScript(ctx, e, o.readOnly, req)
 }
 
 // executeScript runs a script, prints what it answers, and ends with its exit code.

@@ -49,19 +49,21 @@ func helpCommand(e *env, root *cobra.Command) *cobra.Command {
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err == nil && len(rest) == 0 {
-				return showHelp(e, cmd)
-			}
-			if len(args) == 1 {
-				if page, ok := docs.Page(args[0]); ok {
-					return showPage(e, page)
-				}
-			}
-			return cli.UnknownName(strings.Join(args, " "), helpNames(root), "broker help lists commands and topics")
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runHelp(e, root, args) },
 	}
+}
+
+func runHelp(e *env, root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err == nil && len(rest) == 0 {
+		return showHelp(e, cmd)
+	}
+	if len(args) == 1 {
+		if page, ok := docs.Page(args[0]); ok {
+			return showPage(e, page)
+		}
+	}
+	return cli.UnknownName(strings.Join(args, " "), helpNames(root), "broker help lists commands and topics")
 }
 
 // helpNames are the names of commands and pages.

@@ -86,44 +86,58 @@ func rowsNamed(listings []discovery.Listing, rows []pins.Row, name string) ([]pi
 
 const pinArgs = "SERVER or SERVER.NAME"
 
+// pinsListOptions are the options of broker pins list.
+type pinsListOptions struct {
+	refresh bool
+}
+
 func pinsListCommand(e *env) *cobra.Command {
-	var refresh bool
+	o := &pinsListOptions{}
 	c := &cobra.Command{
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: withPins(e, &refresh, func(_ *application.App, rows []pins.Row) error {
-			return cli.PrintList(&e.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
-				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
-			}))
-		}),
+		RunE:  withPins(e, &o.refresh, func(_ *application.App, rows []pins.Row) error { return o.run(e, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
 }
 
+func (o *pinsListOptions) run(e *env, rows []pins.Row) error {
+	return cli.PrintList(&e.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
+		return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
+	}))
+}
+
+// pinsDiffOptions are the options of broker pins diff.
+type pinsDiffOptions struct {
+	refresh bool
+}
+
 func pinsDiffCommand(e *env) *cobra.Command {
-	var refresh bool
+	o := &pinsDiffOptions{}
 	c := &cobra.Command{
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: withPins(e, &refresh, func(_ *application.App, rows []pins.Row) error {
-			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
-			if e.JSON {
-				return e.PrintJSON(append([]pins.Row{}, rows...))
-			}
-			if len(rows) == 0 {
-				cli.Fprintln(e.Out, "all is as it was approved")
-			}
-			for _, r := range rows {
-				printPin(e, r)
-			}
-			return nil
-		}),
+		RunE:  withPins(e, &o.refresh, func(_ *application.App, rows []pins.Row) error { return o.run(e, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
+}
+
+func (o *pinsDiffOptions) run(e *env, rows []pins.Row) error {
+	rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
+	if e.JSON {
+		return e.PrintJSON(append([]pins.Row{}, rows...))
+	}
+	if len(rows) == 0 {
+		cli.Fprintln(e.Out, "all is as it was approved")
+	}
+	for _, r := range rows {
+		printPin(e, r)
+	}
+	return nil
 }
 
 func printPin(e *env, r pins.Row) {
@@ -142,51 +156,65 @@ func printPin(e *env, r pins.Row) {
 	}
 }
 
+// pinsApproveOptions are the options of broker pins approve.
+type pinsApproveOptions struct {
+	refresh bool
+}
+
 func pinsApproveCommand(e *env) *cobra.Command {
-	var refresh bool
+	o := &pinsApproveOptions{}
 	c := &cobra.Command{
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
 		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: withPins(e, &refresh, func(s *application.App, rows []pins.Row) error {
-			if err := s.Pins.Approve(rows); err != nil {
-				return err
-			}
-			notePins(s, "approved", rows)
-			n := 0
-			for _, r := range rows {
-				if r.State != pins.Approved {
-					printPin(e, r)
-					n++
-				}
-			}
-			cli.Fprintf(e.Out, "approved: %s of %d\n", cli.Count(n, "difference"), len(rows))
-			return nil
-		}),
+		RunE:  withPins(e, &o.refresh, func(s *application.App, rows []pins.Row) error { return o.run(e, s, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
 }
 
+func (o *pinsApproveOptions) run(e *env, s *application.App, rows []pins.Row) error {
+	if err := s.Pins.Approve(rows); err != nil {
+		return err
+	}
+	notePins(s, "approved", rows)
+	n := 0
+	for _, r := range rows {
+		if r.State != pins.Approved {
+			printPin(e, r)
+			n++
+		}
+	}
+	cli.Fprintf(e.Out, "approved: %s of %d\n", cli.Count(n, "difference"), len(rows))
+	return nil
+}
+
+// pinsBlockOptions are the options of broker pins block.
+type pinsBlockOptions struct {
+	refresh bool
+}
+
 func pinsBlockCommand(e *env) *cobra.Command {
-	var refresh bool
+	o := &pinsBlockOptions{}
 	c := &cobra.Command{
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
 		Args:  cli.OneArg(pinArgs),
-		RunE: withPins(e, &refresh, func(s *application.App, rows []pins.Row) error {
-			if err := s.Pins.Block(rows); err != nil {
-				return err
-			}
-			notePins(s, "blocked", rows)
-			for _, r := range rows {
-				cli.Fprintf(e.Out, "blocked: %s.%s\n", r.Server, r.Title())
-			}
-			return nil
-		}),
+		RunE:  withPins(e, &o.refresh, func(s *application.App, rows []pins.Row) error { return o.run(e, s, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
+}
+
+func (o *pinsBlockOptions) run(e *env, s *application.App, rows []pins.Row) error {
+	if err := s.Pins.Block(rows); err != nil {
+		return err
+	}
+	notePins(s, "blocked", rows)
+	for _, r := range rows {
+		cli.Fprintf(e.Out, "blocked: %s.%s\n", r.Server, r.Title())
+	}
+	return nil
 }
 
 // notePins records what a person decided, an event for each server.

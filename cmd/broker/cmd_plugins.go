@@ -25,8 +25,13 @@ func pluginsCommand(e *env) *cobra.Command {
 		pluginsRemoveCommand(e))
 }
 
+// pluginsListOptions are the options of broker plugins list.
+type pluginsListOptions struct {
+	offers bool
+}
+
 func pluginsListCommand(e *env) *cobra.Command {
-	var offers bool
+	o := &pluginsListOptions{}
 	c := &cobra.Command{
 		Use:   "list [MARKETPLACE]",
 		Short: "List the installed plugins, or what a marketplace offers",
@@ -34,28 +39,32 @@ func pluginsListCommand(e *env) *cobra.Command {
 			"that marketplace offers.",
 		Args: cli.SomeArgs(0, 1, "at most one marketplace"),
 		RunE: withLibrary(e, func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
-			if len(args) == 1 || offers {
-				return listOffers(e, l, args)
-			}
-			rows, problems, err := l.Plugins()
-			if err != nil {
-				return err
-			}
-			if e.JSON {
-				return e.PrintJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
-			}
-			t := cli.NewTable("PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
-				return []any{r.Name, cli.OneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), cli.OneLine(r.Description, 70)}
-			})
-			if err := t.Print(e.Out, rows); err != nil {
-				return err
-			}
-			printProblems(e, nil, problems, true)
-			return nil
+			return o.run(e, l, args)
 		}),
 	}
-	c.Flags().BoolVar(&offers, "offers", false, "list what can be installed by name")
+	c.Flags().BoolVar(&o.offers, "offers", false, "list what can be installed by name")
 	return c
+}
+
+func (o *pluginsListOptions) run(e *env, l *library.Library, args []string) error {
+	if len(args) == 1 || o.offers {
+		return listOffers(e, l, args)
+	}
+	rows, problems, err := l.Plugins()
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
+	}
+	t := cli.NewTable("PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
+		return []any{r.Name, cli.OneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), cli.OneLine(r.Description, 70)}
+	})
+	if err := t.Print(e.Out, rows); err != nil {
+		return err
+	}
+	printProblems(e, nil, problems, true)
+	return nil
 }
 
 // serverCount says how many servers a plugin has, and if they do not start.
@@ -124,47 +133,51 @@ func pluginsShowCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the servers, skills and commands of a plugin", Args: cli.OneArg("the name of a plugin"),
 		RunE: withLibrary(e, func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
-			r, err := l.Plugin(args[0])
-			if err != nil {
-				return sourceError(e, err)
-			}
-			if e.JSON {
-				return e.PrintJSON(r)
-			}
-			for _, f := range [][2]string{{"name", r.Name}, {"version", r.Version}, {"description", r.Description}, {"author", r.Author}, {"state", onOff(r.Enabled)}, {"path", r.Dir}, {"source", sourceText(r.Source)}} {
-				if f[1] != "" {
-					cli.Fprintf(e.Out, "%-12s %s\n", f[0], cli.OneLine(f[1], 1024))
-				}
-			}
-			var env []string
-			if r.Approved != nil {
-				env = r.Approved.Env
-			} else if len(r.Servers) > 0 {
-				cli.Fprintf(e.Out, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
-			}
-			for _, s := range r.Servers {
-				used := ""
-				if slices.Contains(r.Overridden, s.Name) {
-					used = "  not used: the config has a server of that name"
-				}
-				cli.Fprintf(e.Out, "server       %s%s\n", gate.Terminal(s.Name), used)
-				if run, err := application.DescribePluginServer(s); err == nil {
-					cli.Fprintf(e.Out, "%s", runLines(run, env, "             "))
-				}
-			}
-			for _, s := range r.Skills {
-				cli.Fprintf(e.Out, "skill        %s\n", s)
-			}
-			for _, c := range r.Commands {
-				cli.Fprintf(e.Out, "command      %s\n", strings.TrimSpace(cli.OneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+cli.OneLine(c.Description, 80)))
-			}
-			if len(r.Unused) > 0 {
-				cli.Fprintf(e.Out, "not used     %s\n", strings.Join(r.Unused, ", "))
-			}
-			printProblems(e, nil, r.Problems, true)
-			return nil
+			return runPluginsShow(e, l, args)
 		}),
 	}
+}
+
+func runPluginsShow(e *env, l *library.Library, args []string) error {
+	r, err := l.Plugin(args[0])
+	if err != nil {
+		return sourceError(e, err)
+	}
+	if e.JSON {
+		return e.PrintJSON(r)
+	}
+	for _, f := range [][2]string{{"name", r.Name}, {"version", r.Version}, {"description", r.Description}, {"author", r.Author}, {"state", onOff(r.Enabled)}, {"path", r.Dir}, {"source", sourceText(r.Source)}} {
+		if f[1] != "" {
+			cli.Fprintf(e.Out, "%-12s %s\n", f[0], cli.OneLine(f[1], 1024))
+		}
+	}
+	var env []string
+	if r.Approved != nil {
+		env = r.Approved.Env
+	} else if len(r.Servers) > 0 {
+		cli.Fprintf(e.Out, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
+	}
+	for _, s := range r.Servers {
+		used := ""
+		if slices.Contains(r.Overridden, s.Name) {
+			used = "  not used: the config has a server of that name"
+		}
+		cli.Fprintf(e.Out, "server       %s%s\n", gate.Terminal(s.Name), used)
+		if run, err := application.DescribePluginServer(s); err == nil {
+			cli.Fprintf(e.Out, "%s", runLines(run, env, "             "))
+		}
+	}
+	for _, s := range r.Skills {
+		cli.Fprintf(e.Out, "skill        %s\n", s)
+	}
+	for _, c := range r.Commands {
+		cli.Fprintf(e.Out, "command      %s\n", strings.TrimSpace(cli.OneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+cli.OneLine(c.Description, 80)))
+	}
+	if len(r.Unused) > 0 {
+		cli.Fprintf(e.Out, "not used     %s\n", strings.Join(r.Unused, ", "))
+	}
+	printProblems(e, nil, r.Problems, true)
+	return nil
 }
 
 // sourceText is a repository with what was fetched of it.
@@ -182,36 +195,56 @@ func sourceText(s *repo.Source) string {
 	return text + " at " + s.Commit
 }
 
+// pluginsSwitchOptions are the options of broker plugins switch.
+type pluginsSwitchOptions struct {
+	use string
+	on  bool
+}
+
 func pluginsSwitchCommand(e *env, use, short string, on bool) *cobra.Command {
+	o := &pluginsSwitchOptions{use: use, on: on}
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a plugin"),
 		RunE: withLibrary(e, func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
-			p, err := l.SwitchPlugin(args[0], on)
-			if err != nil {
-				return sourceError(e, err)
-			}
-			return printChange(e, h.Switches.String(), use+"d", p.Name)
+			return o.run(e, l, h, args)
 		}),
 	}
 }
 
+func (o *pluginsSwitchOptions) run(e *env, l *library.Library, h *application.Home, args []string) error {
+	p, err := l.SwitchPlugin(args[0], o.on)
+	if err != nil {
+		return sourceError(e, err)
+	}
+	return printChange(e, h.Switches.String(), o.use+"d", p.Name)
+}
+
+// pluginsRemoveOptions are the options of broker plugins remove.
+type pluginsRemoveOptions struct {
+	market bool
+}
+
 func pluginsRemoveCommand(e *env) *cobra.Command {
-	var market bool
+	o := &pluginsRemoveOptions{}
 	c := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a plugin that was installed, or forget a marketplace", Args: cli.OneArg("the name of a plugin"),
 		RunE: withLibrary(e, func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
-			remove, at := l.RemovePlugin, h.Plugins
-			if market {
-				remove, at = l.RemoveMarket, h.Switches.String()
-			}
-			if err := remove(args[0]); err != nil {
-				return sourceError(e, err)
-			}
-			return printChange(e, at, "removed", args[0])
+			return o.run(e, l, h, args)
 		}),
 	}
-	c.Flags().BoolVar(&market, "marketplace", false, "NAME is a marketplace; what was installed from it stays")
+	c.Flags().BoolVar(&o.market, "marketplace", false, "NAME is a marketplace; what was installed from it stays")
 	return c
+}
+
+func (o *pluginsRemoveOptions) run(e *env, l *library.Library, h *application.Home, args []string) error {
+	remove, at := l.RemovePlugin, h.Plugins
+	if o.market {
+		remove, at = l.RemoveMarket, h.Switches.String()
+	}
+	if err := remove(args[0]); err != nil {
+		return sourceError(e, err)
+	}
+	return printChange(e, at, "removed", args[0])
 }
 
 func onOff(on bool) string {

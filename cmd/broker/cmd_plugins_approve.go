@@ -78,8 +78,13 @@ func runLines(s library.Run, env []string, indent string) cli.Lines {
 	return cli.Lines(text.String())
 }
 
+// pluginsApproveOptions are the options of broker plugins approve.
+type pluginsApproveOptions struct {
+	approve approveFlags
+}
+
 func pluginsApproveCommand(e *env) *cobra.Command {
-	var f approveFlags
+	o := &pluginsApproveOptions{}
 	c := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Allow the servers of a plugin to start",
@@ -87,20 +92,24 @@ func pluginsApproveCommand(e *env) *cobra.Command {
 			"plugin as they are now: when one changes, its servers do not start until they are approved again.",
 		Args: cli.OneArg("the name of a plugin"),
 		RunE: withLibrary(e, func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
-			p, err := l.ApprovePlugin(args[0], askFor(ctx, e, f, "approve", args[0]))
-			if err != nil {
-				return sourceError(e, err)
-			}
-			if e.JSON {
-				return e.PrintJSON(p)
-			}
-			if p.Approved == nil {
-				_, err := cli.Fprintf(e.Out, "plugin %s has no server that could start\n", p.Name)
-				return err
-			}
-			return printChange(e, h.Switches.String(), "approved", p.Name)
+			return o.run(ctx, e, l, h, args)
 		}),
 	}
-	f.add(c)
+	o.approve.add(c)
 	return c
+}
+
+func (o *pluginsApproveOptions) run(ctx context.Context, e *env, l *library.Library, h *application.Home, args []string) error {
+	p, err := l.ApprovePlugin(args[0], askFor(ctx, e, o.approve, "approve", args[0]))
+	if err != nil {
+		return sourceError(e, err)
+	}
+	if e.JSON {
+		return e.PrintJSON(p)
+	}
+	if p.Approved == nil {
+		_, err := cli.Fprintf(e.Out, "plugin %s has no server that could start\n", p.Name)
+		return err
+	}
+	return printChange(e, h.Switches.String(), "approved", p.Name)
 }

@@ -31,12 +31,14 @@ Exit codes:
   1   something differs
   2   wrong usage, or the file cannot be read`,
 		Args: cli.OneArg("a file of scenarios: broker policy test FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			scenarios, err := policies.ReadScenarios(e.In, args[0])
-			if err != nil {
-				return cli.Usagef("%w", cli.OwnLines(err))
-			}
-			return policies.TestScenarios(&e.IO, scenarios)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runPolicyTest(e, args) },
 	}
+}
+
+func runPolicyTest(e *env, args []string) error {
+	scenarios, err := policies.ReadScenarios(e.In, args[0])
+	if err != nil {
+		return cli.Usagef("%w", cli.OwnLines(err))
+	}
+	return policies.TestScenarios(&e.IO, scenarios)
 }

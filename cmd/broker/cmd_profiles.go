@@ -15,18 +15,6 @@ import (
 )
 
 func profilesCommand(e *env) *cobra.Command {
-	var none bool
-	use := &cobra.Command{
-		Use: "use NAME | use --none", Short: "Set the profile of clients that name none",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if none {
-				return cli.NoArgs(cmd, args)
-			}
-			return cli.OneArg("a profile, or --none")(cmd, args)
-		},
-		RunE: func(_ *cobra.Command, args []string) error { return useProfile(e, strings.Join(args, "")) },
-	}
-	use.Flags().BoolVar(&none, "none", false, "let these clients see all tools again")
 	return cli.Group("profiles", "Show and choose which servers and tools clients see",
 		&cobra.Command{
 			Use: "list", Short: "List the profiles of the config, and who uses them", Args: cli.NoArgs,
@@ -36,8 +24,29 @@ func profilesCommand(e *env) *cobra.Command {
 			Use: "show NAME", Short: "Show the servers and tools of a profile", Args: cli.OneArg("a profile"),
 			RunE: func(_ *cobra.Command, args []string) error { return showProfile(e, args[0]) },
 		},
-		use,
+		profilesUseCommand(e),
 	)
+}
+
+// profilesUseOptions are the options of broker profiles use.
+type profilesUseOptions struct {
+	none bool
+}
+
+func profilesUseCommand(e *env) *cobra.Command {
+	o := &profilesUseOptions{}
+	c := &cobra.Command{
+		Use: "use NAME | use --none", Short: "Set the profile of clients that name none",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.none {
+				return cli.NoArgs(cmd, args)
+			}
+			return cli.OneArg("a profile, or --none")(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return useProfile(e, strings.Join(args, "")) },
+	}
+	c.Flags().BoolVar(&o.none, "none", false, "let these clients see all tools again")
+	return c
 }
 
 // A profileRow is a profile as "profiles list" prints it.

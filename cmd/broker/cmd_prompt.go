@@ -14,31 +14,38 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
+// promptOptions are the options of broker prompt.
+type promptOptions struct {
+	mode string
+}
+
 func promptCommand(e *env) *cobra.Command {
-	var mode string
+	o := &promptOptions{}
 	c := &cobra.Command{
 		Use:   "prompt",
 		Short: "Print a section for a system prompt",
 		Long: "Print a section for a system prompt or CLAUDE.md: when to write code, how to find tools, one example, " +
 			"and with a config what its servers say about their own tools, as far as they are listed. It starts no server.",
 		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := checkMode(mode); err != nil {
-				return err
-			}
-			text, err := promptText(e, mode)
-			if err != nil {
-				return err
-			}
-			if e.JSON {
-				return e.PrintJSON(map[string]string{"prompt": text})
-			}
-			cli.Fprintf(e.Out, "%s", cli.Lines(text))
-			return nil
-		},
+		RunE: func(_ *cobra.Command, _ []string) error { return o.run(e) },
 	}
-	c.Flags().StringVar(&mode, "mode", "", "the mode of the broker: code, tools or auto (default that of the config, else code)")
+	c.Flags().StringVar(&o.mode, "mode", "", "the mode of the broker: code, tools or auto (default that of the config, else code)")
 	return c
+}
+
+func (o *promptOptions) run(e *env) error {
+	if err := checkMode(o.mode); err != nil {
+		return err
+	}
+	text, err := promptText(e, o.mode)
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]string{"prompt": text})
+	}
+	cli.Fprintf(e.Out, "%s", cli.Lines(text))
+	return nil
 }
 
 // promptText returns what prompt prints; without a config it knows no servers.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -14,9 +15,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
+// runOptions are the options of broker run.
+type runOptions struct {
+	readOnly bool
+	timeout  float64
+}
+
 func runCommand(e *env) *cobra.Command {
-	var readOnly bool
-	var timeout float64
+	o := &runOptions{}
 	c := &cobra.Command{
 		Use:   "run NAME[@VERSION] ['{\"json\"}' | KEY=VALUE... | -]",
 		Short: "Run a saved script",
@@ -25,33 +31,35 @@ func runCommand(e *env) *cobra.Command {
 			"checked before anything runs. With --json, exactly what a model would get is printed.\n\nExit codes:\n" + execCodesHelp,
 		Example: "  broker run stale owner=golang limit=10\n  broker run stale@2 '{\"owner\": \"golang\"}'",
 		Args:    cli.SomeArgs(1, -1, "the name of a saved script, and perhaps its input\nhint: broker scripts list"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
-				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
-			}
-			var s *script.Script
-			err := e.withScripts(cmd.Context(), func(store script.Store) (err error) {
-				s, err = store.Load(args[0])
-				return unknownScript(err)
-			})
-			if err != nil {
-				return err
-			}
-			input, err := scriptInput(e, s, args[0], args[1:])
-			if err != nil {
-				return err
-			}
-			req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
-				Timeout: time.Duration(timeout * float64(time.Second))}
-			if in := e.Interactive(); in != nil && !slices.Contains(args, "-") {
-				req.Talker = talker(e, in)
-			}
-			return executeScript(cmd.Context(), e, readOnly, req)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().Float64Var(&o.timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+func (o *runOptions) run(ctx context.Context, e *env, args []string) error {
+	if !(o.timeout >= 0 && o.timeout <= maxTimeoutSeconds) {
+		return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", o.timeout, maxTimeoutSeconds)
+	}
+	var s *script.Script
+	err := e.withScripts(ctx, func(store script.Store) (err error) {
+		s, err = store.Load(args[0])
+		return unknownScript(err)
+	})
+	if err != nil {
+		return err
+	}
+	input, err := scriptInput(e, s, args[0], args[1:])
+	if err != nil {
+		return err
+	}
+	req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
+		Timeout: time.Duration(o.timeout * float64(time.Second))}
+	if in := e.Interactive(); in != nil && !slices.Contains(args, "-") {
+		req.Talker = talker(e, in)
+	}
+	return executeScript(ctx, e, o.readOnly, req)
 }
 
 // scriptInput is the input of a script, which fits its type.

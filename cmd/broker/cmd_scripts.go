@@ -21,8 +21,13 @@ func scriptsCommand(e *env) *cobra.Command {
 	return cli.Group("scripts", "Save scripts, for people and scripts to run again", scriptsSaveCommand(e), scriptsListCommand(e), scriptsShowCommand(e), scriptsRemoveCommand(e))
 }
 
+// scriptsSaveOptions are the options of broker scripts save.
+type scriptsSaveOptions struct {
+	script script.Script
+}
+
 func scriptsSaveCommand(e *env) *cobra.Command {
-	var s script.Script
+	o := &scriptsSaveOptions{}
 	c := &cobra.Command{
 		Use:   "save NAME (FILE | --execution ID)",
 		Short: "Save a script, from a file or from an execution",
@@ -34,32 +39,34 @@ func scriptsSaveCommand(e *env) *cobra.Command {
 			"  export async function main(input: { owner: string; limit?: number }) { … }",
 		Example: "  broker scripts save stale stale.ts --description \"List stale issues\"\n  broker scripts save stale --execution e_01hq",
 		Args:    cli.SomeArgs(1, 2, "a name, and a file or --execution"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s.Name = args[0]
-			return e.withScripts(cmd.Context(), func(store script.Store) (err error) {
-				if err := script.CheckName(s.Name); err != nil {
-					return cli.Usagef("%w", err)
-				}
-				switch {
-				case len(args) == 2 && s.Execution == "":
-					if s.Code, err = readScript(e, args[1]); err != nil {
-						return cli.Usagef("%w", err)
-					}
-				case len(args) == 1 && s.Execution != "":
-					if err := ofExecution(cmd.Context(), e, &s); err != nil {
-						return err
-					}
-				default:
-					return cli.Usagef("scripts save needs a file or --execution ID, and not both\nhint: broker audit list")
-				}
-				return saveScript(e, store, s)
-			})
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&s.Execution, "execution", "", "save the script of this execution; the id may be cut")
-	c.Flags().StringVar(&s.Description, "description", "", "what it does, in one line, for search")
-	c.Flags().StringVar(&s.Profile, "profile", "", "the profile that the script needs, recorded with it")
+	c.Flags().StringVar(&o.script.Execution, "execution", "", "save the script of this execution; the id may be cut")
+	c.Flags().StringVar(&o.script.Description, "description", "", "what it does, in one line, for search")
+	c.Flags().StringVar(&o.script.Profile, "profile", "", "the profile that the script needs, recorded with it")
 	return c
+}
+
+func (o *scriptsSaveOptions) run(ctx context.Context, e *env, args []string) error {
+	o.script.Name = args[0]
+	return e.withScripts(ctx, func(store script.Store) (err error) {
+		if err := script.CheckName(o.script.Name); err != nil {
+			return cli.Usagef("%w", err)
+		}
+		switch {
+		case len(args) == 2 && o.script.Execution == "":
+			if o.script.Code, err = readScript(e, args[1]); err != nil {
+				return cli.Usagef("%w", err)
+			}
+		case len(args) == 1 && o.script.Execution != "":
+			if err := ofExecution(ctx, e, &o.script); err != nil {
+				return err
+			}
+		default:
+			return cli.Usagef("scripts save needs a file or --execution ID, and not both\nhint: broker audit list")
+		}
+		return saveScript(e, store, o.script)
+	})
 }
 
 // ofExecution fills in the script of an execution as it ran.
@@ -105,55 +112,61 @@ func saveScript(e *env, store script.Store, s script.Script) error {
 func scriptsListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the saved scripts", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.withScripts(cmd.Context(), func(store script.Store) error {
-				list, err := store.List()
-				if err != nil {
-					return err
-				}
-				return cli.PrintList(&e.IO, cli.OrEmpty(list), "no scripts are saved\nhint: broker scripts save NAME FILE",
-					cli.NewTable("SCRIPT\tVERSION\tINPUT\t", func(s script.Script) []any {
-						input := ""
-						if s.Input != nil {
-							input = cli.OneLine(s.Input.Type, 40)
-						}
-						return []any{s.Name, s.Version, input, cli.OneLine(s.Description, 80)}
-					}))
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runScriptsList(cmd.Context(), e) },
 	}
+}
+
+func runScriptsList(ctx context.Context, e *env) error {
+	return e.withScripts(ctx, func(store script.Store) error {
+		list, err := store.List()
+		if err != nil {
+			return err
+		}
+		return cli.PrintList(&e.IO, cli.OrEmpty(list), "no scripts are saved\nhint: broker scripts save NAME FILE",
+			cli.NewTable("SCRIPT\tVERSION\tINPUT\t", func(s script.Script) []any {
+				input := ""
+				if s.Input != nil {
+					input = cli.OneLine(s.Input.Type, 40)
+				}
+				return []any{s.Name, s.Version, input, cli.OneLine(s.Description, 80)}
+			}))
+	})
 }
 
 func scriptsShowCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME[@VERSION]", Short: "Print a saved script", Args: cli.OneArg("the name of a saved script"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withScripts(cmd.Context(), func(store script.Store) error {
-				s, err := store.Load(args[0])
-				if err != nil {
-					return unknownScript(err)
-				}
-				if e.JSON {
-					return e.PrintJSON(s)
-				}
-				_, err = io.WriteString(cli.Exact(e.Out), s.Code)
-				return err
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runScriptsShow(cmd.Context(), e, args) },
 	}
+}
+
+func runScriptsShow(ctx context.Context, e *env, args []string) error {
+	return e.withScripts(ctx, func(store script.Store) error {
+		s, err := store.Load(args[0])
+		if err != nil {
+			return unknownScript(err)
+		}
+		if e.JSON {
+			return e.PrintJSON(s)
+		}
+		_, err = io.WriteString(cli.Exact(e.Out), s.Code)
+		return err
+	})
 }
 
 func scriptsRemoveCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a saved script with all its versions", Args: cli.OneArg("the name of a saved script"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := e.withScripts(cmd.Context(), func(store script.Store) error { return unknownScript(store.Remove(args[0])) })
-			if err == nil && e.JSON {
-				return e.PrintJSON(map[string]any{"removed": args[0]})
-			}
-			return err
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runScriptsRemove(cmd.Context(), e, args) },
 	}
+}
+
+func runScriptsRemove(ctx context.Context, e *env, args []string) error {
+	err := e.withScripts(ctx, func(store script.Store) error { return unknownScript(store.Remove(args[0])) })
+	if err == nil && e.JSON {
+		return e.PrintJSON(map[string]any{"removed": args[0]})
+	}
+	return err
 }
 
 // unknownScript adds a hint to the error of a script that is not there, which is

@@ -15,11 +15,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
+// searchOptions are the options of broker search.
+type searchOptions struct {
+	readOnly bool
+	request  broker.SearchRequest
+	limited  bool // --limit was given
+	detail   string
+	explain  bool
+}
+
 func searchCommand(e *env) *cobra.Command {
-	var readOnly bool
-	var req broker.SearchRequest
-	var detail string
-	var explain bool
+	o := &searchOptions{}
 	c := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find tools by what they do",
@@ -30,42 +36,47 @@ func searchCommand(e *env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Query, req.Detail = strings.Join(args, " "), broker.Detail(detail)
-			if cmd.Flags().Changed("limit") && req.Limit < 1 {
-				return cli.Usagef("limit is %d: use 1 to 50", req.Limit)
-			}
-			s, err := e.open(application.Overrides{ReadOnly: readOnly})
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			found, err := await.Search(cmd.Context(), &e.IO, s, req)
-			if err != nil {
-				return cli.Usagef("%w", err)
-			}
-			if explain {
-				return explainSearch(cmd.Context(), e, s, req)
-			}
-			if e.JSON {
-				return e.PrintJSON(found)
-			}
-			printHits(e.Out, found)
-			printCall(cmd.Context(), e, s, found)
-			await.PrintUnsearched(e.Out, s, req)
-			if len(found.Tools) == 0 {
-				return cli.Exit(cli.ExitFailed, nil)
-			}
-			return nil
+			o.limited = cmd.Flags().Changed("limit")
+			return o.run(cmd.Context(), e, args)
 		},
 	}
-	c.Flags().StringVar(&req.Server, "server", "", "only this server")
-	c.Flags().StringVar(&detail, "detail", "", "name, desc (default) or full")
-	c.Flags().BoolVar(&explain, "explain", false, "show the score of each hit, word by word")
-	c.Flags().IntVar(&req.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
-	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
-	c.Flags().BoolVar(&req.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().StringVar(&o.request.Server, "server", "", "only this server")
+	c.Flags().StringVar(&o.detail, "detail", "", "name, desc (default) or full")
+	c.Flags().BoolVar(&o.explain, "explain", false, "show the score of each hit, word by word")
+	c.Flags().IntVar(&o.request.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
+	c.Flags().IntVar(&o.request.Offset, "offset", 0, "number of best hits to skip")
+	c.Flags().BoolVar(&o.request.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+func (o *searchOptions) run(ctx context.Context, e *env, args []string) error {
+	o.request.Query, o.request.Detail = strings.Join(args, " "), broker.Detail(o.detail)
+	if o.limited && o.request.Limit < 1 {
+		return cli.Usagef("limit is %d: use 1 to 50", o.request.Limit)
+	}
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	found, err := await.Search(ctx, &e.IO, s, o.request)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if o.explain {
+		return explainSearch(ctx, e, s, o.request)
+	}
+	if e.JSON {
+		return e.PrintJSON(found)
+	}
+	printHits(e.Out, found)
+	printCall(ctx, e, s, found)
+	await.PrintUnsearched(e.Out, s, o.request)
+	if len(found.Tools) == 0 {
+		return cli.Exit(cli.ExitFailed, nil)
+	}
+	return nil
 }
 
 // explainSearch prints why hits are where they are.

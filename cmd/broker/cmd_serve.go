@@ -12,12 +12,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
+// serveOptions are the options of broker serve.
+type serveOptions struct {
+	addr    string
+	alone   bool
+	http    host.HTTPOptions
+	metrics string
+	clients serveFlags
+}
+
 func serveCommand(e *env) *cobra.Command {
-	var addr string
-	var alone bool
-	var over host.HTTPOptions
-	var metrics string
-	var clients serveFlags
+	o := &serveOptions{}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
@@ -27,22 +32,24 @@ func serveCommand(e *env) *cobra.Command {
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkMode(clients.mode); err != nil {
-				return err
-			}
-			over.Console = consoleOptions()
-			return serveClients(cmd.Context(), e, application.OpenOptions{Overrides: clients.overrides(), HTTPAddr: addr, Metrics: metrics, IgnoreProject: addr != ""}, alone, over)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
-	c.Flags().StringVar(&metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
-	c.Flags().DurationVar(&over.Drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
-	c.Flags().StringVar(&over.Replica.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
-	c.Flags().StringVar(&over.Replica.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
-	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
-	clients.add(c, e)
+	c.Flags().StringVar(&o.addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
+	c.Flags().StringVar(&o.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
+	c.Flags().DurationVar(&o.http.Drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
+	c.Flags().StringVar(&o.http.Replica.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
+	c.Flags().StringVar(&o.http.Replica.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
+	c.Flags().BoolVar(&o.alone, "no-daemon", false, "serve in this process, and not through the daemon")
+	o.clients.add(c, e)
 	return c
+}
+
+func (o *serveOptions) run(ctx context.Context, e *env) error {
+	if err := checkMode(o.clients.mode); err != nil {
+		return err
+	}
+	o.http.Console = hostOptions()
+	return serveClients(ctx, e, application.OpenOptions{Overrides: o.clients.overrides(), HTTPAddr: o.addr, Metrics: o.metrics, IgnoreProject: o.addr != ""}, o.alone, o.http)
 }
 
 // serveClients serves over HTTP, or over stdio: through the daemon, or alone.

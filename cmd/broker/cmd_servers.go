@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +24,13 @@ func serversCommand(e *env) *cobra.Command {
 		serversPinCommand(e), serversUpdateCommand(e), serversTestCommand(e), serversLogsCommand(e))
 }
 
+// serversListOptions are the options of broker servers list.
+type serversListOptions struct {
+	refresh bool
+}
+
 func serversListCommand(e *env) *cobra.Command {
-	var refresh bool
+	o := &serversListOptions{}
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List the servers with status and number of tools; for one, its tools and the clients that share an instance",
@@ -32,52 +38,54 @@ func serversListCommand(e *env) *cobra.Command {
 			"states in a running daemon are included; no server is started without --refresh. RUNS is the package that runs directly for a\n" +
 			"server, without npx or uvx, or \"as written\" if the command runs unchanged.",
 		Args: cli.SomeArgs(0, 1, "at most one server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := e.open(application.Overrides{})
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			name := ""
-			if len(args) == 1 {
-				name = args[0]
-			}
-			await.Known(cmd.Context(), &e.IO, s, refresh, name)
-			rows := (&api.Reader{Broker: s.Broker}).Servers(cmd.Context(), name)
-			if rows.Note != "" {
-				return cli.Usagef("%s", rows.Note)
-			}
-			if e.JSON {
-				return e.PrintJSON(rows)
-			}
-			shown := slices.Clone(rows.Servers)
-			for _, name := range rows.Disabled {
-				shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: api.StatusDisabled, Held: "broker servers enable " + gate.Name(name)}})
-			}
-			width := cli.Width(e.Out)
-			err = cli.NewTable("SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
-				return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), serverNote(i, width)}
-			}).Print(e.Out, shown)
-			if err != nil {
-				return err
-			}
-			cli.Fprintf(e.Out, "%s", cli.Lines(causesBelow(shown, width)))
-			for _, i := range rows.Servers {
-				if name != "" && i.RetryAt != nil {
-					cli.Fprintf(e.Out, "tried again %s; now: broker servers test %s\n", cli.InTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
-				}
-				if name != "" {
-					cli.Fprintf(e.Out, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
-				}
-				for _, t := range i.Tools {
-					cli.Fprintln(e.Out, t)
-				}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
+}
+
+func (o *serversListOptions) run(ctx context.Context, e *env, args []string) error {
+	s, err := e.open(application.Overrides{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	name := ""
+	if len(args) == 1 {
+		name = args[0]
+	}
+	await.Known(ctx, &e.IO, s, o.refresh, name)
+	rows := (&api.Reader{Broker: s.Broker}).Servers(ctx, name)
+	if rows.Note != "" {
+		return cli.Usagef("%s", rows.Note)
+	}
+	if e.JSON {
+		return e.PrintJSON(rows)
+	}
+	shown := slices.Clone(rows.Servers)
+	for _, name := range rows.Disabled {
+		shown = append(shown, api.ServerRow{ServerInfo: broker.ServerInfo{Name: name, Status: api.StatusDisabled, Held: "broker servers enable " + gate.Name(name)}})
+	}
+	width := cli.Width(e.Out)
+	err = cli.NewTable("SERVER\tTRANSPORT\tSTATUS\tTOOLS\tRUNS\t", func(i api.ServerRow) []any {
+		return []any{i.Name, i.Transport, i.Status, i.ToolCount, runsAs(i), serverNote(i, width)}
+	}).Print(e.Out, shown)
+	if err != nil {
+		return err
+	}
+	cli.Fprintf(e.Out, "%s", cli.Lines(causesBelow(shown, width)))
+	for _, i := range rows.Servers {
+		if name != "" && i.RetryAt != nil {
+			cli.Fprintf(e.Out, "tried again %s; now: broker servers test %s\n", cli.InTime(*i.RetryAt, time.Now()), gate.Name(i.Name))
+		}
+		if name != "" {
+			cli.Fprintf(e.Out, "instances: %s, %s; calls at a time: %d\n", i.Instances, i.InstancesWhy, i.MaxConcurrent)
+		}
+		for _, t := range i.Tools {
+			cli.Fprintln(e.Out, t)
+		}
+	}
+	return nil
 }
 
 // maxNote is how many characters of a note are shown where a program reads it.

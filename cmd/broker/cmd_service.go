@@ -25,38 +25,45 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/service"
 )
 
+// serviceOptions are the options of broker service and the commands below it.
+type serviceOptions struct {
+	name    string
+	clients serveFlags
+}
+
 func serviceCommand(e *env) *cobra.Command {
-	var name string
-	var clients serveFlags
+	o := &serviceOptions{}
 	install := &cobra.Command{
 		Use: "install", Short: "Start the daemon when you log in", Args: cli.NoArgs,
 		Long: "Start the daemon when you log in, through systemd, launchd or the Task Scheduler, and now. The service runs with the\n" +
 			"config and the flags of this command, and with the PATH of this shell; it does not end when it has no clients.\n" +
 			"Where the service manager does not run, the file is written and the commands are printed.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := e.client(clients.overrides()).Settings()
-			if err != nil {
-				return err
-			}
-			return withService(e, name, clients, settings, func(p service.Plan) error { return serviceInstall(cmd.Context(), e, p) })
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.install(cmd.Context(), e) },
 	}
-	clients.add(install, e)
+	o.clients.add(install, e)
 	uninstall := &cobra.Command{
 		Use: "uninstall", Short: "Stop the daemon, and do not start it when you log in", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withInstalled(e, name, func(p service.Plan) error { return serviceUninstall(cmd.Context(), e, p) })
+			return withInstalled(e, o.name, func(p service.Plan) error { return serviceUninstall(cmd.Context(), e, p) })
 		},
 	}
 	status := &cobra.Command{
 		Use: "status", Short: "Show whether the service is installed and runs", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withInstalled(e, name, func(p service.Plan) error { return serviceStatus(cmd.Context(), e, p) })
+			return withInstalled(e, o.name, func(p service.Plan) error { return serviceStatus(cmd.Context(), e, p) })
 		},
 	}
 	c := cli.Group("service", "Manage the service that runs the daemon", install, uninstall, status)
-	c.PersistentFlags().StringVar(&name, "name", serviceName, "the name of the service; each config needs another one")
+	c.PersistentFlags().StringVar(&o.name, "name", serviceName, "the name of the service; each config needs another one")
 	return c
+}
+
+func (o *serviceOptions) install(ctx context.Context, e *env) error {
+	settings, err := e.client(o.clients.overrides()).Settings()
+	if err != nil {
+		return err
+	}
+	return withService(e, o.name, o.clients, settings, func(p service.Plan) error { return serviceInstall(ctx, e, p) })
 }
 
 // serviceName is that of the service unless another one is given.

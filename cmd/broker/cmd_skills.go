@@ -40,20 +40,27 @@ func withFolders(folders []string, f func(*skills.Snapshot) error) error {
 	return f(skills.NewRegistry(&skills.Options{Roots: func() ([]skills.Root, []skills.Problem) { return roots, nil }}).Refresh())
 }
 
+// skillsListOptions are the options of broker skills list.
+type skillsListOptions struct {
+	diagnostics bool
+}
+
 func skillsListCommand(e *env) *cobra.Command {
-	var diagnostics bool
+	o := &skillsListOptions{}
 	c := &cobra.Command{
 		Use:   "list [FOLDER...]",
 		Short: "List the skills, or those below the folders",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return withFolders(args, func(s *skills.Snapshot) error { return listSkills(e, s, diagnostics) })
-			}
-			return withSkills(cmd.Context(), e, func(_ *application.Home, s *skills.Snapshot) error { return listSkills(e, s, diagnostics) })
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&diagnostics, "diagnostics", false, "show the warnings of each skill")
+	c.Flags().BoolVar(&o.diagnostics, "diagnostics", false, "show the warnings of each skill")
 	return c
+}
+
+func (o *skillsListOptions) run(ctx context.Context, e *env, args []string) error {
+	if len(args) > 0 {
+		return withFolders(args, func(s *skills.Snapshot) error { return listSkills(e, s, o.diagnostics) })
+	}
+	return withSkills(ctx, e, func(_ *application.Home, s *skills.Snapshot) error { return listSkills(e, s, o.diagnostics) })
 }
 
 func listSkills(e *env, s *skills.Snapshot, diagnostics bool) error {
@@ -85,28 +92,35 @@ func printSkills(e *env, rows []skillRow) error {
 	}).Print(e.Out, rows)
 }
 
+// skillsSearchOptions are the options of broker skills search.
+type skillsSearchOptions struct {
+	limit int
+}
+
 func skillsSearchCommand(e *env) *cobra.Command {
-	limit := 8
+	o := &skillsSearchOptions{limit: 8}
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Search skills by name, description and file contents", Args: cli.OneArg("a query"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 {
-				return cli.Usagef("--limit is %d: use a number above 0, such as 8", limit)
-			}
-			return withSkills(cmd.Context(), e, func(h *application.Home, s *skills.Snapshot) error {
-				rows, err := searchSkills(cmd.Context(), e, h, s, args[0], limit)
-				if err != nil {
-					return err
-				}
-				if e.JSON {
-					return e.PrintJSON(map[string]any{"skills": rows})
-				}
-				return printSkills(e, rows)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().IntVar(&limit, "limit", limit, "at most this many skills, the best first")
+	c.Flags().IntVar(&o.limit, "limit", o.limit, "at most this many skills, the best first")
 	return c
+}
+
+func (o *skillsSearchOptions) run(ctx context.Context, e *env, args []string) error {
+	if o.limit < 1 {
+		return cli.Usagef("--limit is %d: use a number above 0, such as 8", o.limit)
+	}
+	return withSkills(ctx, e, func(h *application.Home, s *skills.Snapshot) error {
+		rows, err := searchSkills(ctx, e, h, s, args[0], o.limit)
+		if err != nil {
+			return err
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"skills": rows})
+		}
+		return printSkills(e, rows)
+	})
 }
 
 // searchSkills returns the skills with words of the query in their name or description,
@@ -203,58 +217,75 @@ func showSkill(e *env, k *skills.Skill, list []skills.Tool) error {
 	return nil
 }
 
+// skillsReadOptions are the options of broker skills read.
+type skillsReadOptions struct {
+	offset int64
+	limit  int64
+}
+
 func skillsReadCommand(e *env) *cobra.Command {
-	var offset, limit int64
+	o := &skillsReadOptions{}
 	c := &cobra.Command{
 		Use:   "read NAME [FILE]",
 		Short: "Print a file of a skill; without one, SKILL.md",
 		Args:  cli.SomeArgs(1, 2, "the name of a skill, and perhaps a file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSkill(cmd.Context(), e, args[0], func(h *application.Home, k *skills.Skill) error {
-				file := append(args, k.File())[1]
-				p, err := k.ReadFile(file, offset, limit)
-				e.record(h.Config, application.SkillEvent(state.EventSkillFileRead, k, file, err))
-				if wrong, ok := errors.AsType[*skills.FileError](err); ok {
-					if wrong.Code == skills.CodeVerification || wrong.Code == skills.CodeServer {
-						return wrong // the name is not mistyped
-					}
-					return cli.Usagef("%w", err)
-				}
-				if err != nil {
-					return err
-				}
-				if e.JSON {
-					return e.PrintJSON(p)
-				}
-				if _, err := io.WriteString(cli.Exact(e.Out), p.Text); err != nil {
-					return err
-				}
-				if p.Truncated {
-					cli.Fprintf(e.Err, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
-				}
-				return nil
-			})
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().Int64Var(&offset, "offset", 0, "byte to start at")
-	c.Flags().Int64Var(&limit, "limit", 0, "maximum number of bytes (default 10000)")
+	c.Flags().Int64Var(&o.offset, "offset", 0, "byte to start at")
+	c.Flags().Int64Var(&o.limit, "limit", 0, "maximum number of bytes (default 10000)")
 	return c
 }
 
+func (o *skillsReadOptions) run(ctx context.Context, e *env, args []string) error {
+	return withSkill(ctx, e, args[0], func(h *application.Home, k *skills.Skill) error {
+		file := append(args, k.File())[1]
+		p, err := k.ReadFile(file, o.offset, o.limit)
+		e.record(h.Config, application.SkillEvent(state.EventSkillFileRead, k, file, err))
+		if wrong, ok := errors.AsType[*skills.FileError](err); ok {
+			if wrong.Code == skills.CodeVerification || wrong.Code == skills.CodeServer {
+				return wrong // the name is not mistyped
+			}
+			return cli.Usagef("%w", err)
+		}
+		if err != nil {
+			return err
+		}
+		if e.JSON {
+			return e.PrintJSON(p)
+		}
+		if _, err := io.WriteString(cli.Exact(e.Out), p.Text); err != nil {
+			return err
+		}
+		if p.Truncated {
+			cli.Fprintf(e.Err, "%d of %d bytes; the next: --offset %d\n", p.NextOffset-p.Offset, p.TotalBytes, p.NextOffset)
+		}
+		return nil
+	})
+}
+
+// skillsSwitchOptions are the options of broker skills switch.
+type skillsSwitchOptions struct {
+	use string
+	on  bool
+}
+
 func skillsSwitchCommand(e *env, use, short string, on bool) *cobra.Command {
+	o := &skillsSwitchOptions{use: use, on: on}
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a skill"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSkill(cmd.Context(), e, args[0], func(h *application.Home, k *skills.Skill) error {
-				k, err := libraryOf(e, h).SwitchSkill(k.Ref, on)
-				if err != nil {
-					return sourceError(e, err)
-				}
-				if on {
-					noteState(e, k)
-				}
-				return printChange(e, h.Switches.String(), use+"d", k.ID())
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
+}
+
+func (o *skillsSwitchOptions) run(ctx context.Context, e *env, args []string) error {
+	return withSkill(ctx, e, args[0], func(h *application.Home, k *skills.Skill) error {
+		k, err := libraryOf(e, h).SwitchSkill(k.Ref, o.on)
+		if err != nil {
+			return sourceError(e, err)
+		}
+		if o.on {
+			noteState(e, k)
+		}
+		return printChange(e, h.Switches.String(), o.use+"d", k.ID())
+	})
 }

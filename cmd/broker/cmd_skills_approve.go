@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -14,24 +15,32 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
+// skillsApproveOptions are the options of broker skills approve.
+type skillsApproveOptions struct {
+	revoke bool
+	dry    bool
+}
+
 func skillsApproveCommand(e *env) *cobra.Command {
-	var revoke, dry bool
+	o := &skillsApproveOptions{}
 	c := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Allow the scripts of a skill to run on this computer",
 		Long: "Allow the scripts of a skill to run on this computer, with your rights and no sandbox, when \"scripts\" of \"skills\"\n" +
 			"in the config is \"host\". It holds for the files as they are now: when one of them changes, you are asked again.",
 		Args: cli.OneArg("the name of a skill"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if revoke && dry {
-				return cli.Usagef("skills approve takes --revoke or --dry-run, not both")
-			}
-			return withSkill(cmd.Context(), e, args[0], func(h *application.Home, k *skills.Skill) error { return approveScripts(e, h, k, revoke, dry) })
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&revoke, "revoke", false, "take the approval back")
-	c.Flags().BoolVar(&dry, "dry-run", false, "report what would be allowed and write nothing")
+	c.Flags().BoolVar(&o.revoke, "revoke", false, "take the approval back")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "report what would be allowed and write nothing")
 	return c
+}
+
+func (o *skillsApproveOptions) run(ctx context.Context, e *env, args []string) error {
+	if o.revoke && o.dry {
+		return cli.Usagef("skills approve takes --revoke or --dry-run, not both")
+	}
+	return withSkill(ctx, e, args[0], func(h *application.Home, k *skills.Skill) error { return approveScripts(e, h, k, o.revoke, o.dry) })
 }
 
 func approveScripts(e *env, h *application.Home, k *skills.Skill, revoke, dry bool) error {

@@ -28,10 +28,15 @@ import (
 // fetchTimeout bounds one request to a host of skills.
 const fetchTimeout = 2 * time.Minute
 
+// skillsInstallOptions are the options of broker skills install.
+type skillsInstallOptions struct {
+	how installHow
+	all bool
+	git gitFlags
+}
+
 func skillsInstallCommand(e *env) *cobra.Command {
-	var how installHow
-	var all bool
-	var git gitFlags
+	o := &skillsInstallOptions{}
 	c := &cobra.Command{
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install skills from an archive, a folder, a git repository or a host",
@@ -43,31 +48,35 @@ func skillsInstallCommand(e *env) *cobra.Command {
 			"  broker skills install https://example.com review",
 		Args: cli.SomeArgs(1, -1, "an archive, a folder, a repository or https://host"),
 		RunE: withLibrary(e, func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
-			if isHost(args[0]) {
-				return installRemote(ctx, e, l, args[0], args[1:], how)
-			}
-			from, err := git.source(args[0])
-			if err != nil {
-				return err
-			}
-			if from != nil || holdsSkills(args[0]) {
-				return installSome(ctx, e, l, args, from, all, how)
-			}
-			if len(args) > 1 {
-				return cli.Usagef("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
-			}
-			got, err := l.InstallSkill(ctx, library.From{Path: args[0], Strict: how.strict}, how.force)
-			if err != nil {
-				return sourceError(e, err)
-			}
-			return printInstalled(e, l.Skills(), []*pack.Installed{got})
+			return o.run(ctx, e, l, args)
 		}),
 	}
-	c.Flags().BoolVar(&how.force, "force", false, "replace a skill of that name")
-	c.Flags().BoolVar(&how.strict, "strict", false, "refuse a skill that breaks the standard")
-	c.Flags().BoolVar(&all, "all", false, "install every skill of a folder or repository")
-	git.add(c)
+	c.Flags().BoolVar(&o.how.force, "force", false, "replace a skill of that name")
+	c.Flags().BoolVar(&o.how.strict, "strict", false, "refuse a skill that breaks the standard")
+	c.Flags().BoolVar(&o.all, "all", false, "install every skill of a folder or repository")
+	o.git.add(c)
 	return c
+}
+
+func (o *skillsInstallOptions) run(ctx context.Context, e *env, l *library.Library, args []string) error {
+	if isHost(args[0]) {
+		return installRemote(ctx, e, l, args[0], args[1:], o.how)
+	}
+	from, err := o.git.source(args[0])
+	if err != nil {
+		return err
+	}
+	if from != nil || holdsSkills(args[0]) {
+		return installSome(ctx, e, l, args, from, o.all, o.how)
+	}
+	if len(args) > 1 {
+		return cli.Usagef("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
+	}
+	got, err := l.InstallSkill(ctx, library.From{Path: args[0], Strict: o.how.strict}, o.how.force)
+	if err != nil {
+		return sourceError(e, err)
+	}
+	return printInstalled(e, l.Skills(), []*pack.Installed{got})
 }
 
 // installHow are the options of an installation.
@@ -318,18 +327,20 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 func skillsRemoveCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: cli.OneArg("the name of a skill"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withView(e, func(h *application.Home, v *application.SkillView) error {
-				if strings.Contains(args[0], ":") && !v.Registry.Refresh().Contains(args[0]) {
-					learnSkills(cmd.Context(), e, v) // it may be a server's, which is more than unknown
-				}
-				if err := libraryOf(e, h).RemoveSkill(args[0]); err != nil {
-					return sourceError(e, err)
-				}
-				return printChange(e, h.Custom(), "removed", args[0])
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runSkillsRemove(cmd.Context(), e, args) },
 	}
+}
+
+func runSkillsRemove(ctx context.Context, e *env, args []string) error {
+	return withView(e, func(h *application.Home, v *application.SkillView) error {
+		if strings.Contains(args[0], ":") && !v.Registry.Refresh().Contains(args[0]) {
+			learnSkills(ctx, e, v) // it may be a server's, which is more than unknown
+		}
+		if err := libraryOf(e, h).RemoveSkill(args[0]); err != nil {
+			return sourceError(e, err)
+		}
+		return printChange(e, h.Custom(), "removed", args[0])
+	})
 }
 
 func skillsLintCommand(e *env) *cobra.Command {
@@ -339,31 +350,33 @@ func skillsLintCommand(e *env) *cobra.Command {
 		Long: "Check a skill beyond the standard: links that lead nowhere, files that nothing mentions, a description that does not say when, a text that is too\n" +
 			"long, a workflow.json that cannot end. With a config, tools that no listed server has are reported too.",
 		Args: cli.OneArg("the folder of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			doc := skills.ReadPath(args[0])
-			ok, list := doc.Judge(skills.Strict)
-			known, err := knownTool(e)
-			if err != nil {
-				return err
-			}
-			more, err := skills.Lint(args[0], &skills.LintOptions{KnownTool: known})
-			if err != nil && ok {
-				return err
-			}
-			for _, d := range more {
-				ok = ok && d.Severity != skills.Error
-				list = slices.DeleteFunc(list, func(l skills.Diagnostic) bool { return l.Code == d.Code }) // it is judged anew
-			}
-			v := verdict{ok, doc.Name, doc.Description, append(append([]skills.Diagnostic{}, list...), more...)}
-			if err := printVerdict(e, args[0], v); err != nil {
-				return err
-			}
-			if !ok {
-				return cli.Exit(cli.ExitFailed, nil)
-			}
-			return nil
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runSkillsLint(e, args) },
 	}
+}
+
+func runSkillsLint(e *env, args []string) error {
+	doc := skills.ReadPath(args[0])
+	ok, list := doc.Judge(skills.Strict)
+	known, err := knownTool(e)
+	if err != nil {
+		return err
+	}
+	more, err := skills.Lint(args[0], &skills.LintOptions{KnownTool: known})
+	if err != nil && ok {
+		return err
+	}
+	for _, d := range more {
+		ok = ok && d.Severity != skills.Error
+		list = slices.DeleteFunc(list, func(l skills.Diagnostic) bool { return l.Code == d.Code }) // it is judged anew
+	}
+	v := verdict{ok, doc.Name, doc.Description, append(append([]skills.Diagnostic{}, list...), more...)}
+	if err := printVerdict(e, args[0], v); err != nil {
+		return err
+	}
+	if !ok {
+		return cli.Exit(cli.ExitFailed, nil)
+	}
+	return nil
 }
 
 // knownTool returns a function that reports whether a server of the config has a tool.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,37 +26,39 @@ func skillsCallCommand(e *env) *cobra.Command {
 			"is 1 if it failed, also when a workflow does not take an answer.",
 		Example: "  broker skills call triage start '{\"repo\": \"o/r\"}'\n  broker skills call triage advance '{\"session\": \"…\", \"answer\": {\"level\": 2}}'",
 		Args:    cli.SomeArgs(2, 3, "the names of a skill and of a tool, and perhaps an input"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := skillInput(e, append(args, "")[2])
-			if err != nil {
-				return err
-			}
-			s, err := e.open(application.Overrides{})
-			if err != nil {
-				return err
-			}
-			s.Broker.StartLazily(cmd.Context())
-			value, failed, err := s.Broker.CallSkillTool(cmd.Context(), args[0], args[1], input, broker.ExecuteRequest{Client: application.ClientCLI, Owner: state.Local, Shell: true})
-			closed := s.Close()
-			if wrong, ok := errors.AsType[*skills.FileError](err); ok {
-				hint := "broker skills show " + args[0]
-				if wrong.Code == "skill_not_found" {
-					hint = "broker skills list"
-				}
-				return cli.Usagef("%w [%s]\nhint: %s", wrong, wrong.Code, hint)
-			}
-			if err != nil {
-				return err
-			}
-			if err := printValue(e, value); err != nil {
-				return err
-			}
-			if failed {
-				return cli.Exit(cli.ExitFailed, nil)
-			}
-			return closed
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return runSkillsCall(cmd.Context(), e, args) },
 	}
+}
+
+func runSkillsCall(ctx context.Context, e *env, args []string) error {
+	input, err := skillInput(e, append(args, "")[2])
+	if err != nil {
+		return err
+	}
+	s, err := e.open(application.Overrides{})
+	if err != nil {
+		return err
+	}
+	s.Broker.StartLazily(ctx)
+	value, failed, err := s.Broker.CallSkillTool(ctx, args[0], args[1], input, broker.ExecuteRequest{Client: application.ClientCLI, Owner: state.Local, Shell: true})
+	closed := s.Close()
+	if wrong, ok := errors.AsType[*skills.FileError](err); ok {
+		hint := "broker skills show " + args[0]
+		if wrong.Code == "skill_not_found" {
+			hint = "broker skills list"
+		}
+		return cli.Usagef("%w [%s]\nhint: %s", wrong, wrong.Code, hint)
+	}
+	if err != nil {
+		return err
+	}
+	if err := printValue(e, value); err != nil {
+		return err
+	}
+	if failed {
+		return cli.Exit(cli.ExitFailed, nil)
+	}
+	return closed
 }
 
 // skillInput reads the input of a tool; nil is none.

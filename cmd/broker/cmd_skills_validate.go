@@ -19,37 +19,45 @@ type verdict struct {
 	Diagnostics []skills.Diagnostic `json:"diagnostics"`
 }
 
+// skillsValidateOptions are the options of broker skills validate.
+type skillsValidateOptions struct {
+	strict  bool
+	lenient bool
+}
+
 func skillsValidateCommand(e *env) *cobra.Command {
-	var strict, lenient bool
+	o := &skillsValidateOptions{}
 	c := &cobra.Command{
 		Use:   "validate PATH",
 		Short: "Check the SKILL.md of a folder",
 		Long: "Check the SKILL.md of a folder. --strict (the default) checks that it conforms to the standard, --lenient that it would load.\n" +
 			"The exit code is 0 if so and 1 if not.",
 		Args: cli.OneArg("the folder of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if strict && lenient {
-				return cli.Usagef("skills validate takes --strict or --lenient, not both")
-			}
-			mode := skills.Strict
-			if lenient {
-				mode = skills.Lenient
-			}
-			doc := skills.ReadPath(args[0])
-			ok, list := doc.Judge(mode)
-			v := verdict{ok, doc.Name, doc.Description, append([]skills.Diagnostic{}, list...)}
-			if err := printVerdict(e, args[0], v); err != nil {
-				return err
-			}
-			if !ok {
-				return cli.Exit(cli.ExitFailed, nil)
-			}
-			return nil
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(e, args) },
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "check that it conforms to the standard (default)")
-	c.Flags().BoolVar(&lenient, "lenient", false, "only check that it would load")
+	c.Flags().BoolVar(&o.strict, "strict", false, "check that it conforms to the standard (default)")
+	c.Flags().BoolVar(&o.lenient, "lenient", false, "only check that it would load")
 	return c
+}
+
+func (o *skillsValidateOptions) run(e *env, args []string) error {
+	if o.strict && o.lenient {
+		return cli.Usagef("skills validate takes --strict or --lenient, not both")
+	}
+	mode := skills.Strict
+	if o.lenient {
+		mode = skills.Lenient
+	}
+	doc := skills.ReadPath(args[0])
+	ok, list := doc.Judge(mode)
+	v := verdict{ok, doc.Name, doc.Description, append([]skills.Diagnostic{}, list...)}
+	if err := printVerdict(e, args[0], v); err != nil {
+		return err
+	}
+	if !ok {
+		return cli.Exit(cli.ExitFailed, nil)
+	}
+	return nil
 }
 
 func printVerdict(e *env, path string, v verdict) error {

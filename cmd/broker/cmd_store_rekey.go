@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	application "github.com/mcpbroker/mcpbroker/internal/app"
@@ -17,25 +19,27 @@ func storeRekeyCommand(e *env) *cobra.Command {
 			"share and in \"objects\", while they run. If it is broken off, run it again. To replace a key: give all brokers the old key and then the new one; then the new one and\n" +
 			"then the old one; run store rekey; then give them the new one alone.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.withState(cmd.Context(), func(_ *config.Config, st *application.State) error {
-				if st.Rekey == nil {
-					return cli.Usagef("the config has no \"state\" with a \"stateKey\": only a database is sealed again\nhint: without one, people connect their accounts again when the key changes")
-				}
-				all := state.Rekeyed{Unopened: []string{}}
-				err := st.Rekey(cmd.Context(), func(part string, r state.Rekeyed) {
-					all.Sealed, all.Kept = all.Sealed+r.Sealed, all.Kept+r.Kept
-					for _, name := range r.Unopened {
-						all.Unopened = append(all.Unopened, part+" "+name)
-					}
-				})
-				if err != nil {
-					return err
-				}
-				return printRekeyed(e, all)
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runStoreRekey(cmd.Context(), e) },
 	}
+}
+
+func runStoreRekey(ctx context.Context, e *env) error {
+	return e.withState(ctx, func(_ *config.Config, st *application.State) error {
+		if st.Rekey == nil {
+			return cli.Usagef("the config has no \"state\" with a \"stateKey\": only a database is sealed again\nhint: without one, people connect their accounts again when the key changes")
+		}
+		all := state.Rekeyed{Unopened: []string{}}
+		err := st.Rekey(ctx, func(part string, r state.Rekeyed) {
+			all.Sealed, all.Kept = all.Sealed+r.Sealed, all.Kept+r.Kept
+			for _, name := range r.Unopened {
+				all.Unopened = append(all.Unopened, part+" "+name)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return printRekeyed(e, all)
+	})
 }
 
 func printRekeyed(e *env, r state.Rekeyed) error {

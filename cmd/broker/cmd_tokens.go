@@ -18,28 +18,8 @@ import (
 )
 
 func tokensCommand(e *env) *cobra.Command {
-	var team string
-	var expires time.Duration
-	var inherit bool
-	create := &cobra.Command{
-		Use: "create NAME", Short: "Create a token for a program and print it once",
-		Long: `Create a token with which a program uses the HTTP endpoint as the client NAME, and print it.
-
-It is shown only once: the broker keeps its SHA-256. A running broker accepts it within a second. With --profile it gives access to that profile of the config and nothing else.`,
-		Args: cli.OneArg("the name of a client"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := apitoken.Token{Name: args[0], Profile: e.profile, Team: team}
-			if expires > 0 {
-				t.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
-			}
-			return createToken(cmd.Context(), e, t, inherit)
-		},
-	}
-	create.Flags().StringVar(&team, "team", "", "the team whose quotas its calls count for")
-	create.Flags().BoolVar(&inherit, "inherit", false, "give it the stored data of the client whose revoked token had this name")
-	cli.TimeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
 	return cli.Group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
-		create,
+		tokensCreateCommand(e),
 		&cobra.Command{
 			Use: "list", Short: "List the tokens: their clients, what they may use, and when they were last used", Args: cli.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return listTokens(cmd.Context(), e) },
@@ -49,6 +29,37 @@ It is shown only once: the broker keeps its SHA-256. A running broker accepts it
 			RunE: func(cmd *cobra.Command, args []string) error { return revokeToken(cmd.Context(), e, args[0]) },
 		},
 	)
+}
+
+// tokensCreateOptions are the options of broker tokens create.
+type tokensCreateOptions struct {
+	team    string
+	expires time.Duration
+	inherit bool
+}
+
+func tokensCreateCommand(e *env) *cobra.Command {
+	o := &tokensCreateOptions{}
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Create a token for a program and print it once",
+		Long: `Create a token with which a program uses the HTTP endpoint as the client NAME, and print it.
+
+It is shown only once: the broker keeps its SHA-256. A running broker accepts it within a second. With --profile it gives access to that profile of the config and nothing else.`,
+		Args: cli.OneArg("the name of a client"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
+	}
+	c.Flags().StringVar(&o.team, "team", "", "the team whose quotas its calls count for")
+	c.Flags().BoolVar(&o.inherit, "inherit", false, "give it the stored data of the client whose revoked token had this name")
+	cli.TimeVar(c.Flags(), &o.expires, "expires", "when it ends, such as 90d (default never)")
+	return c
+}
+
+func (o *tokensCreateOptions) run(ctx context.Context, e *env, name string) error {
+	t := apitoken.Token{Name: name, Profile: e.profile, Team: o.team}
+	if o.expires > 0 {
+		t.Expires = time.Now().Add(o.expires).UTC().Truncate(time.Second)
+	}
+	return createToken(ctx, e, t, o.inherit)
 }
 
 // withTokens opens the tokens of the config for do.

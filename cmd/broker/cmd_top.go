@@ -75,7 +75,7 @@ func topOfRecord(ctx context.Context, e *env, o top.Options) error {
 	defer func() { e.Err = printed }()
 	return host.Run(ctx, e.options(application.OpenOptions{IgnoreProject: true}), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
-		h := host.NewConsole(ctx, s, w, consoleOptions())
+		h := host.NewConsole(ctx, s, w, hostOptions())
 		defer h.Wait()
 		defer cancel()
 		o.Connect = func() (string, error) { return h.Open(o.MayNot == "") }

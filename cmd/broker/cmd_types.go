@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,9 +12,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/typefiles"
 )
 
+// typesOptions are the options of broker types.
+type typesOptions struct {
+	readOnly bool
+	out      string
+}
+
 func typesCommand(e *env) *cobra.Command {
-	var readOnly bool
-	var out string
+	o := &typesOptions{}
 	c := &cobra.Command{
 		Use:   "types --out DIR",
 		Short: "Write typed wrappers of all tools for editor completion",
@@ -21,35 +27,37 @@ func typesCommand(e *env) *cobra.Command {
 			"editor accepts runs unchanged with broker exec. Files that are up to date are not touched, files of tools that no\n" +
 			"longer exist are removed, and files that the broker did not write are left alone.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
-				return cli.Usagef("types needs a directory to write to\nhint: broker types --out code")
-			}
-			s, err := e.open(application.Overrides{ReadOnly: readOnly})
-			if err != nil {
-				return err
-			}
-			await.Learn(cmd.Context(), &e.IO, s, "")
-			unlisted := s.Broker.Unlisted()
-			r, err := typefiles.Write(out, s.Broker.CodeFiles(), unlisted)
-			if closed := s.Close(); err == nil {
-				err = closed
-			}
-			if err != nil {
-				return err
-			}
-			if err := typefiles.Print(&e.IO, r); err != nil {
-				return err
-			}
-			if len(unlisted) > 0 {
-				return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: files written for them before are kept\nhint: broker index",
-					strings.Join(unlisted, ", ")))
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
 	c.AddCommand(typesLearnedCommand(e))
-	c.Flags().StringVar(&out, "out", "", "directory to write to; created if missing")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().StringVar(&o.out, "out", "", "directory to write to; created if missing")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+func (o *typesOptions) run(ctx context.Context, e *env) error {
+	if o.out == "" {
+		return cli.Usagef("types needs a directory to write to\nhint: broker types --out code")
+	}
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	await.Learn(ctx, &e.IO, s, "")
+	unlisted := s.Broker.Unlisted()
+	r, err := typefiles.Write(o.out, s.Broker.CodeFiles(), unlisted)
+	if closed := s.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if err := typefiles.Print(&e.IO, r); err != nil {
+		return err
+	}
+	if len(unlisted) > 0 {
+		return cli.Exit(cli.ExitServers, cli.Errorf("the tools of %s are not known: files written for them before are kept\nhint: broker index",
+			strings.Join(unlisted, ", ")))
+	}
+	return nil
 }

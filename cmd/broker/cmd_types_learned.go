@@ -26,16 +26,18 @@ func withLearned(ctx context.Context, e *env, f func(*learned.Store) error) erro
 func learnedListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tools whose output type was learned", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withLearned(cmd.Context(), e, func(s *learned.Store) error {
-				list, err := s.List()
-				if err != nil {
-					return err
-				}
-				return cli.PrintList(&e.IO, list, "nothing was learned yet: types are learned from the calls of scripts", cli.NewTable("SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} }))
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLearnedList(cmd.Context(), e) },
 	}
+}
+
+func runLearnedList(ctx context.Context, e *env) error {
+	return withLearned(ctx, e, func(s *learned.Store) error {
+		list, err := s.List()
+		if err != nil {
+			return err
+		}
+		return cli.PrintList(&e.IO, list, "nothing was learned yet: types are learned from the calls of scripts", cli.NewTable("SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} }))
+	})
 }
 
 // withLearnedOf is withLearned with the types of the tools that args name.
@@ -90,28 +92,35 @@ func learnedShowCommand(e *env) *cobra.Command {
 	}
 }
 
+// learnedResetOptions are the options of broker learned reset.
+type learnedResetOptions struct {
+	all bool
+}
+
 func learnedResetCommand(e *env) *cobra.Command {
-	var all bool
+	o := &learnedResetOptions{}
 	c := &cobra.Command{
 		Use: "reset [SERVER [TOOL]]", Short: "Forget learned types, for example after a server was updated", Args: upToTwo,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && !all {
-				return cli.Usagef("which types? Name a server, or --all\nhint: broker types learned list")
-			}
-			return withLearnedOf(cmd.Context(), e, args, func(s *learned.Store, list []learned.Tool) error {
-				for _, t := range list {
-					if _, err := s.Reset(t.Server, t.Tool); err != nil {
-						return err
-					}
-				}
-				if e.JSON {
-					return e.PrintJSON(map[string]int{"forgotten": len(list)})
-				}
-				cli.Fprintf(e.Out, "forgot %s\n", cli.Count(len(list), "type"))
-				return nil
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&all, "all", false, "forget all")
+	c.Flags().BoolVar(&o.all, "all", false, "forget all")
 	return c
+}
+
+func (o *learnedResetOptions) run(ctx context.Context, e *env, args []string) error {
+	if len(args) == 0 && !o.all {
+		return cli.Usagef("which types? Name a server, or --all\nhint: broker types learned list")
+	}
+	return withLearnedOf(ctx, e, args, func(s *learned.Store, list []learned.Tool) error {
+		for _, t := range list {
+			if _, err := s.Reset(t.Server, t.Tool); err != nil {
+				return err
+			}
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]int{"forgotten": len(list)})
+		}
+		cli.Fprintf(e.Out, "forgot %s\n", cli.Count(len(list), "type"))
+		return nil
+	})
 }

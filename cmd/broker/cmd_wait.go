@@ -12,8 +12,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
+// waitOptions are the options of broker wait.
+type waitOptions struct {
+	limit time.Duration
+}
+
 func waitCommand(e *env) *cobra.Command {
-	limit := time.Minute
+	o := &waitOptions{limit: time.Minute}
 	c := &cobra.Command{
 		Use:   "wait [SERVER...]",
 		Short: "Wait until servers answer, for scripts and CI",
@@ -21,12 +26,14 @@ func waitCommand(e *env) *cobra.Command {
 			"tried again, except when that cannot help: it needs a sign-in, its program or a variable is missing.\n\n" +
 			"Exit codes:\n  0   all are listed\n  2   wrong usage or config\n  3   some are not; stderr has one line for each",
 		Example: "  broker wait --timeout 90s github files && broker exec nightly.ts",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return waitForServers(cmd.Context(), e, args, limit)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	cli.TimeVar(c.Flags(), &limit, "timeout", "how long to wait")
+	cli.TimeVar(c.Flags(), &o.limit, "timeout", "how long to wait")
 	return c
+}
+
+func (o *waitOptions) run(ctx context.Context, e *env, args []string) error {
+	return waitForServers(ctx, e, args, o.limit)
 }
 
 func waitForServers(ctx context.Context, e *env, names []string, limit time.Duration) error {
@@ -42,7 +49,8 @@ func waitForServers(ctx context.Context, e *env, names []string, limit time.Dura
 		if len(names) == 0 {
 			names = enabledServers(cfg)
 		}
-		pool := serverPool(e, application.Upstreams(cfg), st)
+		where := e.setup()
+		pool := where.Pool(application.Upstreams(cfg), st)
 		rows := await.Servers(ctx, &e.IO, pool, names, limit)
 		if err := pool.Close(); err != nil {
 			return err

@@ -28,8 +28,8 @@ func consoleOf(w *daemon.Welcome) (url string, err error) {
 	return w.Console, nil
 }
 
-// consoleOptions returns what a console draws on of this process.
-func consoleOptions() host.ConsoleOptions {
+// hostOptions returns what a console draws on of this process.
+func hostOptions() host.ConsoleOptions {
 	return host.ConsoleOptions{
 		MayChange:   func() bool { return approver.ClientAbove() == "" },
 		SecretNotes: func(name string, entry config.Object) []string { return setup.ClientOptions().SecretNotes(name, entry) },

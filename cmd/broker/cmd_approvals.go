@@ -73,7 +73,7 @@ func verdictFlags(c *cobra.Command, v *state.Verdict) {
 	c.Flags().IntSliceVar(&v.Only, "only", nil, "only these calls, such as 2,3 (default all that wait)")
 }
 
-// approveOptions are the options of broker approve.
+// approveOptions are the options of broker approvals approve.
 type approveOptions struct {
 	verdict state.Verdict
 	always  bool
@@ -106,7 +106,7 @@ func (o *approveOptions) run(ctx context.Context, e *env, args []string) error {
 	})
 }
 
-// denyOptions are the options of broker deny.
+// denyOptions are the options of broker approvals deny.
 type denyOptions struct {
 	verdict state.Verdict
 	reason  string

@@ -24,7 +24,7 @@ func auditCommand(e *env) *cobra.Command {
 
 // auditListOptions are the options of broker audit list.
 type auditListOptions struct {
-	filter state.Filter
+	state.Filter
 }
 
 func auditListCommand(e *env) *cobra.Command {
@@ -32,26 +32,26 @@ func auditListCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List executions, newest first", Args: cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			if o.filter.Status != "" && !slices.Contains(records.Statuses, o.filter.Status) {
-				return cli.Usagef("unknown status %q\nhint: %s", o.filter.Status, strings.Join(records.Statuses, ", "))
+			if o.Status != "" && !slices.Contains(records.Statuses, o.Status) {
+				return cli.Usagef("unknown status %q\nhint: %s", o.Status, strings.Join(records.Statuses, ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
 	flags := c.Flags()
-	flags.IntVar(&o.filter.Limit, "limit", 50, "at most this many executions, the newest; -1 shows all")
-	flags.StringVar(&o.filter.Status, "status", "", "only these: "+strings.Join(records.Statuses, ", "))
-	flags.StringVar(&o.filter.Server, "server", "", "only those that called this server")
-	flags.StringVar(&o.filter.Client, "client", "", "only those of this client: stdio, exec, the name of a token, or what the client calls itself")
-	cli.SinceVar(flags, &o.filter.Since, "those")
-	cli.UntilVar(flags, &o.filter.Until, "those")
+	flags.IntVar(&o.Limit, "limit", 50, "at most this many executions, the newest; -1 shows all")
+	flags.StringVar(&o.Status, "status", "", "only these: "+strings.Join(records.Statuses, ", "))
+	flags.StringVar(&o.Server, "server", "", "only those that called this server")
+	flags.StringVar(&o.Client, "client", "", "only those of this client: stdio, exec, the name of a token, or what the client calls itself")
+	cli.SinceVar(flags, &o.Since, "those")
+	cli.UntilVar(flags, &o.Until, "those")
 	return c
 }
 
 func (o *auditListOptions) run(ctx context.Context, e *env) error {
 	return e.withRecord(ctx, func(store state.AuditStore) error {
-		list, err := store.List(ctx, o.filter)
+		list, err := store.List(ctx, o.Filter)
 		if err != nil {
 			return err
 		}

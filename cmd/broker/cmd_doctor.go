@@ -12,7 +12,7 @@ import (
 
 // doctorOptions are the options of broker doctor.
 type doctorOptions struct {
-	doctor doctor.Options
+	doctor.Options
 }
 
 func doctorCommand(e *env) *cobra.Command {
@@ -28,22 +28,17 @@ func doctorCommand(e *env) *cobra.Command {
 			"  2   wrong usage or config\n  3   a server failed, or has failed when it was last started",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&o.doctor.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
-	c.Flags().BoolVar(&o.doctor.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
+	c.Flags().BoolVar(&o.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
+	c.Flags().BoolVar(&o.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
 	return c
 }
 
 func (o *doctorOptions) run(ctx context.Context, e *env, args []string) error {
-	return runDoctor(ctx, e, args, o.doctor)
-}
-
-func runDoctor(ctx context.Context, e *env, names []string, f doctor.Options) error {
-	f.Begun = time.Now()
+	o.Begun, o.Servers, o.Lookup, o.Expand = time.Now(), args, lookupVariable, expand
 	s, err := e.openAs(application.OpenOptions{AllProfiles: true})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	f.Servers, f.Lookup, f.Expand = names, lookupVariable, expand
-	return doctor.Examine(ctx, &e.IO, s, f)
+	return doctor.Examine(ctx, &e.IO, s, o.Options)
 }

@@ -13,7 +13,7 @@ import (
 
 // initOptions are the options of broker init.
 type initOptions struct {
-	init setup.InitOptions
+	setup.InitOptions
 }
 
 func initCommand(e *env) *cobra.Command {
@@ -31,26 +31,23 @@ func initCommand(e *env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
 	flags := c.Flags()
-	flags.BoolVarP(&o.init.Yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
-	flags.BoolVar(&o.init.Import, "import", false, "add the servers of your clients to servers.json")
-	flags.BoolVar(&o.init.NoImport, "no-import", false, "leave the servers with the clients")
-	flags.BoolVar(&o.init.Projects, "projects", false, "take over the servers that Claude Code has for single projects, too")
-	flags.BoolVar(&o.init.NoProjects, "no-projects", false, "leave the servers for single projects with Claude Code")
-	flags.BoolVar(&o.init.MoveFailed, "move-failed", false, "move servers that do not start, or not soon, out of the clients' files, too")
-	flags.StringSliceVar(&o.init.Clients, "client", nil, "take over the servers of these clients only, such as cursor,vscode, and connect them; none connects none")
-	flags.BoolVar(&o.init.All, "all", false, "connect all clients found")
-	flags.BoolVar(&o.init.Console, "console", false, "open the console at the end without asking, on a terminal")
-	flags.BoolVar(&o.init.NoConsole, "no-console", false, "do not offer to open the console")
-	noIndexFlag(c, &o.init.NoIndex)
-	secretsFlag(c, &o.init.Secrets)
+	flags.BoolVarP(&o.Yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
+	flags.BoolVar(&o.Import, "import", false, "add the servers of your clients to servers.json")
+	flags.BoolVar(&o.NoImport, "no-import", false, "leave the servers with the clients")
+	flags.BoolVar(&o.Projects, "projects", false, "take over the servers that Claude Code has for single projects, too")
+	flags.BoolVar(&o.NoProjects, "no-projects", false, "leave the servers for single projects with Claude Code")
+	flags.BoolVar(&o.MoveFailed, "move-failed", false, "move servers that do not start, or not soon, out of the clients' files, too")
+	flags.StringSliceVar(&o.Clients, "client", nil, "take over the servers of these clients only, such as cursor,vscode, and connect them; none connects none")
+	flags.BoolVar(&o.All, "all", false, "connect all clients found")
+	flags.BoolVar(&o.Console, "console", false, "open the console at the end without asking, on a terminal")
+	flags.BoolVar(&o.NoConsole, "no-console", false, "do not offer to open the console")
+	noIndexFlag(c, &o.NoIndex)
+	secretsFlag(c, &o.Secrets)
 	return c
 }
 
-func (o *initOptions) run(ctx context.Context, e *env) error { return initialize(ctx, e, o.init) }
-
-// initialize runs broker init.
-func initialize(ctx context.Context, e *env, f setup.InitOptions) error {
-	open, err := clientSetupIn(e, true).Initialize(ctx, f)
+func (o *initOptions) run(ctx context.Context, e *env) error {
+	open, err := clientSetupIn(e, true).Initialize(ctx, o.InitOptions)
 	if err != nil || !open {
 		return err
 	}

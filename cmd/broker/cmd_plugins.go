@@ -195,7 +195,7 @@ func sourceText(s *repo.Source) string {
 	return text + " at " + s.Commit
 }
 
-// pluginsSwitchOptions are the options of broker plugins switch.
+// pluginsSwitchOptions are the options of broker plugins enable and disable.
 type pluginsSwitchOptions struct {
 	use string
 	on  bool

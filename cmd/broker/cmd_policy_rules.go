@@ -12,9 +12,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-// policyRuleOptions are the options of broker policy rule.
+// policyRuleOptions are the options of broker policy allow, ask and deny.
 type policyRuleOptions struct {
-	rule   policies.Options
+	policies.Options
 	effect policy.Effect
 }
 
@@ -33,9 +33,9 @@ func policyRuleCommand(e *env, effect policy.Effect) *cobra.Command {
 		Args:    cli.OneArg("a server or a tool: broker policy " + name + " SERVER[.TOOL]"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&o.rule.Class, "class", "", "only for tools of this class: read, unknown, write, destructive or deletes (destructive by name)")
-	c.Flags().StringVar(&o.rule.Reason, "reason", "", "reason in one line, shown to people and models")
-	c.Flags().BoolVar(&o.rule.Remove, "remove", false, "remove the rule instead")
+	c.Flags().StringVar(&o.Class, "class", "", "only for tools of this class: read, unknown, write, destructive or deletes (destructive by name)")
+	c.Flags().StringVar(&o.Reason, "reason", "", "reason in one line, shown to people and models")
+	c.Flags().BoolVar(&o.Remove, "remove", false, "remove the rule instead")
 	return c
 }
 
@@ -45,11 +45,11 @@ func (o *policyRuleOptions) run(ctx context.Context, e *env, args []string) erro
 		return err
 	}
 	return withTools(e, false, func(s *application.App) error {
-		rule, err := o.rule.Rule(ctx, s.Broker, s.Config, o.effect, args[0])
+		rule, err := o.Rule(ctx, s.Broker, s.Config, o.effect, args[0])
 		if err != nil {
 			return err
 		}
-		change, err := policies.Edit(ctx, &e.IO, keyringSecret, path, rule, o.rule.Remove)
+		change, err := policies.Edit(ctx, &e.IO, keyringSecret, path, rule, o.Remove)
 		if err != nil {
 			return err
 		}

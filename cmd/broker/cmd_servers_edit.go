@@ -65,7 +65,7 @@ func serversRemoveCommand(e *env) *cobra.Command {
 	}
 }
 
-// serversSwitchOptions are the options of broker servers switch.
+// serversSwitchOptions are the options of broker servers enable and disable.
 type serversSwitchOptions struct {
 	use string
 	off bool

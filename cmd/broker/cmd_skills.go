@@ -263,7 +263,7 @@ func (o *skillsReadOptions) run(ctx context.Context, e *env, args []string) erro
 	})
 }
 
-// skillsSwitchOptions are the options of broker skills switch.
+// skillsSwitchOptions are the options of broker skills enable and disable.
 type skillsSwitchOptions struct {
 	use string
 	on  bool

@@ -92,7 +92,7 @@ func learnedShowCommand(e *env) *cobra.Command {
 	}
 }
 
-// learnedResetOptions are the options of broker learned reset.
+// learnedResetOptions are the options of broker types learned reset.
 type learnedResetOptions struct {
 	all bool
 }

@@ -32,11 +32,7 @@ func waitCommand(e *env) *cobra.Command {
 	return c
 }
 
-func (o *waitOptions) run(ctx context.Context, e *env, args []string) error {
-	return waitForServers(ctx, e, args, o.limit)
-}
-
-func waitForServers(ctx context.Context, e *env, names []string, limit time.Duration) error {
+func (o *waitOptions) run(ctx context.Context, e *env, names []string) error {
 	return e.withState(ctx, func(cfg *config.Config, st *application.State) error {
 		for _, n := range names {
 			switch s := cfg.Server(n); {
@@ -51,7 +47,7 @@ func waitForServers(ctx context.Context, e *env, names []string, limit time.Dura
 		}
 		where := e.setup()
 		pool := where.Pool(application.Upstreams(cfg), st)
-		rows := await.Servers(ctx, &e.IO, pool, names, limit)
+		rows := await.Servers(ctx, &e.IO, pool, names, o.limit)
 		if err := pool.Close(); err != nil {
 			return err
 		}

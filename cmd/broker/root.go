@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
-	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
 // newRoot returns the command line, with all commands.
@@ -28,7 +27,7 @@ func newRoot(e *env) *cobra.Command {
 				return printVersion(e)
 			}
 			if _, exists, err := config.Target(e.configPath); err == nil && !exists && e.Person() != nil {
-				return initialize(cmd.Context(), e, setup.InitOptions{})
+				return new(initOptions).run(cmd.Context(), e)
 			}
 			printStarting(e)
 			return cmd.Help()

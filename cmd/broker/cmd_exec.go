@@ -150,10 +150,11 @@ func printAnswer(e *env, ans broker.ExecuteAnswer) error {
 			fmt.Fprintln(cli.Exact(e.Out), string(ans.Result))
 		}
 	}
-	for _, line := range []string{ans.Diagnostics, ans.Hint} {
-		if line != "" {
-			cli.Fprintln(e.Err, cli.Lines(line))
-		}
+	if ans.Diagnostics != "" {
+		cli.Fprintln(e.Err, cli.Lines(ans.Diagnostics))
+	}
+	if ans.Hint != "" {
+		cli.Fprintln(e.Err, cli.Hint(ans.Hint))
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (o *policyInitOptions) run(ctx context.Context, e *env) error {
 		}
 		proposed := json.RawMessage(policy.Suggest(s.Broker.Catalog().Tools(), calls))
 		if !e.JSON {
-			cli.Fprintln(e.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of "+s.Config.Path+"")
+			cli.Fprintf(e.Err, "put it into a file and try it with: broker policy replay --policy FILE; then it is \"policy\" in \"broker\" of %s\n", s.Config.Path)
 		}
 		return e.PrintJSON(proposed)
 	})

@@ -13,6 +13,7 @@ import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // searchOptions are the options of broker search.
@@ -129,10 +130,15 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		if h.Passage != nil {
 			said = h.File + ": " + h.Fragment
 		}
-		for _, line := range []string{inShell(h.Declaration), h.Description, said, useInShell(h), string(h.Parameters)} {
+		for _, line := range []string{inShell(h.Declaration), h.Description, said, string(h.Parameters)} {
 			if line != "" {
 				cli.Fprintln(w, cli.Indent("    ", line))
 			}
+		}
+		if use := useInShell(h); use != "" {
+			cli.Fprintln(w, "   ", cli.Hint(use))
+		} else if h.Use != "" {
+			cli.Fprintln(w, cli.Indent("    ", h.Use))
 		}
 		if h.Declaration == "" && h.Signature != "" {
 			cli.Fprintln(w, "   ", inShell(h.Signature))
@@ -190,16 +196,16 @@ func inShell(text string) string {
 	return strings.NewReplacer("list_servers", "broker servers list", `"expand": true lists each`, "--expand lists each", ": detail full*/", ": --detail full*/", "// detail full ", "// --detail full ").Replace(text)
 }
 
-// useInShell says how to use a hit that is not a tool.
+// useInShell returns the command that uses a hit which is not a tool, or "".
 func useInShell(h broker.SearchHit) string {
 	skill, tool, _ := strings.Cut(h.Name, "/")
 	switch h.Kind {
 	case broker.KindSkill:
-		return "broker skills show " + h.Name
+		return "broker skills show " + gate.Terminal(h.Name)
 	case broker.KindSkillTool:
-		return "broker skills call " + skill + " " + tool
+		return "broker skills call " + gate.Terminal(skill+" "+tool)
 	case broker.KindScript:
-		return "broker run " + h.Name
+		return "broker run " + gate.Terminal(h.Name)
 	}
-	return h.Use
+	return ""
 }

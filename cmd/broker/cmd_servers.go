@@ -93,12 +93,16 @@ const maxNote = 400
 
 // serverNote is the last column of a server. On a terminal, which would cut it, the
 // cause of a failure is below the table instead.
-func serverNote(i api.ServerRow, width int) string {
+func serverNote(i api.ServerRow, width int) any {
 	cause := standingOf(i)
 	if width > 0 && cause != "" {
 		return ""
 	}
-	return cli.OneLine(cmp.Or(cause, strings.Trim(i.Held+"; "+i.Update, "; "), i.Description), maxNote)
+	note := cmp.Or(cause, strings.Trim(i.Held+"; "+i.Update, "; "))
+	if note != "" && i.Error == "" {
+		return cli.Hint(cli.OneLine(note, maxNote))
+	}
+	return cli.OneLine(cmp.Or(note, i.Description), maxNote)
 }
 
 // causesBelow says why servers do not work, in lines of a terminal's width.
@@ -119,7 +123,7 @@ func standingOf(s api.ServerRow) string {
 	case s.Since != nil:
 		return strings.TrimPrefix(cmp.Or(s.Doing, s.Status)+", ", s.Status+", ") + "for " + cli.Duration(time.Since(*s.Since))
 	case s.FailedAt != nil:
-		return cli.FailedAgo(s.Status, *s.FailedAt, time.Now()) + cli.Cause(s.Error)
+		return cli.FailedAgo(s.Status, s.Error, *s.FailedAt, time.Now())
 	case s.Error == "" && s.Status == string(upstream.StateIdle):
 		return "not listed yet: broker index"
 	case s.Status == string(upstream.StateIdle):

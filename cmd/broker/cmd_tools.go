@@ -92,7 +92,7 @@ func printTools(e *env, rows []toolRow) error {
 	room := cli.ScreenWidth - len("  READ-ONLY  ") - cli.Longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
 	return cli.PrintList(&e.IO, rows, "there are no tools", cli.NewTable("TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
 		if r.Held != "" {
-			return []any{r.Name, "", r.Held}
+			return []any{r.Name, "", cli.Hint(gate.Terminal(r.Held))}
 		}
 		return []any{r.Name, cli.Yes(r.ReadOnly), cli.OneLine(codegen.FirstSentence(r.Description, max(room, 30)), max(room, 30))}
 	}))

@@ -37,6 +37,17 @@ func loadConfig(path string) (*config.Config, error) {
 	return application.LoadConfig(path, managedPath)
 }
 
+// given returns the flags of this run that a command to be typed next needs too.
+func (e *env) given() (words []string) {
+	if e.configPath != "" {
+		words = append(words, "--config", e.configPath)
+	}
+	if e.stateDir != "" {
+		words = append(words, "--state-dir", e.stateDir)
+	}
+	return words
+}
+
 // setup returns where the config, its state and its skills are, as the flags say.
 func (e *env) setup() application.Setup {
 	return application.Setup{

@@ -69,7 +69,7 @@ func setRootHelp(e *env, root *cobra.Command) {
 // config, the commands, on request the pages of the documentation, and the exit codes.
 func rootHelp(e *env, root *cobra.Command, pages string) {
 	if _, exists, err := config.Target(e.configPath); err == nil && !exists {
-		cli.Fprintln(e.Out, "Begin with: broker init")
+		cli.Fprintln(e.Out, cli.Hint("Begin with: broker init"))
 		cli.Fprintln(e.Out)
 	}
 	templateHelp(root, nil)
@@ -97,7 +97,7 @@ func printStarting(e *env) {
 		}
 	}
 	if printed {
-		cli.Fprintln(e.Out, "broker servers list shows all servers")
+		cli.Fprintln(e.Out, cli.Hint("broker servers list shows all servers"))
 		cli.Fprintln(e.Out)
 	}
 }

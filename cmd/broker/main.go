@@ -63,6 +63,7 @@ func runArgs(ctx context.Context, e *env, args []string) int {
 		return endWith(e, nil, printVersion(e))
 	}
 	root := newRoot(e)
+	e.RepeatFlags(everyName(root), e.given)
 	root.SetArgs(args)
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
@@ -94,15 +95,13 @@ func endWith(e *env, cmd *cobra.Command, err error) int {
 // printError prints an error once. The lines of a config report begin with the
 // place of each mistake, where editors look for it.
 func printError(e *env, err error) {
-	text := cli.ErrorLines(err)
 	if report, ok := err.(*config.Report); ok {
-		text = cli.Lines(report.Error())
-	}
-	if text == "" {
+		cli.Fprintln(e.Err, cli.Lines(report.Error()))
 		return
 	}
-	if _, ok := errors.AsType[*config.Report](err); !ok {
-		text = "broker: " + text
+	before := "broker: "
+	if _, ok := errors.AsType[*config.Report](err); ok {
+		before = ""
 	}
-	cli.Fprintln(e.Err, text)
+	cli.FprintError(e.Err, before, err)
 }

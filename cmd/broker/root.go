@@ -7,6 +7,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
+// everyName returns the names of the commands below root, hidden ones too.
+func everyName(root *cobra.Command) (names []string) {
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
 // newRoot returns the command line, with all commands.
 func newRoot(e *env) *cobra.Command {
 	var asked bool // for the version

@@ -8,6 +8,7 @@ import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
@@ -86,7 +87,7 @@ func (p Probe) PrintTest(t *cli.IO) error {
 			cli.Fprintf(t.Out, "  | %s\n", cli.OneLine(line, 200))
 		}
 		if p.Hint != "" {
-			cli.Fprintf(t.Out, "do: %s\n", p.Hint)
+			cli.Fprintf(t.Out, "do: %s\n", cli.Hint(gate.Terminal(p.Hint)))
 		}
 		setup.PrintWithheld(t.Out, p.Withheld)
 		return p.end(nil)

@@ -12,7 +12,6 @@ var largeTypes = map[string]size{
 	"broker/run.Options":        {35, 0, "one field for each setting, as in broker.Settings"},
 	"broker/run.Request":        {25, 0, "one field for each thing that a caller may say about a run"},
 	"broker/skill.Feature":      {25, 0, "activation, texts, scripts and workflows still share the registry"},
-	"cmd/broker.app":            {20, 280, "the commands are still methods of one type; they move to options structs of their own"},
 	"discovery/upstream.Config": {25, 0, "one field for each setting of a server"},
 	"discovery/upstream.Pool":   {0, 45, "what the broker asks of its servers, one method each"},
 	"discovery/upstream.Status": {25, 0, "a record: one field for each thing that a server's state shows"},

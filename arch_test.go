@@ -49,7 +49,7 @@ var diagram = []row{
 		slices.DeleteFunc(slices.Clone(below), func(p string) bool { return p == "state/..." })...)},
 	{pkg: "internal/cli", imports: []string{"bridge", "codegen", "discovery/questions", "discovery/upstream", "internal/config"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"}},
 	{pkg: "internal/records", imports: []string{"broker/api", "internal/cli", "internal/telemetry", "state"}, modules: []string{"std"}},
-	{pkg: "internal/policies", imports: []string{"bridge", "broker", "discovery", "internal/approver", "internal/cli", "internal/config", "policy", "state"}, modules: []string{"std", "github.com/tailscale/hujson"}},
+	{pkg: "internal/policies", imports: []string{"bridge", "broker", "discovery", "internal/approver", "internal/cli", "internal/config", "policy/...", "state"}, modules: []string{"std", "github.com/tailscale/hujson"}},
 	{pkg: "internal/setup", imports: []string{"broker/api", "discovery/launch", "discovery/upstream", "internal/cli", "internal/clients", "internal/config", "internal/oauth", "internal/redact", "state"}, modules: []string{"std"}},
 	{pkg: "internal/await", imports: []string{"broker", "broker/api", "discovery/upstream", "internal/app", "internal/cli"}, modules: []string{"std"}},
 	{pkg: "internal/doctor", imports: []string{"broker", "broker/typecheck", "discovery/launch", "discovery/upstream", "internal/app", "internal/await", "internal/cli", "internal/config", "internal/extensions", "internal/setup", "sandbox", "sandbox/docker", "sandbox/worker"}, modules: []string{"std"}},

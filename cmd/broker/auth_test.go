@@ -49,8 +49,8 @@ func TestLoginWithoutABrowser(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var stdout strings.Builder
-	a := &app{IO: cli.IO{In: stdin, Out: &stdout, Err: stderr}}
-	code := a.run(ctx, []string{"auth", "login", "remote", "--no-browser", "--config", path, "--state-dir", dir})
+	a := &env{IO: cli.IO{In: stdin, Out: &stdout, Err: stderr}}
+	code := runArgs(ctx, a, []string{"auth", "login", "remote", "--no-browser", "--config", path, "--state-dir", dir})
 	if code != cli.ExitOK || !strings.HasPrefix(stdout.String(), "signed in to remote at "+remote.Issuer+", renewed by itself; the token is in "+dir) {
 		t.Errorf("code %d, stdout %q", code, stdout.String())
 	}

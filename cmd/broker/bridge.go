@@ -12,16 +12,17 @@ import (
 // the daemon. Of all processes of the broker most are these, so they do not
 // build the other commands. It reports false for every other command line, also
 // one that is wrong.
-func bridgeApp(args []string) (*app, bool) {
+func bridgeApp(args []string) (*env, *host.Client, bool) {
 	if len(args) == 0 || args[0] != "serve" {
-		return nil, false
+		return nil, nil, false
 	}
 	if yes, _ := host.SharesDaemon(os.Getenv); !yes {
-		return nil, false
+		return nil, nil, false
 	}
-	a := &app{IO: cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, protocol: os.Stdout}
-	texts := map[string]*string{"--config": &a.configPath, "--state-dir": &a.stateDir, "--mode": &a.mode, "--skills": &a.skillsPath, "--profile": &a.profile}
-	switches := map[string]*bool{"--read-only": &a.readOnly, "--verbose": &a.verbose, "-v": &a.verbose}
+	a := &env{IO: cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, protocol: os.Stdout}
+	var clients serveFlags
+	texts := map[string]*string{"--config": &a.configPath, "--state-dir": &a.stateDir, "--mode": &clients.mode, "--skills": &a.skillsPath, "--profile": &a.profile}
+	switches := map[string]*bool{"--read-only": &clients.readOnly, "--verbose": &a.verbose, "-v": &a.verbose}
 	for rest := args[1:]; len(rest) > 0; rest = rest[1:] {
 		name, value, given := strings.Cut(rest[0], "=")
 		if set := switches[name]; set != nil && !given {
@@ -34,9 +35,9 @@ func bridgeApp(args []string) (*app, bool) {
 			value, given = rest[0], true
 		}
 		if set == nil || !given {
-			return nil, false
+			return nil, nil, false
 		}
 		*set = value
 	}
-	return a, checkMode(a.mode) == nil
+	return a, a.client(clients.overrides()), checkMode(clients.mode) == nil
 }

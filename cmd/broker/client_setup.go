@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+
+	"github.com/mcpbroker/mcpbroker/broker/api"
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/setup"
@@ -8,13 +11,21 @@ import (
 )
 
 // clientSetup returns what changes servers.json and the files of clients.
-func (a *app) clientSetup() *setup.Setup {
+func clientSetup(e *env) *setup.Setup { return clientSetupIn(e, false) }
+
+// clientSetupIn is clientSetup; with background, servers that it begins to start go on in
+// a daemon.
+func clientSetupIn(e *env, background bool) *setup.Setup {
+	daemon := e.client(application.Overrides{})
+	index := func(ctx context.Context, skip bool, added []string, print func(*api.IndexReport) error, known ...string) (*api.IndexReport, error) {
+		return thenIndex(ctx, e, background, skip, added, print, known...)
+	}
 	return &setup.Setup{
-		IO: &a.IO, ConfigPath: a.configPath, StateDir: a.stateDir, Profile: a.profile,
-		Keyring: keyring, Lookup: lookupVariable, CheckProfile: a.checkProfile, Index: a.thenIndex, StartDaemon: a.client().EnsureDaemon,
-		Record: func(cfg *config.Config, e state.Event) {
-			e.Client = application.ClientCLI
-			a.record(cfg, e)
+		IO: &e.IO, ConfigPath: e.configPath, StateDir: e.stateDir, Profile: e.profile,
+		Keyring: keyring, Lookup: lookupVariable, CheckProfile: e.checkProfile, Index: index, StartDaemon: daemon.EnsureDaemon,
+		Record: func(cfg *config.Config, event state.Event) {
+			event.Client = application.ClientCLI
+			e.record(cfg, event)
 		},
 	}
 }

@@ -19,40 +19,53 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) approvalsCommand() *cobra.Command {
+func approvalsCommand(e *env) *cobra.Command {
 	return cli.Group("approvals", "Approve or deny calls that runs wait for",
-		a.approvalsListCommand(), a.approvalsShowCommand(), a.approveCommand(), a.denyCommand())
+		approvalsListCommand(e), approvalsShowCommand(e), approveCommand(e), denyCommand(e))
 }
 
-func (a *app) approvalsListCommand() *cobra.Command {
+func approvalsListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List runs that wait for a decision, or to be resumed after one", Args: cli.NoArgs,
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
-			list, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Undone(ctx)
-			if err != nil {
-				return err
-			}
-			return records.PrintRuns(&a.IO, list.Runs, "no run waits for a decision")
-		}),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runApprovalsList(cmd.Context(), e) },
 	}
 }
 
-func (a *app) approvalsShowCommand() *cobra.Command {
-	full := false
+func runApprovalsList(ctx context.Context, e *env) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		list, err := (&api.Reader{Runs: runs, Tokens: tokens}).Undone(ctx)
+		if err != nil {
+			return err
+		}
+		return records.PrintRuns(&e.IO, list.Runs, "no run waits for a decision")
+	})
+}
+
+// approvalsShowOptions are the options of broker approvals show.
+type approvalsShowOptions struct {
+	full bool
+}
+
+func approvalsShowCommand(e *env) *cobra.Command {
+	o := &approvalsShowOptions{}
 	c := &cobra.Command{
 		Use: "show RUN", Short: "Show the calls that a run waits for", Args: cli.OneArg("the id of a run, or how it begins"),
 		Long: "Show the calls that a run waits for. Long arguments are cut, unless --full is given. With --json, each call that is\n" +
 			"shown in full has a digest: pass it to approve --shown where approve has no terminal.",
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
-			run, calls, err := runs.Run(ctx, args[0])
-			if err != nil {
-				return unknownRun(err, args[0])
-			}
-			return records.PrintPending(&a.IO, a.tokens, run, state.Pending(calls), full)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&full, "full", false, "show arguments in full, whatever their length")
+	c.Flags().BoolVar(&o.full, "full", false, "show arguments in full, whatever their length")
 	return c
+}
+
+func (o *approvalsShowOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		run, calls, err := runs.Run(ctx, args[0])
+		if err != nil {
+			return unknownRun(err, args[0])
+		}
+		return records.PrintPending(&e.IO, tokens, run, state.Pending(calls), o.full)
+	})
 }
 
 // verdictFlags are those of approve and deny.
@@ -60,8 +73,15 @@ func verdictFlags(c *cobra.Command, v *state.Verdict) {
 	c.Flags().IntSliceVar(&v.Only, "only", nil, "only these calls, such as 2,3 (default all that wait)")
 }
 
-func (a *app) approveCommand() *cobra.Command {
-	v, always, seen := state.Verdict{Approve: true, By: "broker approvals approve"}, false, []string{}
+// approveOptions are the options of broker approvals approve.
+type approveOptions struct {
+	verdict state.Verdict
+	always  bool
+	seen    []string
+}
+
+func approveCommand(e *env) *cobra.Command {
+	o := &approveOptions{verdict: state.Verdict{Approve: true, By: "broker approvals approve"}, seen: []string{}}
 	c := &cobra.Command{
 		Use:   "approve RUN",
 		Short: "Approve calls that wait for a decision",
@@ -71,38 +91,52 @@ func (a *app) approveCommand() *cobra.Command {
 			"broker approvals show cuts, add --shown with the digests from: broker approvals show RUN --full --json\n" +
 			"Then resume the run: broker runs resume RUN, or execute_code with resume.",
 		Args: cli.OneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
-			return a.decide(ctx, runs, args[0], v, always, seen)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	verdictFlags(c, &v)
-	c.Flags().StringSliceVar(&seen, "shown", nil, "digests of long calls that were shown in full")
-	c.Flags().BoolVar(&always, "always", false, "also write a rule that allows these tools into the policy of the config")
-	c.Flags().BoolVar(&v.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
+	verdictFlags(c, &o.verdict)
+	c.Flags().StringSliceVar(&o.seen, "shown", nil, "digests of long calls that were shown in full")
+	c.Flags().BoolVar(&o.always, "always", false, "also write a rule that allows these tools into the policy of the config")
+	c.Flags().BoolVar(&o.verdict.ForRun, "for-run", false, "approve later calls of the same tools in this run too")
 	return c
 }
 
-func (a *app) denyCommand() *cobra.Command {
-	v, reason := state.Verdict{By: "broker approvals deny", Denied: broker.Denied}, ""
+func (o *approveOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		return decideRun(ctx, e, runs, tokens, args[0], o.verdict, o.always, o.seen)
+	})
+}
+
+// denyOptions are the options of broker approvals deny.
+type denyOptions struct {
+	verdict state.Verdict
+	reason  string
+}
+
+func denyCommand(e *env) *cobra.Command {
+	o := &denyOptions{verdict: state.Verdict{By: "broker approvals deny", Denied: broker.Denied}}
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Deny calls that wait for a decision: the script gets an error for each",
 		Args: cli.OneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
-			v.Reason = gate.Cut(gate.Line(reason), api.MaxReason)
-			return a.decide(ctx, runs, args[0], v, false, nil)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	verdictFlags(c, &v)
-	c.Flags().StringVar(&reason, "reason", "", "why, in a sentence that the model reads")
+	verdictFlags(c, &o.verdict)
+	c.Flags().StringVar(&o.reason, "reason", "", "why, in a sentence that the model reads")
 	return c
 }
 
-func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v state.Verdict, always bool, seen []string) error {
+func (o *denyOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		o.verdict.Reason = gate.Cut(gate.Line(o.reason), api.MaxReason)
+		return decideRun(ctx, e, runs, tokens, args[0], o.verdict, false, nil)
+	})
+}
+
+func decideRun(ctx context.Context, e *env, runs state.RunStore, tokens api.Tokens, id string, v state.Verdict, always bool, seen []string) error {
 	var run state.Run
 	v.ForRun = v.ForRun || always
 	reader := &api.Reader{Runs: runs}
 	if v.Approve {
-		closes := a.readPolicy(reader)
+		closes := refuseDenied(e, reader)
 		defer closes()
 	}
 	meant, err := reader.Decide(ctx, id, v, func(r state.Run, calls []state.RunCall) error {
@@ -115,7 +149,7 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 		if !v.Approve {
 			return nil
 		}
-		return a.mayApprove(ctx, r, calls, seen)
+		return mayApprove(ctx, e, tokens, r, calls, seen)
 	})
 	if errors.Is(err, api.ErrNothingWaits) {
 		if found, _, err := runs.Run(ctx, id); err == nil && found.Status == state.StatusDecided {
@@ -133,9 +167,9 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 	for _, c := range meant {
 		decided = append(decided, c.Ordinal)
 	}
-	a.note(v.Event(run.ID, meant))
+	e.note(v.Event(run.ID, meant))
 	if always {
-		path, _, err := config.Target(a.configPath)
+		path, _, err := config.Target(e.configPath)
 		if err == nil {
 			err = application.AllowAlways(path, broker.ToolsOf(meant))
 		}
@@ -144,21 +178,21 @@ func (a *app) decide(ctx context.Context, runs state.RunStore, id string, v stat
 		}
 	}
 	done := map[bool]string{true: "approved", false: "denied"}[v.Approve]
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"run_id": run.ID, done: decided})
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"run_id": run.ID, done: decided})
 	}
 	within := ""
 	if v.Approve {
 		within = fmt.Sprintf(" within %d minutes", int(state.ApprovalAge.Minutes()))
 	}
-	cli.Fprintf(a.Out, "%s %s; to go on%s: broker runs resume %s\n", done, cli.Count(len(meant), "call"), within, run.ID)
+	cli.Fprintf(e.Out, "%s %s; to go on%s: broker runs resume %s\n", done, cli.Count(len(meant), "call"), within, run.ID)
 	return nil
 }
 
-// readPolicy makes r refuse what the policy denies. It does nothing if the config cannot
+// refuseDenied makes r refuse what the policy denies. It does nothing if the config cannot
 // be used: the policy decides when the run is resumed in any case.
-func (a *app) readPolicy(r *api.Reader) (closes func() error) {
-	s, err := a.open(-1)
+func refuseDenied(e *env, r *api.Reader) (closes func() error) {
+	s, err := e.open(application.Overrides{})
 	if err != nil {
 		return func() error { return nil }
 	}
@@ -169,14 +203,14 @@ func (a *app) readPolicy(r *api.Reader) (closes func() error) {
 // mayApprove returns nil if it can tell that a person approves the calls. On a terminal
 // it shows them in full; otherwise seen must contain the digest of each call that a
 // list cuts.
-func (a *app) mayApprove(ctx context.Context, run state.Run, calls []state.RunCall, seen []string) error {
+func mayApprove(ctx context.Context, e *env, tokens api.Tokens, run state.Run, calls []state.RunCall, seen []string) error {
 	shown := false
-	err := approver.Ask(ctx, &a.IO, keyringSecret, approver.ApproveQuestion(run.ID), func() error {
+	err := approver.Ask(ctx, &e.IO, keyringSecret, approver.ApproveQuestion(run.ID), func() error {
 		shown = true
-		return records.PrintPending(&a.IO, a.tokens, run, calls, true)
+		return records.PrintPending(&e.IO, tokens, run, calls, true)
 	})
 	for _, c := range calls {
-		if err == nil && !shown && api.RunCallOf(c, run.Principal, a.tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
+		if err == nil && !shown && api.RunCallOf(c, run.Principal, tokens, false).Bytes > 0 && !slices.Contains(seen, api.ShownDigest(c)) {
 			err = cli.Errorf("call %d must be shown in full before it can be approved\nhint: broker approvals show %s --full --json, then approve with --shown and its digest", c.Ordinal, run.ID)
 		}
 	}

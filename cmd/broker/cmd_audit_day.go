@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // withDays adds the argument DAY to c, the command audit.
-func (a *app) withDays(c *cobra.Command) *cobra.Command {
+func withDays(e *env, c *cobra.Command) *cobra.Command {
 	c.Long = "Show and manage the record of executions and calls. With a DAY, such as today, yesterday, monday or 2026-01-31, or a time\n" +
 		"ago, such as 2h, show what was recorded then: each execution with its calls."
 	c.Example = "  broker audit yesterday\n  broker audit list --since monday --until yesterday"
@@ -43,16 +42,16 @@ func (a *app) withDays(c *cobra.Command) *cobra.Command {
 		if s.From.Equal(s.Until) { // a moment means from then until now
 			s.Until = time.Now().Add(time.Minute)
 		}
-		return a.withAudit(func(ctx context.Context, store state.AuditStore, _ []string) error {
-			day, err := records.ReadDay(ctx, store, s)
+		return e.withRecord(cmd.Context(), func(store state.AuditStore) error {
+			day, err := records.ReadDay(cmd.Context(), store, s)
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(day)
+			if e.JSON {
+				return e.PrintJSON(day)
 			}
-			return records.PrintDay(a.Out, day, s)
-		})(cmd, nil)
+			return records.PrintDay(e.Out, day, s)
+		})
 	}
 	return c
 }

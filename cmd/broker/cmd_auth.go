@@ -25,18 +25,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) authCommand() *cobra.Command {
+func authCommand(e *env) *cobra.Command {
 	return cli.Group("auth", "Sign in to remote servers, and manage secrets in the keyring",
-		a.authLoginCommand(), a.authLogoutCommand(), a.authStatusCommand(), a.authSetCommand(), a.authDeleteCommand())
+		authLoginCommand(e), authLogoutCommand(e), authStatusCommand(e), authSetCommand(e), authDeleteCommand(e))
 }
 
-// signIns reads the config and opens what is stored about sign-ins.
-func (a *app) signIns() (*config.Config, *oauth.Manager, error) {
-	cfg, st, err := a.loadState() // closed with the process, after the one command
-	if err != nil {
-		return nil, nil, err
-	}
-	return cfg, st.SignIns(), nil
+// withSignIns calls f with the config and what is stored about sign-ins.
+func withSignIns(ctx context.Context, e *env, f func(*config.Config, *oauth.Manager) error) error {
+	return e.withState(ctx, func(cfg *config.Config, st *application.State) error { return f(cfg, st.SignIns()) })
 }
 
 // remoteServer finds the server that a sign-in command names.
@@ -61,10 +57,15 @@ func remoteServer(cfg *config.Config, name, command string) (*config.Server, err
 	return s, nil
 }
 
-func (a *app) authLoginCommand() *cobra.Command {
-	var noBrowser bool
-	timeout := 5 * time.Minute
-	var scopes []string
+// authLoginOptions are the options of broker auth login.
+type authLoginOptions struct {
+	noBrowser bool
+	timeout   time.Duration
+	scopes    []string
+}
+
+func authLoginCommand(e *env) *cobra.Command {
+	o := &authLoginOptions{timeout: 5 * time.Minute}
 	c := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Sign in to a remote server with your browser",
@@ -72,23 +73,23 @@ func (a *app) authLoginCommand() *cobra.Command {
 			"If no browser can be started, or with --no-browser, it prints the address of the page; you can paste the address\n" +
 			"where your browser ends up. A running broker uses the new token with its next call.",
 		Args: cli.OneArg("the name of a server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("nobody signed in for %s", timeout))
-			defer cancel()
-			return a.login(ctx, args[0], noBrowser, scopes)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
-	cli.TimeVar(c.Flags(), &timeout, "timeout", "how long to wait")
-	c.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; may be repeated")
+	c.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address of the sign-in page instead of opening it")
+	cli.TimeVar(c.Flags(), &o.timeout, "timeout", "how long to wait")
+	c.Flags().StringSliceVar(&o.scopes, "scope", nil, "ask for this scope too; may be repeated")
 	return c
 }
 
-func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []string) error {
-	cfg, m, err := a.signIns()
-	if err != nil {
-		return err
-	}
+func (o *authLoginOptions) run(ctx context.Context, e *env, args []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("nobody signed in for %s", o.timeout))
+	defer cancel()
+	return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+		return signIn(ctx, e, cfg, m, args[0], o.noBrowser, o.scopes)
+	})
+}
+
+func signIn(ctx context.Context, e *env, cfg *config.Config, m *oauth.Manager, name string, noBrowser bool, scopes []string) error {
 	conf, err := remoteServer(cfg, name, "login")
 	if err != nil {
 		return err
@@ -103,9 +104,9 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	var issuer string
 	o := oauth.LoginOptions{
 		Issuer: func(of string) { issuer = of },
-		Open:   func(page string) error { return a.openSignIn(name, issuer, page) },
-		Show:   func(page string, why error) { a.showSignIn(name, issuer, page, why) }, Paste: a.In, Scopes: scopes,
-		Warn: func(text string) { cli.Fprintln(a.Err, text) },
+		Open:   func(page string) error { return openSignIn(e, name, issuer, page) },
+		Show:   func(page string, why error) { showSignIn(e, name, issuer, page, why) }, Paste: e.In, Scopes: scopes,
+		Warn: func(text string) { cli.Fprintln(e.Err, text) },
 	}
 	if noBrowser {
 		o.Open = nil
@@ -114,20 +115,20 @@ func (a *app) login(ctx context.Context, name string, noBrowser bool, scopes []s
 	if err != nil {
 		return err
 	}
-	a.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: application.ClientCLI, Detail: "signed in at " + st.Issuer})
-	if err := a.forgetFailure(cfg, name); err != nil {
-		a.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
+	e.record(cfg, state.Event{Kind: state.EventLogin, Server: name, Client: application.ClientCLI, Detail: "signed in at " + st.Issuer})
+	if err := forgetFailure(e, cfg, name); err != nil {
+		e.logger().Warn("cannot remove a stored failure", "err", err) // the next command that needs the server still tries it
 	}
-	if a.JSON {
-		return a.PrintJSON(st)
+	if e.JSON {
+		return e.PrintJSON(st)
 	}
-	cli.Fprintf(a.Out, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), where(st))
+	cli.Fprintf(e.Out, "signed in to %s at %s%s; the token is in %s\n", name, st.Issuer, expiry(st), tokenHome(st))
 	return nil
 }
 
 // openSignIn opens the sign-in page for a server, and prints the issuer.
-func (a *app) openSignIn(name, issuer, page string) error {
-	cli.Fprintf(a.Err, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
+func openSignIn(e *env, name, issuer, page string) error {
+	cli.Fprintf(e.Err, "server %q asks you to sign in at %s: your browser opens a page of %s\n", name, issuer, pageHost(page))
 	return cli.OpenBrowser(page)
 }
 
@@ -140,11 +141,11 @@ func pageHost(page string) string {
 	return u.Host
 }
 
-func (a *app) showSignIn(name, issuer, page string, why error) {
+func showSignIn(e *env, name, issuer, page string, why error) {
 	if why != nil {
-		cli.Fprintf(a.Err, "no browser was started: %v\n", why)
+		cli.Fprintf(e.Err, "no browser was started: %v\n", why)
 	}
-	cli.Fprintf(a.Err, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
+	cli.Fprintf(e.Err, "server %q asks you to sign in at %s: open this page of %s in a browser:\n\n%s\n\n"+
 		"if that browser is on another machine, paste the address of its last page (http://127.0.0.1…):\n", name, issuer, pageHost(page), page)
 }
 
@@ -159,8 +160,8 @@ func expiry(st oauth.Status) string {
 	return ""
 }
 
-// where says where a token is kept.
-func where(st oauth.Status) string {
+// tokenHome says where a token is kept.
+func tokenHome(st oauth.Status) string {
 	if st.Stored == "keyring" {
 		return "the keyring"
 	}
@@ -170,70 +171,70 @@ func where(st oauth.Status) string {
 	return st.Stored + ", which only you can read"
 }
 
-func (a *app) authLogoutCommand() *cobra.Command {
+func authLogoutCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Revoke and forget the token for a server",
 		Args:  cli.OneArg("the name of a server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, m, err := a.signIns()
-			if err != nil {
-				return err
-			}
-			conf, err := remoteServer(cfg, args[0], "logout")
-			if err != nil {
-				return err
-			}
-			s, err := identity.Server(conf, expand)
-			if err != nil {
-				return cli.Usagef("%w", err)
-			}
-			revoked, err := m.Logout(cmd.Context(), s)
-			signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
-			if err != nil && signedIn {
-				return err
-			}
-			if signedIn {
-				a.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
-			}
-			switch {
-			case !signedIn:
-				cli.Fprintf(a.Out, "not signed in to %s\n", s.Name)
-			case revoked:
-				cli.Fprintf(a.Out, "signed out of %s; the token is revoked\n", s.Name)
-			default:
-				cli.Fprintf(a.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
-			}
-			return nil
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return runAuthLogout(cmd.Context(), e, args) },
 	}
 }
 
-func (a *app) authStatusCommand() *cobra.Command {
+func runAuthLogout(ctx context.Context, e *env, args []string) error {
+	return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+		conf, err := remoteServer(cfg, args[0], "logout")
+		if err != nil {
+			return err
+		}
+		s, err := identity.Server(conf, expand)
+		if err != nil {
+			return cli.Usagef("%w", err)
+		}
+		revoked, err := m.Logout(ctx, s)
+		signedIn := !errors.Is(err, oauth.ErrNotSignedIn)
+		if err != nil && signedIn {
+			return err
+		}
+		if signedIn {
+			e.record(cfg, state.Event{Kind: state.EventLogout, Server: s.Name, Client: application.ClientCLI, Detail: map[bool]string{true: "the token is revoked", false: "the token is forgotten, not revoked"}[revoked]})
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"server": s.Name, "was_signed_in": signedIn, "revoked": revoked})
+		}
+		switch {
+		case !signedIn:
+			cli.Fprintf(e.Out, "not signed in to %s\n", s.Name)
+		case revoked:
+			cli.Fprintf(e.Out, "signed out of %s; the token is revoked\n", s.Name)
+		default:
+			cli.Fprintf(e.Out, "signed out of %s; the token is forgotten here, but could not be revoked\n", s.Name)
+		}
+		return nil
+	})
+}
+
+func authStatusCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the remote servers and whether you are signed in",
 		Args:  cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			cfg, m, err := a.signIns()
-			if err != nil {
-				return err
-			}
-			rows := []oauth.Status{}
-			for i := range cfg.Servers {
-				if conf := &cfg.Servers[i]; conf.Remote() {
-					rows = append(rows, signInStatus(m, conf))
-				}
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"servers": rows})
-			}
-			return printSignIns(a.Out, rows)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runAuthStatus(cmd.Context(), e) },
 	}
+}
+
+func runAuthStatus(ctx context.Context, e *env) error {
+	return withSignIns(ctx, e, func(cfg *config.Config, m *oauth.Manager) error {
+		rows := []oauth.Status{}
+		for i := range cfg.Servers {
+			if conf := &cfg.Servers[i]; conf.Remote() {
+				rows = append(rows, signInStatus(m, conf))
+			}
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"servers": rows})
+		}
+		return printSignIns(e.Out, rows)
+	})
 }
 
 // signInStatus says how the sign-in to one server stands; what cannot be found
@@ -278,68 +279,72 @@ func printSignIns(w io.Writer, rows []oauth.Status) error {
 	return tw.Flush()
 }
 
-func (a *app) authSetCommand() *cobra.Command {
+func authSetCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set-secret NAME",
 		Short: "Put a secret into the keyring, for ${keyring:NAME} in the config",
 		Long:  "Put a secret into the system's keyring, for ${keyring:NAME} in the config. It is asked for, or read from stdin.",
 		Args:  cli.OneArg("the name of the secret"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oauth.CheckSecretName(args[0]); err != nil {
-				return cli.Usagef("%w", err)
-			}
-			value, err := a.readSecret(args[0])
-			if err != nil {
-				return err
-			}
-			if err := keyring().Set(args[0], value); err != nil {
-				return setup.KeyringFailure("store", err)
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"stored": args[0]})
-			}
-			cli.Fprintf(a.Err, "stored; write ${keyring:%s} in the config\n", args[0])
-			return nil
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return runAuthSet(e, args) },
 	}
 }
 
-func (a *app) authDeleteCommand() *cobra.Command {
+func runAuthSet(e *env, args []string) error {
+	if err := oauth.CheckSecretName(args[0]); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	value, err := readSecret(e, args[0])
+	if err != nil {
+		return err
+	}
+	if err := keyring().Set(args[0], value); err != nil {
+		return setup.KeyringFailure("store", err)
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"stored": args[0]})
+	}
+	cli.Fprintf(e.Err, "stored; write ${keyring:%s} in the config\n", args[0])
+	return nil
+}
+
+func authDeleteCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete-secret NAME",
 		Short: "Remove a secret from the keyring",
 		Args:  cli.OneArg("the name of the secret"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oauth.CheckSecretName(args[0]); err != nil {
-				return cli.Usagef("%w", err)
-			}
-			if err := keyring().Delete(args[0]); err != nil {
-				return setup.KeyringFailure("delete", err)
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"deleted": args[0]})
-			}
-			return nil
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return runAuthDelete(e, args) },
 	}
+}
+
+func runAuthDelete(e *env, args []string) error {
+	if err := oauth.CheckSecretName(args[0]); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if err := keyring().Delete(args[0]); err != nil {
+		return setup.KeyringFailure("delete", err)
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"deleted": args[0]})
+	}
+	return nil
 }
 
 // maxSecret is more than any keyring takes.
 const maxSecret = 64 << 10
 
 // readSecret reads a secret without showing it, or the first line of stdin.
-func (a *app) readSecret(name string) (string, error) {
+func readSecret(e *env, name string) (string, error) {
 	var secret string
-	if f, ok := a.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		cli.Fprintf(a.Err, "secret for %s (not shown): ", name)
+	if f, ok := e.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		cli.Fprintf(e.Err, "secret for %s (not shown): ", name)
 		line, err := term.ReadPassword(int(f.Fd()))
-		cli.Fprintln(a.Err)
+		cli.Fprintln(e.Err)
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}
 		secret = string(line)
 	} else {
-		line, err := bufio.NewReader(io.LimitReader(a.In, maxSecret)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(e.In, maxSecret)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,7 +14,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) callCommand() *cobra.Command {
+// callOptions are the options of broker call.
+type callOptions struct {
+	readOnly bool
+}
+
+func callCommand(e *env) *cobra.Command {
+	o := &callOptions{}
 	c := &cobra.Command{
 		Use:   "call SERVER.TOOL ['{\"json\"}' | KEY=VALUE... | -]",
 		Short: "Call one tool",
@@ -23,59 +30,61 @@ func (a *app) callCommand() *cobra.Command {
 			"the server sent is printed.\n\nExit codes:\n  0   done\n  1   the tool failed\n  2   wrong usage, arguments or config; no such tool\n  3   its server cannot be reached",
 		Example: "  broker call github.list_issues owner=o repo=r state=OPEN limit=5\n  broker call files.read_file '{\"path\": \"a.txt\"}'",
 		Args:    cli.SomeArgs(1, -1, "the name of a tool, and perhaps its arguments\nhint: broker search WORDS finds tools by what they do"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(-1)
-			if err != nil {
-				return err
-			}
-			s.Broker.StartLazily(cmd.Context())
-			value, raw, err := a.call(cmd, s, args[0], args[1:])
-			closed := s.Close()
-			if a.JSON && raw != nil {
-				if e := a.PrintJSON(raw); e != nil {
-					return e
-				}
-			}
-			if err != nil {
-				return err
-			}
-			if !a.JSON {
-				if err := a.printValue(value); err != nil {
-					return err
-				}
-			}
-			return closed
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "refuse a tool that is not marked read-only")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "refuse a tool that is not marked read-only")
 	return c
 }
 
-// call calls a tool with what was typed after its name.
-func (a *app) call(cmd *cobra.Command, s *application.App, tool string, words []string) (value, raw json.RawMessage, err error) {
-	input, err := a.callInput(cmd, s, tool, words)
+func (o *callOptions) run(ctx context.Context, e *env, args []string) error {
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	s.Broker.StartLazily(ctx)
+	value, raw, err := callTool(ctx, e, s, args[0], args[1:])
+	closed := s.Close()
+	if e.JSON && raw != nil {
+		if closed := e.PrintJSON(raw); closed != nil {
+			return closed
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !e.JSON {
+		if err := printValue(e, value); err != nil {
+			return err
+		}
+	}
+	return closed
+}
+
+// callTool calls a tool with what was typed after its name.
+func callTool(ctx context.Context, e *env, s *application.App, tool string, words []string) (value, raw json.RawMessage, err error) {
+	input, err := callInput(ctx, e, s, tool, words)
 	if err != nil {
 		return nil, nil, cli.CallError(err)
 	}
 	req := broker.CallRequest{Tool: tool, Arguments: input, Client: application.ClientCLI, Owner: state.Local}
-	if in := a.Interactive(); in != nil && !slices.Contains(words, "-") {
-		req.Talker = a.talker(in)
+	if in := e.Interactive(); in != nil && !slices.Contains(words, "-") {
+		req.Talker = talker(e, in)
 	}
-	value, raw, err = s.Broker.Call(cmd.Context(), req)
+	value, raw, err = s.Broker.Call(ctx, req)
 	return value, raw, cli.CallError(err)
 }
 
 // callInput returns the arguments of a call as JSON, or nil.
-func (a *app) callInput(cmd *cobra.Command, s *application.App, tool string, words []string) (json.RawMessage, error) {
-	return a.typedInput("call", tool, words, func() cli.Schema {
-		d, _ := s.Broker.Describe(cmd.Context(), tool) // the call says what is wrong, and is recorded
+func callInput(ctx context.Context, e *env, s *application.App, tool string, words []string) (json.RawMessage, error) {
+	return typedInput(e, "call", tool, words, func() cli.Schema {
+		d, _ := s.Broker.Describe(ctx, tool) // the call says what is wrong, and is recorded
 		return cli.ReadSchema(d.InputSchema)
 	})
 }
 
 // typedInput is what was typed after the name of something, as one JSON object;
 // nil for nothing.
-func (a *app) typedInput(command, name string, words []string, of func() cli.Schema) (json.RawMessage, error) {
+func typedInput(e *env, command, name string, words []string, of func() cli.Schema) (json.RawMessage, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -83,7 +92,7 @@ func (a *app) typedInput(command, name string, words []string, of func() cli.Sch
 		if len(words) > 1 {
 			return nil, cli.Usagef("%s takes one JSON object or KEY=VALUE..., got %q too", command, words[1])
 		}
-		return a.skillInput(first)
+		return skillInput(e, first)
 	}
 	for _, w := range words {
 		if strings.Index(w, "=") < 1 {

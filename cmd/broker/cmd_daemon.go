@@ -11,112 +11,126 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/daemon"
 )
 
-func (a *app) daemonCommand() *cobra.Command {
+func daemonCommand(e *env) *cobra.Command {
 	return cli.Group("daemon", "Manage the process that serves all stdio clients",
-		a.daemonRunCommand(),
+		daemonRunCommand(e),
 		&cobra.Command{
 			Use: "status", Short: "Show whether a daemon runs, and its clients", Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.daemonStatus() },
+			RunE: func(*cobra.Command, []string) error { return showDaemon(e) },
 		},
 		&cobra.Command{
 			Use: "stop", Short: "Stop the daemon; the next request of a client starts another one", Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.daemonStop() },
+			RunE: func(*cobra.Command, []string) error { return daemonStop(e) },
 		},
-		a.daemonRestartCommand(),
+		daemonRestartCommand(e),
 		&cobra.Command{
 			Use: "logs", Short: "Print the last lines of the daemon's log", Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.daemonLogs() },
+			RunE: func(*cobra.Command, []string) error { return daemonLogs(e) },
 		},
 	)
 }
 
-func (a *app) daemonRunCommand() *cobra.Command {
-	var idle time.Duration
+// daemonRunOptions are the options of broker daemon run.
+type daemonRunOptions struct {
+	idle    time.Duration
+	clients serveFlags
+}
+
+func daemonRunCommand(e *env) *cobra.Command {
+	o := &daemonRunOptions{}
 	c := &cobra.Command{
 		Use: "run", Short: "Run the daemon in the foreground",
 		Long: "Run the daemon in the foreground. \"broker serve\" starts one when it is needed.\n" +
 			"It ends some minutes after its last client.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.client().RunDaemon(cmd.Context(), idle, a.consoleOptions())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	c.Flags().DurationVar(&idle, "idle", host.DaemonIdle, "how long to run after the last client has left; 0 means forever")
-	a.serveFlags(c)
+	c.Flags().DurationVar(&o.idle, "idle", host.DaemonIdle, "how long to run after the last client has left; 0 means forever")
+	o.clients.add(c, e)
 	return c
 }
 
-// askDaemon asks the daemon of this config something; it returns nil if none runs.
-func (a *app) askDaemon(op string) (*daemon.Welcome, string, error) { return a.client().Ask(op) }
+func (o *daemonRunOptions) run(ctx context.Context, e *env) error {
+	return e.client(o.clients.overrides()).RunDaemon(ctx, o.idle, hostOptions())
+}
 
-func (a *app) daemonStatus() error {
-	w, state, err := a.askDaemon(daemon.OpStatus)
+func showDaemon(e *env) error {
+	w, state, err := askDaemon(e, daemon.OpStatus)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"running": w != nil, "stateDir": state, "daemon": w})
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"running": w != nil, "stateDir": state, "daemon": w})
 	}
 	if w == nil {
-		_, err := cli.Fprintf(a.Out, "no daemon is running for %s\n", state)
+		_, err := cli.Fprintf(e.Out, "no daemon is running for %s\n", state)
 		return err
 	}
-	if _, err := cli.Fprintf(a.Out, "daemon %d, broker %s, for %s\n", w.PID, w.Build.Version, time.Since(w.Status.Since).Round(time.Second)); err != nil {
+	if _, err := cli.Fprintf(e.Out, "daemon %d, broker %s, for %s\n", w.PID, w.Build.Version, time.Since(w.Status.Since).Round(time.Second)); err != nil {
 		return err
 	}
 	for _, c := range w.Status.Clients {
-		if _, err := cli.Fprintf(a.Out, "  client %d in %s, for %s\n", c.PID, c.Dir, time.Since(c.Since).Round(time.Second)); err != nil {
+		if _, err := cli.Fprintf(e.Out, "  client %d in %s, for %s\n", c.PID, c.Dir, time.Since(c.Since).Round(time.Second)); err != nil {
 			return err
 		}
 	}
-	_, err = cli.Fprintf(a.Out, "log: %s\n", daemon.LogPath(state))
+	_, err = cli.Fprintf(e.Out, "log: %s\n", daemon.LogPath(state))
 	return err
 }
 
-func (a *app) daemonStop() error {
-	pid, state, err := a.client().StopDaemon()
+func daemonStop(e *env) error {
+	pid, state, err := e.client(application.Overrides{}).StopDaemon()
 	if err != nil {
 		return err
 	}
 	if pid == 0 {
-		_, err := cli.Fprintf(a.Out, "no daemon is running for %s\n", state)
+		_, err := cli.Fprintf(e.Out, "no daemon is running for %s\n", state)
 		return err
 	}
-	_, err = cli.Fprintf(a.Out, "stopped daemon %d\n", pid)
+	_, err = cli.Fprintf(e.Out, "stopped daemon %d\n", pid)
 	return err
 }
 
-func (a *app) daemonRestartCommand() *cobra.Command {
+// daemonRestartOptions are the options of broker daemon restart.
+type daemonRestartOptions struct {
+	clients serveFlags
+}
+
+func daemonRestartCommand(e *env) *cobra.Command {
+	o := &daemonRestartOptions{}
 	c := &cobra.Command{
 		Use: "restart", Short: "Restart the daemon, with the flags of this command", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkMode(a.mode); err != nil {
-				return err
-			}
-			return a.daemonRestart(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	a.serveFlags(c)
+	o.clients.add(c, e)
 	return c
 }
 
-func (a *app) daemonRestart(ctx context.Context) error {
-	client := a.client()
+func (o *daemonRestartOptions) run(ctx context.Context, e *env) error {
+	if err := checkMode(o.clients.mode); err != nil {
+		return err
+	}
+	return daemonRestart(ctx, e, o.clients)
+}
+
+func daemonRestart(ctx context.Context, e *env, clients serveFlags) error {
+	client := e.client(clients.overrides())
 	settings, err := client.Settings()
 	if err != nil {
 		return err
 	}
-	if p, err := a.servicePlan(serviceName, settings); err == nil {
+	if p, err := servicePlan(e, serviceName, clients, settings); err == nil {
 		if _, err := runManager(ctx, p.Status); err == nil {
 			if err := runAll(ctx, p.Restart); err != nil {
 				return err
 			}
-			_, err := cli.Fprintf(a.Out, "%s has restarted it\n", p.Manager)
+			_, err := cli.Fprintf(e.Out, "%s has restarted it\n", p.Manager)
 			return err
 		}
 	}
@@ -124,15 +138,15 @@ func (a *app) daemonRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = cli.Fprintf(a.Out, "started daemon %d\n", pid)
+	_, err = cli.Fprintf(e.Out, "started daemon %d\n", pid)
 	return err
 }
 
 // logTail is how many lines of the daemon's log are shown.
 const logTail = 50
 
-func (a *app) daemonLogs() error {
-	_, state, err := a.askDaemon(daemon.OpStatus)
+func daemonLogs(e *env) error {
+	_, state, err := askDaemon(e, daemon.OpStatus)
 	if state == "" {
 		return err
 	}
@@ -145,7 +159,7 @@ func (a *app) daemonLogs() error {
 	}
 	all := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range all[max(0, len(all)-logTail):] {
-		if _, err := cli.Fprintln(a.Out, line); err != nil {
+		if _, err := cli.Fprintln(e.Out, line); err != nil {
 			return err
 		}
 	}

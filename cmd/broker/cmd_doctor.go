@@ -6,11 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/doctor"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
-	var f doctor.Options
+// doctorOptions are the options of broker doctor.
+type doctorOptions struct {
+	doctor.Options
+}
+
+func doctorCommand(e *env) *cobra.Command {
+	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use:   "doctor [SERVER...]",
 		Short: "Diagnose config, servers and sandbox",
@@ -20,21 +26,19 @@ func (a *app) doctorCommand() *cobra.Command {
 			"for, its tools are listed, and what it wrote is shown if it failed. On a terminal, a key ends the wait.\n\n" +
 			"Exit codes:\n  0   no problem was found; the checks that have not ended are listed\n  1   something other than a server failed\n" +
 			"  2   wrong usage or config\n  3   a server failed, or has failed when it was last started",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&f.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
-	c.Flags().BoolVar(&f.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
+	c.Flags().BoolVar(&o.Fix, "fix", false, "first move aside npx packages that are only half installed; nothing is deleted")
+	c.Flags().BoolVar(&o.Refresh, "refresh", false, "start every server, and wait until each is listed or has failed")
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, names []string, f doctor.Options) error {
-	f.Begun = time.Now()
-	a.allProfiles = true
-	s, err := a.open(-1)
+func (o *doctorOptions) run(ctx context.Context, e *env, args []string) error {
+	o.Begun, o.Servers, o.Lookup, o.Expand = time.Now(), args, lookupVariable, expand
+	s, err := e.openAs(application.OpenOptions{AllProfiles: true})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	f.Servers, f.Lookup, f.Expand = names, lookupVariable, expand
-	return doctor.Examine(ctx, &a.IO, s, f)
+	return doctor.Examine(ctx, &e.IO, s, o.Options)
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/broker"
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/evaluate"
@@ -11,9 +14,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/sandbox/inproc"
 )
 
-func (a *app) evalCommand() *cobra.Command {
-	var tools string
-	var misses bool
+// evalOptions are the options of broker eval.
+type evalOptions struct {
+	tools  string
+	misses bool
+}
+
+func evalCommand(e *env) *cobra.Command {
+	o := &evalOptions{}
 	c := &cobra.Command{
 		Use:   "eval QUERIES.jsonl",
 		Short: "Measure the search with queries of known answers", Hidden: true,
@@ -30,51 +38,53 @@ JSON object a line:
 
 docs/search.md says how to read the table.`,
 		Args: cli.OneArg("a file of queries: broker eval QUERIES.jsonl"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			queries, err := measure.ReadQueries(args[0])
-			if err != nil {
-				return err
-			}
-			b, done, err := a.evaluated(cmd, tools)
-			if err != nil {
-				return err
-			}
-			defer done()
-			// The first search waits for the index.
-			if _, err := b.Search(cmd.Context(), broker.SearchRequest{Query: queries[0].Text}); err != nil {
-				return err
-			}
-			report, err := evaluate.Run(cmd.Context(), queries, measure.Search(b))
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(report)
-			}
-			return measure.Print(a.Out, report, misses)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&tools, "tools", "", "search these recorded tools instead of the configured servers")
-	c.Flags().BoolVar(&misses, "misses", false, "also list queries whose right tool was not among the first five")
+	c.Flags().StringVar(&o.tools, "tools", "", "search these recorded tools instead of the configured servers")
+	c.Flags().BoolVar(&o.misses, "misses", false, "also list queries whose right tool was not among the first five")
 	return c
+}
+
+func (o *evalOptions) run(ctx context.Context, e *env, args []string) error {
+	queries, err := measure.ReadQueries(args[0])
+	if err != nil {
+		return err
+	}
+	b, done, err := evaluated(ctx, e, o.tools)
+	if err != nil {
+		return err
+	}
+	defer done()
+	// The first search waits for the index.
+	if _, err := b.Search(ctx, broker.SearchRequest{Query: queries[0].Text}); err != nil {
+		return err
+	}
+	report, err := evaluate.Run(ctx, queries, measure.Search(b))
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return e.PrintJSON(report)
+	}
+	return measure.Print(e.Out, report, o.misses)
 }
 
 // evaluated is the broker that is measured: that of the config with all of its
 // servers, or one that knows recorded tools only.
-func (a *app) evaluated(cmd *cobra.Command, tools string) (*broker.Broker, func(), error) {
+func evaluated(ctx context.Context, e *env, tools string) (*broker.Broker, func(), error) {
 	if tools == "" {
-		s, err := a.open(-1)
+		s, err := e.open(application.Overrides{})
 		if err != nil {
 			return nil, nil, err
 		}
-		await.Learn(cmd.Context(), &a.IO, s, "")
+		await.Learn(ctx, &e.IO, s, "")
 		return s.Broker, func() { _ = s.Close() }, nil
 	}
 	listings, err := measure.ReadTools(tools)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := broker.New(broker.Deps{Fixed: listings, Runner: inproc.New(), Logger: a.logger(), Version: version}, broker.Settings{})
+	b, err := broker.New(broker.Deps{Fixed: listings, Runner: inproc.New(), Logger: e.logger(), Version: version}, broker.Settings{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,7 +38,7 @@ const pageWidth = 80
 
 // helpCommand is "help" for commands and for the pages of the documentation. Where a
 // command and a page have one name, the page has ".md" behind it.
-func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+func helpCommand(e *env, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Show help for a command, or a page of the documentation",
 		Long: "Show help for a command, or a page of the documentation. If both have the same name, TOPIC.md is the page.",
@@ -49,49 +49,51 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err == nil && len(rest) == 0 {
-				return a.showHelp(cmd)
-			}
-			if len(args) == 1 {
-				if page, ok := docs.Page(args[0]); ok {
-					return a.showPage(page)
-				}
-			}
-			return cli.UnknownName(strings.Join(args, " "), helpNames(root), "broker help lists commands and topics")
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runHelp(e, root, args) },
 	}
+}
+
+func runHelp(e *env, root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err == nil && len(rest) == 0 {
+		return showHelp(e, cmd)
+	}
+	if len(args) == 1 {
+		if page, ok := docs.Page(args[0]); ok {
+			return showPage(e, page)
+		}
+	}
+	return cli.UnknownName(strings.Join(args, " "), helpNames(root), "broker help lists commands and topics")
 }
 
 // helpNames are the names of commands and pages.
 func helpNames(root *cobra.Command) []string {
 	names := cli.CommandNames(root)
 	for _, topic := range docs.Topics() {
-		names = append(names, typed(root, topic.Name))
+		names = append(names, helpName(root, topic.Name))
 	}
 	return names
 }
 
-// typed returns the name of a page for "broker help": with ".md" if a command has the
+// helpName returns the name of a page for "broker help": with ".md" if a command has the
 // same name.
-func typed(root *cobra.Command, page string) string {
+func helpName(root *cobra.Command, page string) string {
 	if c, _, err := root.Find([]string{page}); err == nil && c != root {
 		return page + ".md"
 	}
 	return page
 }
 
-func (a *app) showHelp(cmd *cobra.Command) error {
+func showHelp(e *env, cmd *cobra.Command) error {
 	if !cmd.HasParent() {
-		a.rootHelp(cmd, pageList(cmd))
+		rootHelp(e, cmd, pageList(cmd))
 		return nil
 	}
 	if err := cmd.Help(); err != nil {
 		return err
 	}
 	if page := aboutCommand(cmd); page != "" {
-		_, err := cli.Fprintf(a.Out, "\nRead more: broker help %s.md\n", page)
+		_, err := cli.Fprintf(e.Out, "\nRead more: broker help %s.md\n", page)
 		return err
 	}
 	return nil
@@ -107,17 +109,17 @@ func pageList(root *cobra.Command) string {
 			group = topic.Group
 			b.WriteString("\n" + group + ":\n")
 		}
-		name := typed(root, topic.Name)
+		name := helpName(root, topic.Name)
 		b.WriteString("  " + name + strings.Repeat(" ", max(1, 18-len(name))) + topic.Title + "\n")
 	}
 	return b.String()
 }
 
-func (a *app) showPage(markdown string) error {
+func showPage(e *env, markdown string) error {
 	width := pageWidth
-	if own := cli.Width(a.Out); own > 0 {
+	if own := cli.Width(e.Out); own > 0 {
 		width = min(width, own)
 	}
-	_, err := cli.Fprintf(a.Out, "%s", cli.Lines(docs.Plain(markdown, width)))
+	_, err := cli.Fprintf(e.Out, "%s", cli.Lines(docs.Plain(markdown, width)))
 	return err
 }

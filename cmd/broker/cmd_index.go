@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -14,43 +15,45 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) indexCommand() *cobra.Command {
+func indexCommand(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "index",
 		Short: "Connect to every server, index its tools and count the tokens saved",
 		Args:  cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.open(-1)
-			if err != nil {
-				return err
-			}
-			status := await.Refresh(cmd.Context(), &a.IO, s)
-			if cmd.Context().Err() != nil {
-				_ = s.Close() // the interruption is what there is to say
-				return errors.New("index: interrupted before every server was listed")
-			}
-			report, err := api.ReportIndex(s.Broker, status)
-			for _, name := range application.Disabled(s.Config) {
-				report.Servers = append(report.Servers, api.IndexRow{Name: name, Status: api.StatusDisabled})
-			}
-			if e := s.Close(); err == nil {
-				err = e
-			}
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				err = a.PrintJSON(report)
-			} else {
-				setup.PrintIndex(a.Out, report)
-			}
-			if err != nil {
-				return err
-			}
-			return failedServers(status)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runIndex(cmd.Context(), e) },
 	}
 	return c
+}
+
+func runIndex(ctx context.Context, e *env) error {
+	s, err := e.open(application.Overrides{})
+	if err != nil {
+		return err
+	}
+	status := await.Refresh(ctx, &e.IO, s)
+	if ctx.Err() != nil {
+		_ = s.Close() // the interruption is what there is to say
+		return errors.New("index: interrupted before every server was listed")
+	}
+	report, err := api.ReportIndex(s.Broker, status)
+	for _, name := range application.Disabled(s.Config) {
+		report.Servers = append(report.Servers, api.IndexRow{Name: name, Status: api.StatusDisabled})
+	}
+	if closed := s.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		err = e.PrintJSON(report)
+	} else {
+		setup.PrintIndex(e.Out, report)
+	}
+	if err != nil {
+		return err
+	}
+	return failedServers(status)
 }
 
 // failedServers is the error with exit code 3 if a server could not be listed or was

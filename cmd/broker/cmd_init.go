@@ -11,8 +11,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) initCommand() *cobra.Command {
-	var f setup.InitOptions
+// initOptions are the options of broker init.
+type initOptions struct {
+	setup.InitOptions
+}
+
+func initCommand(e *env) *cobra.Command {
+	o := &initOptions{}
 	c := &cobra.Command{
 		Use: "init", Short: "Set up: take over the servers of your clients, and connect the clients",
 		Long: "Set up the broker. Find the clients, show their servers, offer to take these over into servers.json, index them, and\n" +
@@ -23,30 +28,28 @@ func (a *app) initCommand() *cobra.Command {
 			"take over and connect, and nothing is written. Project files are left alone; for these see broker import and broker\n" +
 			"install CLIENT --project.\n\nClients: " + strings.Join(clients.IDs(), ", "),
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.initialize(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
 	flags := c.Flags()
-	flags.BoolVarP(&f.Yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
-	flags.BoolVar(&f.Import, "import", false, "add the servers of your clients to servers.json")
-	flags.BoolVar(&f.NoImport, "no-import", false, "leave the servers with the clients")
-	flags.BoolVar(&f.Projects, "projects", false, "take over the servers that Claude Code has for single projects, too")
-	flags.BoolVar(&f.NoProjects, "no-projects", false, "leave the servers for single projects with Claude Code")
-	flags.BoolVar(&f.MoveFailed, "move-failed", false, "move servers that do not start, or not soon, out of the clients' files, too")
-	flags.StringSliceVar(&f.Clients, "client", nil, "take over the servers of these clients only, such as cursor,vscode, and connect them; none connects none")
-	flags.BoolVar(&f.All, "all", false, "connect all clients found")
-	flags.BoolVar(&f.Console, "console", false, "open the console at the end without asking, on a terminal")
-	flags.BoolVar(&f.NoConsole, "no-console", false, "do not offer to open the console")
-	noIndexFlag(c, &f.NoIndex)
-	secretsFlag(c, &f.Secrets)
+	flags.BoolVarP(&o.Yes, "yes", "y", false, "answer yes: take the servers over, connect all clients found, open the console on a terminal")
+	flags.BoolVar(&o.Import, "import", false, "add the servers of your clients to servers.json")
+	flags.BoolVar(&o.NoImport, "no-import", false, "leave the servers with the clients")
+	flags.BoolVar(&o.Projects, "projects", false, "take over the servers that Claude Code has for single projects, too")
+	flags.BoolVar(&o.NoProjects, "no-projects", false, "leave the servers for single projects with Claude Code")
+	flags.BoolVar(&o.MoveFailed, "move-failed", false, "move servers that do not start, or not soon, out of the clients' files, too")
+	flags.StringSliceVar(&o.Clients, "client", nil, "take over the servers of these clients only, such as cursor,vscode, and connect them; none connects none")
+	flags.BoolVar(&o.All, "all", false, "connect all clients found")
+	flags.BoolVar(&o.Console, "console", false, "open the console at the end without asking, on a terminal")
+	flags.BoolVar(&o.NoConsole, "no-console", false, "do not offer to open the console")
+	noIndexFlag(c, &o.NoIndex)
+	secretsFlag(c, &o.Secrets)
 	return c
 }
 
-// initialize runs broker init.
-func (a *app) initialize(ctx context.Context, f setup.InitOptions) error {
-	a.background = true
-	open, err := a.clientSetup().Initialize(ctx, f)
+func (o *initOptions) run(ctx context.Context, e *env) error {
+	open, err := clientSetupIn(e, true).Initialize(ctx, o.InitOptions)
 	if err != nil || !open {
 		return err
 	}
-	return a.openConsole(ctx, false)
+	return openConsole(ctx, e, false)
 }

@@ -8,7 +8,7 @@ import (
 
 // manCommand writes the man pages of packages; broker completion writes the rest. It is
 // hidden, since an installed package contains the pages.
-func (a *app) manCommand() *cobra.Command {
+func manCommand() *cobra.Command {
 	var date string
 	c := &cobra.Command{
 		Use: "man DIR", Short: "Write the man pages of all commands into a directory", Hidden: true,

@@ -1,69 +1,18 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	toolpin "github.com/mcpbroker/mcpbroker/policy/pin"
-	"github.com/mcpbroker/mcpbroker/policy/scan"
+	"github.com/mcpbroker/mcpbroker/internal/policies"
 )
 
-func (a *app) pinsCommand() *cobra.Command {
+func pinsCommand(e *env) *cobra.Command {
 	return cli.Group("pins", "Check the tools of servers for changes and hidden instructions",
-		a.pinsListCommand(), a.pinsDiffCommand(), a.pinsApproveCommand(), a.pinsBlockCommand(), a.pinsScanCommand())
+		pinsListCommand(e), pinsDiffCommand(e), pinsApproveCommand(e), pinsBlockCommand(e), pinsScanCommand(e))
 }
 
-// maxScanFile bounds the file that pins scan reads.
-const maxScanFile = 64 << 20
-
-// A scanFile holds definitions of tools to scan, and of tools before and after
-// an update to compare.
-type scanFile struct {
-	Cases []struct {
-		ID     string          `json:"id"`
-		Server string          `json:"server"`
-		Tool   json.RawMessage `json:"tool"`
-		With   []struct {
-			Server      string `json:"server"`
-			Tool        string `json:"tool"`
-			Description string `json:"description"`
-		} `json:"with"`
-	} `json:"cases"`
-	Pairs []struct {
-		ID     string          `json:"id"`
-		Server string          `json:"server"`
-		Before json.RawMessage `json:"before"`
-		After  json.RawMessage `json:"after"`
-	} `json:"pairs"`
-}
-
-// A scanned is what was found in one tool.
-type scanned struct {
-	ID       string         `json:"id"`
-	Verdict  scan.Verdict   `json:"verdict"`
-	Where    []string       `json:"where"`
-	Findings []scan.Finding `json:"findings,omitempty"`
-}
-
-// A compared is how a tool differs from what it was.
-type compared struct {
-	ID      string               `json:"id"`
-	State   toolpin.State        `json:"state"`
-	Changes []toolpin.Difference `json:"changes,omitempty"`
-}
-
-type scanResult struct {
-	Cases []scanned  `json:"cases"`
-	Pairs []compared `json:"pairs"`
-}
-
-func (a *app) pinsScanCommand() *cobra.Command {
+func pinsScanCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "scan FILE",
 		Short: "Scan definitions of tools for hidden instructions",
@@ -74,85 +23,17 @@ entry of tools/list; "with" are tools of other servers, {"server", "tool", "desc
 
 The verdict is pass (no known pattern, which does not mean that the tool is harmless), review or block. The exit code is 0 whatever the verdicts.`,
 		Args: cli.OneArg("a file with definitions of tools, or -"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := a.readScanFile(args[0])
-			if err != nil {
-				return err
-			}
-			var f scanFile
-			if err := json.Unmarshal(data, &f); err != nil {
-				return cli.Usagef("%s: invalid JSON: %w\nhint: broker pins scan --help shows the format", args[0], err)
-			}
-			r, err := f.scan()
-			if err != nil {
-				return cli.Usagef("%s: %w", args[0], err)
-			}
-			if a.JSON {
-				return a.PrintJSON(r)
-			}
-			return r.print(a.Out)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runPinsScan(e, args) },
 	}
 }
 
-func (a *app) readScanFile(name string) ([]byte, error) {
-	in := a.In
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, cli.Usagef("%w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxScanFile+1))
+func runPinsScan(e *env, args []string) error {
+	r, err := policies.ScanFile(e.In, args[0])
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(data) > maxScanFile {
-		return nil, cli.Usagef("%s has more than %d MiB", name, maxScanFile>>20)
+	if e.JSON {
+		return e.PrintJSON(r)
 	}
-	return data, nil
-}
-
-func (f *scanFile) scan() (scanResult, error) {
-	r := scanResult{Cases: []scanned{}, Pairs: []compared{}}
-	for _, c := range f.Cases {
-		var others scan.Others
-		for _, w := range c.With {
-			others.Add(w.Server, w.Tool, w.Description)
-		}
-		report := scan.Tool(c.Server, c.Tool, &others)
-		r.Cases = append(r.Cases, scanned{c.ID, report.Verdict, report.Where(), report.Findings})
-	}
-	for _, p := range f.Pairs {
-		state, err := toolpin.Compare(p.Before, p.After)
-		if err != nil {
-			return r, fmt.Errorf("pair %q: %w", p.ID, err)
-		}
-		c := compared{ID: p.ID, State: state}
-		if state == toolpin.Changed {
-			if c.Changes, err = toolpin.Diff(p.Before, p.After); err != nil {
-				return r, fmt.Errorf("pair %q: %w", p.ID, err)
-			}
-		}
-		r.Pairs = append(r.Pairs, c)
-	}
-	return r, nil
-}
-
-func (r scanResult) print(w io.Writer) error {
-	for _, c := range r.Cases {
-		cli.Fprintf(w, "%s: %s\n", c.ID, c.Verdict)
-		for _, f := range c.Findings {
-			cli.Fprintf(w, "  %s: %s (%s)\n", f.Where, f.Verdict, strings.Join(f.Kinds, ", "))
-		}
-	}
-	for _, p := range r.Pairs {
-		cli.Fprintf(w, "%s: %s\n", p.ID, string(p.State))
-		for _, d := range p.Changes {
-			cli.Fprintf(w, "  %s\n", d.Text)
-		}
-	}
-	return nil
+	return r.Print(e.Out)
 }

@@ -18,9 +18,9 @@ import (
 
 // withPins returns the RunE of a command that calls f with the offers of SERVER[.NAME]
 // or of all servers, as far as they are known. With refresh it lists the servers first.
-func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error) func(*cobra.Command, []string) error {
+func withPins(e *env, refresh *bool, f func(*application.App, []pins.Row) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := a.open(-1)
+		s, err := e.open(application.Overrides{})
 		if err != nil {
 			return err
 		}
@@ -29,23 +29,23 @@ func (a *app) withPins(refresh *bool, f func(*application.App, []pins.Row) error
 		if len(args) > 0 {
 			name = serverIn(s, args[0])
 		}
-		await.Known(cmd.Context(), &a.IO, s, *refresh, name)
+		await.Known(cmd.Context(), &e.IO, s, *refresh, name)
 		listings := s.Broker.Listings()
 		rows, err := s.Pins.Rows(listings)
 		if err == nil && len(args) > 0 {
 			if name != "" && slices.Contains(s.Broker.Unlisted(), name) {
 				return await.NotListed(s, name, "pins list "+gate.Name(name), *refresh)
 			}
-			rows, err = only(listings, rows, args[0])
+			rows, err = rowsNamed(listings, rows, args[0])
 		}
 		if err == nil {
 			err = f(s, rows)
 		}
-		if err == nil && !a.JSON {
+		if err == nil && !e.JSON {
 			if name == "" {
-				a.printDisabled(s)
+				printDisabled(e, s)
 			}
-			await.PrintMissing(a.Err, s, name, "")
+			await.PrintMissing(e.Err, s, name, "")
 		}
 		return err
 	}
@@ -62,9 +62,9 @@ func serverIn(s *application.App, name string) string {
 	return longest
 }
 
-// only keeps what SERVER or SERVER.NAME names: the longest name of a server
+// rowsNamed keeps what SERVER or SERVER.NAME names: the longest name of a server
 // counts.
-func only(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Row, error) {
+func rowsNamed(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Row, error) {
 	var names []string
 	server, found := "", false
 	for _, l := range listings {
@@ -86,107 +86,135 @@ func only(listings []discovery.Listing, rows []pins.Row, name string) ([]pins.Ro
 
 const pinArgs = "SERVER or SERVER.NAME"
 
-func (a *app) pinsListCommand() *cobra.Command {
-	var refresh bool
+// pinsListOptions are the options of broker pins list.
+type pinsListOptions struct {
+	refresh bool
+}
+
+func pinsListCommand(e *env) *cobra.Command {
+	o := &pinsListOptions{}
 	c := &cobra.Command{
 		Use:   "list [SERVER[.NAME]]",
 		Short: "List what servers offer and what has changed since it was approved",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
-			return cli.PrintList(&a.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
-				return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
-			}))
-		}),
+		RunE:  withPins(e, &o.refresh, func(_ *application.App, rows []pins.Row) error { return o.run(e, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
 }
 
-func (a *app) pinsDiffCommand() *cobra.Command {
-	var refresh bool
+func (o *pinsListOptions) run(e *env, rows []pins.Row) error {
+	return cli.PrintList(&e.IO, rows, "no tools are known", cli.NewTable("SERVER\tNAME\tSTATE\tHELD\tSCAN", func(r pins.Row) []any {
+		return []any{r.Server, r.Title(), r.State, cli.Yes(r.Held), r.Verdict.String()}
+	}))
+}
+
+// pinsDiffOptions are the options of broker pins diff.
+type pinsDiffOptions struct {
+	refresh bool
+}
+
+func pinsDiffCommand(e *env) *cobra.Command {
+	o := &pinsDiffOptions{}
 	c := &cobra.Command{
 		Use:   "diff [SERVER[.NAME]]",
 		Short: "Show what has changed since it was approved, and why it is held",
 		Args:  cli.SomeArgs(0, 1, pinArgs),
-		RunE: a.withPins(&refresh, func(_ *application.App, rows []pins.Row) error {
-			rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
-			if a.JSON {
-				return a.PrintJSON(append([]pins.Row{}, rows...))
-			}
-			if len(rows) == 0 {
-				cli.Fprintln(a.Out, "all is as it was approved")
-			}
-			for _, r := range rows {
-				a.printPin(r)
-			}
-			return nil
-		}),
+		RunE:  withPins(e, &o.refresh, func(_ *application.App, rows []pins.Row) error { return o.run(e, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
 }
 
-func (a *app) printPin(r pins.Row) {
+func (o *pinsDiffOptions) run(e *env, rows []pins.Row) error {
+	rows = slices.DeleteFunc(rows, func(r pins.Row) bool { return r.State == pins.Approved })
+	if e.JSON {
+		return e.PrintJSON(append([]pins.Row{}, rows...))
+	}
+	if len(rows) == 0 {
+		cli.Fprintln(e.Out, "all is as it was approved")
+	}
+	for _, r := range rows {
+		printPin(e, r)
+	}
+	return nil
+}
+
+func printPin(e *env, r pins.Row) {
 	held := ""
 	if r.Held {
 		held = ", held back"
 	}
-	cli.Fprintf(a.Out, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, cli.Lines(held))
+	cli.Fprintf(e.Out, "%s.%s: %s%s\n", r.Server, r.Title(), r.State, cli.Lines(held))
 	for _, d := range r.Changes {
-		cli.Fprintf(a.Out, "  %s\n", d.Text)
+		cli.Fprintf(e.Out, "  %s\n", d.Text)
 	}
 	if r.Verdict > scan.Pass {
 		for _, f := range r.Findings {
-			cli.Fprintf(a.Out, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
+			cli.Fprintf(e.Out, "  scan: %s: %s (%s)\n", f.Where, f.Verdict.String(), strings.Join(f.Kinds, ", "))
 		}
 	}
 }
 
-func (a *app) pinsApproveCommand() *cobra.Command {
-	var refresh bool
+// pinsApproveOptions are the options of broker pins approve.
+type pinsApproveOptions struct {
+	refresh bool
+}
+
+func pinsApproveCommand(e *env) *cobra.Command {
+	o := &pinsApproveOptions{}
 	c := &cobra.Command{
 		Use:   "approve SERVER[.NAME]",
 		Short: "Approve what a server offers now",
 		Args:  cli.OneArg(pinArgs + " (broker pins diff shows what differs)"),
-		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
-			if err := s.Pins.Approve(rows); err != nil {
-				return err
-			}
-			notePins(s, "approved", rows)
-			n := 0
-			for _, r := range rows {
-				if r.State != pins.Approved {
-					a.printPin(r)
-					n++
-				}
-			}
-			cli.Fprintf(a.Out, "approved: %s of %d\n", cli.Count(n, "difference"), len(rows))
-			return nil
-		}),
+		RunE:  withPins(e, &o.refresh, func(s *application.App, rows []pins.Row) error { return o.run(e, s, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
 }
 
-func (a *app) pinsBlockCommand() *cobra.Command {
-	var refresh bool
+func (o *pinsApproveOptions) run(e *env, s *application.App, rows []pins.Row) error {
+	if err := s.Pins.Approve(rows); err != nil {
+		return err
+	}
+	notePins(s, "approved", rows)
+	n := 0
+	for _, r := range rows {
+		if r.State != pins.Approved {
+			printPin(e, r)
+			n++
+		}
+	}
+	cli.Fprintf(e.Out, "approved: %s of %d\n", cli.Count(n, "difference"), len(rows))
+	return nil
+}
+
+// pinsBlockOptions are the options of broker pins block.
+type pinsBlockOptions struct {
+	refresh bool
+}
+
+func pinsBlockCommand(e *env) *cobra.Command {
+	o := &pinsBlockOptions{}
 	c := &cobra.Command{
 		Use:   "block SERVER[.NAME]",
 		Short: "Hold something back until it is approved",
 		Args:  cli.OneArg(pinArgs),
-		RunE: a.withPins(&refresh, func(s *application.App, rows []pins.Row) error {
-			if err := s.Pins.Block(rows); err != nil {
-				return err
-			}
-			notePins(s, "blocked", rows)
-			for _, r := range rows {
-				cli.Fprintf(a.Out, "blocked: %s.%s\n", r.Server, r.Title())
-			}
-			return nil
-		}),
+		RunE:  withPins(e, &o.refresh, func(s *application.App, rows []pins.Row) error { return o.run(e, s, rows) }),
 	}
-	refreshFlag(c, &refresh)
+	refreshFlag(c, &o.refresh)
 	return c
+}
+
+func (o *pinsBlockOptions) run(e *env, s *application.App, rows []pins.Row) error {
+	if err := s.Pins.Block(rows); err != nil {
+		return err
+	}
+	notePins(s, "blocked", rows)
+	for _, r := range rows {
+		cli.Fprintf(e.Out, "blocked: %s.%s\n", r.Server, r.Title())
+	}
+	return nil
 }
 
 // notePins records what a person decided, an event for each server.

@@ -18,44 +18,53 @@ import (
 	"github.com/mcpbroker/mcpbroker/skills/repo"
 )
 
-func (a *app) pluginsCommand() *cobra.Command {
+func pluginsCommand(e *env) *cobra.Command {
 	return cli.Group("plugins", "Manage plugins: folders with MCP servers, skills and commands",
-		a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsInstallCommand(), a.pluginsApproveCommand(), a.pluginsAddCommand(),
-		a.pluginsSwitchCommand("enable", "Enable a plugin", true), a.pluginsSwitchCommand("disable", "Disable a plugin without removing it", false),
-		a.pluginsRemoveCommand())
+		pluginsListCommand(e), pluginsShowCommand(e), pluginsInstallCommand(e), pluginsApproveCommand(e), pluginsAddCommand(e),
+		pluginsSwitchCommand(e, "enable", "Enable a plugin", true), pluginsSwitchCommand(e, "disable", "Disable a plugin without removing it", false),
+		pluginsRemoveCommand(e))
 }
 
-func (a *app) pluginsListCommand() *cobra.Command {
-	var offers bool
+// pluginsListOptions are the options of broker plugins list.
+type pluginsListOptions struct {
+	offers bool
+}
+
+func pluginsListCommand(e *env) *cobra.Command {
+	o := &pluginsListOptions{}
 	c := &cobra.Command{
 		Use:   "list [MARKETPLACE]",
 		Short: "List the installed plugins, or what a marketplace offers",
 		Long: "List the installed plugins. With --offers, list what the marketplaces offer that broker plugins add has made known; with a name or a folder, what\n" +
 			"that marketplace offers.",
 		Args: cli.SomeArgs(0, 1, "at most one marketplace"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
-			if len(args) == 1 || offers {
-				return a.listOffers(l, args)
-			}
-			rows, problems, err := l.Plugins()
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
-			}
-			t := cli.NewTable("PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
-				return []any{r.Name, cli.OneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), cli.OneLine(r.Description, 70)}
-			})
-			if err := t.Print(a.Out, rows); err != nil {
-				return err
-			}
-			a.printProblems(nil, problems, true)
-			return nil
+		RunE: withLibrary(e, func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
+			return o.run(e, l, args)
 		}),
 	}
-	c.Flags().BoolVar(&offers, "offers", false, "list what can be installed by name")
+	c.Flags().BoolVar(&o.offers, "offers", false, "list what can be installed by name")
 	return c
+}
+
+func (o *pluginsListOptions) run(e *env, l *library.Library, args []string) error {
+	if len(args) == 1 || o.offers {
+		return listOffers(e, l, args)
+	}
+	rows, problems, err := l.Plugins()
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"plugins": rows, "problems": append([]skills.Problem{}, problems...)})
+	}
+	t := cli.NewTable("PLUGIN\tVERSION\tSTATE\tSERVERS\tSKILLS\tCOMMANDS\t", func(r library.Plugin) []any {
+		return []any{r.Name, cli.OneLine(r.Version, 20), onOff(r.Enabled), serverCount(r), len(r.Skills), len(r.Commands), cli.OneLine(r.Description, 70)}
+	})
+	if err := t.Print(e.Out, rows); err != nil {
+		return err
+	}
+	printProblems(e, nil, problems, true)
+	return nil
 }
 
 // serverCount says how many servers a plugin has, and if they do not start.
@@ -66,15 +75,8 @@ func serverCount(p library.Plugin) string {
 	return fmt.Sprint(len(p.Servers))
 }
 
-func onOff(on bool) string {
-	if on {
-		return string(skills.Enabled)
-	}
-	return string(skills.Disabled)
-}
-
 // listOffers lists what the known marketplaces offer, or the one that is named.
-func (a *app) listOffers(l *library.Library, args []string) error {
+func listOffers(e *env, l *library.Library, args []string) error {
 	list, problems, err := l.Markets()
 	if err != nil {
 		return err
@@ -86,23 +88,23 @@ func (a *app) listOffers(l *library.Library, args []string) error {
 		}
 		list, problems = []library.Market{m}, nil
 	}
-	if a.JSON {
+	if e.JSON {
 		if len(args) == 1 {
-			return a.PrintJSON(list[0])
+			return e.PrintJSON(list[0])
 		}
-		return a.PrintJSON(map[string]any{"marketplaces": append([]library.Market{}, list...), "problems": append([]skills.Problem{}, problems...)})
+		return e.PrintJSON(map[string]any{"marketplaces": append([]library.Market{}, list...), "problems": append([]skills.Problem{}, problems...)})
 	}
 	var rows [][]any
 	for _, m := range list {
 		for _, o := range m.Offers {
-			rows = append(rows, []any{cli.OneLine(o.Name, 64), cli.OneLine(m.Name, 64), cli.OneLine(o.Version, 20), kept(o), cli.OneLine(o.Description, 90)})
+			rows = append(rows, []any{cli.OneLine(o.Name, 64), cli.OneLine(m.Name, 64), cli.OneLine(o.Version, 20), offerSource(o), cli.OneLine(o.Description, 90)})
 		}
 	}
 	t := cli.NewTable("PLUGIN\tMARKETPLACE\tVERSION\tKEPT\t", func(r []any) []any { return r })
-	if err := t.Print(a.Out, rows); err != nil {
+	if err := t.Print(e.Out, rows); err != nil {
 		return err
 	}
-	a.printProblems(nil, problems, true)
+	printProblems(e, nil, problems, true)
 	return nil
 }
 
@@ -116,16 +118,8 @@ func marketOf(l *library.Library, name string) (library.Market, error) {
 	return library.Market{Market: m}, err
 }
 
-// isPath reports whether a text can only be that of a file or folder, and no name.
-func isPath(text string) bool {
-	if strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, ".") {
-		return true
-	}
-	return slices.ContainsFunc([]string{".zip", ".tar.gz", ".tgz"}, func(end string) bool { return strings.HasSuffix(text, end) })
-}
-
-// kept says where an offer is.
-func kept(o plugin.Offer) string {
+// offerSource says where an offer is.
+func offerSource(o plugin.Offer) string {
 	switch {
 	case o.Path != "":
 		return "there"
@@ -135,51 +129,55 @@ func kept(o plugin.Offer) string {
 	return "unknown"
 }
 
-func (a *app) pluginsShowCommand() *cobra.Command {
+func pluginsShowCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show the servers, skills and commands of a plugin", Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
-			r, err := l.Plugin(args[0])
-			if err != nil {
-				return a.sourceError(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(r)
-			}
-			for _, f := range [][2]string{{"name", r.Name}, {"version", r.Version}, {"description", r.Description}, {"author", r.Author}, {"state", onOff(r.Enabled)}, {"path", r.Dir}, {"source", sourceText(r.Source)}} {
-				if f[1] != "" {
-					cli.Fprintf(a.Out, "%-12s %s\n", f[0], cli.OneLine(f[1], 1024))
-				}
-			}
-			var env []string
-			if r.Approved != nil {
-				env = r.Approved.Env
-			} else if len(r.Servers) > 0 {
-				cli.Fprintf(a.Out, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
-			}
-			for _, s := range r.Servers {
-				used := ""
-				if slices.Contains(r.Overridden, s.Name) {
-					used = "  not used: the config has a server of that name"
-				}
-				cli.Fprintf(a.Out, "server       %s%s\n", gate.Terminal(s.Name), used)
-				if run, err := application.DescribePluginServer(s); err == nil {
-					cli.Fprintf(a.Out, "%s", runLines(run, env, "             "))
-				}
-			}
-			for _, s := range r.Skills {
-				cli.Fprintf(a.Out, "skill        %s\n", s)
-			}
-			for _, c := range r.Commands {
-				cli.Fprintf(a.Out, "command      %s\n", strings.TrimSpace(cli.OneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+cli.OneLine(c.Description, 80)))
-			}
-			if len(r.Unused) > 0 {
-				cli.Fprintf(a.Out, "not used     %s\n", strings.Join(r.Unused, ", "))
-			}
-			a.printProblems(nil, r.Problems, true)
-			return nil
+		RunE: withLibrary(e, func(_ context.Context, l *library.Library, _ *application.Home, args []string) error {
+			return runPluginsShow(e, l, args)
 		}),
 	}
+}
+
+func runPluginsShow(e *env, l *library.Library, args []string) error {
+	r, err := l.Plugin(args[0])
+	if err != nil {
+		return sourceError(e, err)
+	}
+	if e.JSON {
+		return e.PrintJSON(r)
+	}
+	for _, f := range [][2]string{{"name", r.Name}, {"version", r.Version}, {"description", r.Description}, {"author", r.Author}, {"state", onOff(r.Enabled)}, {"path", r.Dir}, {"source", sourceText(r.Source)}} {
+		if f[1] != "" {
+			cli.Fprintf(e.Out, "%-12s %s\n", f[0], cli.OneLine(f[1], 1024))
+		}
+	}
+	var env []string
+	if r.Approved != nil {
+		env = r.Approved.Env
+	} else if len(r.Servers) > 0 {
+		cli.Fprintf(e.Out, "%-12s %s: broker plugins approve %s\n", "not approved", "its servers do not start", r.Name)
+	}
+	for _, s := range r.Servers {
+		used := ""
+		if slices.Contains(r.Overridden, s.Name) {
+			used = "  not used: the config has a server of that name"
+		}
+		cli.Fprintf(e.Out, "server       %s%s\n", gate.Terminal(s.Name), used)
+		if run, err := application.DescribePluginServer(s); err == nil {
+			cli.Fprintf(e.Out, "%s", runLines(run, env, "             "))
+		}
+	}
+	for _, s := range r.Skills {
+		cli.Fprintf(e.Out, "skill        %s\n", s)
+	}
+	for _, c := range r.Commands {
+		cli.Fprintf(e.Out, "command      %s\n", strings.TrimSpace(cli.OneLine(c.Name+" "+c.ArgumentHint, 80)+"  "+cli.OneLine(c.Description, 80)))
+	}
+	if len(r.Unused) > 0 {
+		cli.Fprintf(e.Out, "not used     %s\n", strings.Join(r.Unused, ", "))
+	}
+	printProblems(e, nil, r.Problems, true)
+	return nil
 }
 
 // sourceText is a repository with what was fetched of it.
@@ -197,34 +195,61 @@ func sourceText(s *repo.Source) string {
 	return text + " at " + s.Commit
 }
 
-func (a *app) pluginsSwitchCommand(use, short string, on bool) *cobra.Command {
+// pluginsSwitchOptions are the options of broker plugins enable and disable.
+type pluginsSwitchOptions struct {
+	use string
+	on  bool
+}
+
+func pluginsSwitchCommand(e *env, use, short string, on bool) *cobra.Command {
+	o := &pluginsSwitchOptions{use: use, on: on}
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
-			p, err := l.SwitchPlugin(args[0], on)
-			if err != nil {
-				return a.sourceError(err)
-			}
-			return a.printChange(h.Switches.String(), use+"d", p.Name)
+		RunE: withLibrary(e, func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
+			return o.run(e, l, h, args)
 		}),
 	}
 }
 
-func (a *app) pluginsRemoveCommand() *cobra.Command {
-	var market bool
+func (o *pluginsSwitchOptions) run(e *env, l *library.Library, h *application.Home, args []string) error {
+	p, err := l.SwitchPlugin(args[0], o.on)
+	if err != nil {
+		return sourceError(e, err)
+	}
+	return printChange(e, h.Switches.String(), o.use+"d", p.Name)
+}
+
+// pluginsRemoveOptions are the options of broker plugins remove.
+type pluginsRemoveOptions struct {
+	market bool
+}
+
+func pluginsRemoveCommand(e *env) *cobra.Command {
+	o := &pluginsRemoveOptions{}
 	c := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a plugin that was installed, or forget a marketplace", Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
-			remove, at := l.RemovePlugin, h.Plugins
-			if market {
-				remove, at = l.RemoveMarket, h.Switches.String()
-			}
-			if err := remove(args[0]); err != nil {
-				return a.sourceError(err)
-			}
-			return a.printChange(at, "removed", args[0])
+		RunE: withLibrary(e, func(_ context.Context, l *library.Library, h *application.Home, args []string) error {
+			return o.run(e, l, h, args)
 		}),
 	}
-	c.Flags().BoolVar(&market, "marketplace", false, "NAME is a marketplace; what was installed from it stays")
+	c.Flags().BoolVar(&o.market, "marketplace", false, "NAME is a marketplace; what was installed from it stays")
 	return c
+}
+
+func (o *pluginsRemoveOptions) run(e *env, l *library.Library, h *application.Home, args []string) error {
+	remove, at := l.RemovePlugin, h.Plugins
+	if o.market {
+		remove, at = l.RemoveMarket, h.Switches.String()
+	}
+	if err := remove(args[0]); err != nil {
+		return sourceError(e, err)
+	}
+	return printChange(e, at, "removed", args[0])
+}
+
+func onOff(on bool) string {
+	if on {
+		return string(skills.Enabled)
+	}
+	return string(skills.Disabled)
 }

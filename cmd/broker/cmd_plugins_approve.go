@@ -25,21 +25,21 @@ func (f *approveFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.env, "env", nil, "let the servers of the plugin read this variable of the environment; may be repeated")
 }
 
-// ask shows what the servers of a plugin run, and asks on the terminal. command
+// askFor shows what the servers of a plugin run, and asks on the terminal. command
 // is the line that approves them.
-func (a *app) ask(ctx context.Context, f approveFlags, command ...string) library.Ask {
+func askFor(ctx context.Context, e *env, f approveFlags, command ...string) library.Ask {
 	return func(r library.Request) ([]string, error) {
-		a.printRequest(r, f.env)
+		printRequest(e, r, f.env)
 		if f.yes {
 			return f.env, nil
 		}
-		for _, e := range f.env {
-			command = append(command, "--env", e)
+		for _, name := range f.env {
+			command = append(command, "--env", name)
 		}
 		for i := range command {
 			command[i] = cli.ShellWord(command[i])
 		}
-		person := a.Person()
+		person := e.Person()
 		if person == nil {
 			return nil, cli.Usagef("the servers of plugin %s need your approval, and nobody can be asked here\nhint: broker plugins %s --yes", r.Plugin, strings.Join(command, " "))
 		}
@@ -52,14 +52,14 @@ func (a *app) ask(ctx context.Context, f approveFlags, command ...string) librar
 
 // printRequest shows all that a user has to know before the servers of a plugin
 // may start.
-func (a *app) printRequest(r library.Request, env []string) {
+func printRequest(e *env, r library.Request, env []string) {
 	changed := ""
 	if r.Changed {
 		changed = ", not as they were approved before"
 	}
-	cli.Fprintf(a.Err, "plugin %s has %s that broker would use%s:\n", r.Plugin, cli.Count(len(r.Servers), "server"), changed)
+	cli.Fprintf(e.Err, "plugin %s has %s that broker would use%s:\n", r.Plugin, cli.Count(len(r.Servers), "server"), changed)
 	for _, s := range r.Servers {
-		cli.Fprintf(a.Err, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
+		cli.Fprintf(e.Err, "  %s\n%s", gate.Terminal(s.Name), runLines(s, env, "    "))
 	}
 }
 
@@ -78,29 +78,38 @@ func runLines(s library.Run, env []string, indent string) cli.Lines {
 	return cli.Lines(text.String())
 }
 
-func (a *app) pluginsApproveCommand() *cobra.Command {
-	var f approveFlags
+// pluginsApproveOptions are the options of broker plugins approve.
+type pluginsApproveOptions struct {
+	approve approveFlags
+}
+
+func pluginsApproveCommand(e *env) *cobra.Command {
+	o := &pluginsApproveOptions{}
 	c := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Allow the servers of a plugin to start",
 		Long: "Show what the servers of an installed plugin run or connect to, and ask whether they may. The approval holds for them and for the files of the\n" +
 			"plugin as they are now: when one changes, its servers do not start until they are approved again.",
 		Args: cli.OneArg("the name of a plugin"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
-			p, err := l.ApprovePlugin(args[0], a.ask(ctx, f, "approve", args[0]))
-			if err != nil {
-				return a.sourceError(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(p)
-			}
-			if p.Approved == nil {
-				_, err := cli.Fprintf(a.Out, "plugin %s has no server that could start\n", p.Name)
-				return err
-			}
-			return a.printChange(h.Switches.String(), "approved", p.Name)
+		RunE: withLibrary(e, func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
+			return o.run(ctx, e, l, h, args)
 		}),
 	}
-	f.add(c)
+	o.approve.add(c)
 	return c
+}
+
+func (o *pluginsApproveOptions) run(ctx context.Context, e *env, l *library.Library, h *application.Home, args []string) error {
+	p, err := l.ApprovePlugin(args[0], askFor(ctx, e, o.approve, "approve", args[0]))
+	if err != nil {
+		return sourceError(e, err)
+	}
+	if e.JSON {
+		return e.PrintJSON(p)
+	}
+	if p.Approved == nil {
+		_, err := cli.Fprintf(e.Out, "plugin %s has no server that could start\n", p.Name)
+		return err
+	}
+	return printChange(e, h.Switches.String(), "approved", p.Name)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -13,38 +12,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/skills/library"
 	"github.com/mcpbroker/mcpbroker/skills/plugin"
-	"github.com/mcpbroker/mcpbroker/skills/repo"
 )
 
-// gitFlags are how a repository is meant.
-type gitFlags struct{ ref, folder string }
-
-func (g *gitFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&g.ref, "ref", "", "the branch, tag or commit of a repository (default its default branch)")
-	c.Flags().StringVar(&g.folder, "folder", "", "the folder of the repository to use (default all of it)")
+// pluginsInstallOptions are the options of broker plugins install.
+type pluginsInstallOptions struct {
+	force   bool
+	git     gitFlags
+	approve approveFlags
 }
 
-// source returns a repository with the flags, or nil if text is not an address, which
-// takes no flags.
-func (g gitFlags) source(text string) (*repo.Source, error) {
-	s, ok := repo.Of(text)
-	if _, err := os.Stat(text); err == nil || !ok {
-		if g != (gitFlags{}) {
-			return nil, cli.Usagef("--ref and --folder are for the address of a repository, and %q is not one\nhint: https://host/path", text)
-		}
-		return nil, nil
-	}
-	s.Ref, s.Folder = cmp.Or(g.ref, s.Ref), cmp.Or(g.folder, s.Folder)
-	if err := s.Check(); err != nil {
-		return nil, cli.Usagef("%w", err)
-	}
-	return &s, nil
-}
-
-func (a *app) pluginsInstallCommand() *cobra.Command {
-	var force bool
-	var git gitFlags
-	var approve approveFlags
+func pluginsInstallCommand(e *env) *cobra.Command {
+	o := &pluginsInstallOptions{}
 	c := &cobra.Command{
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install a plugin from an archive, a folder, a git repository or a marketplace",
@@ -56,55 +34,59 @@ func (a *app) pluginsInstallCommand() *cobra.Command {
 			"names, and nothing from the keyring.",
 		Example: "  broker plugins install ./sales\n  broker plugins install https://github.com/owner/plugin --ref v1.2\n  broker plugins install sales@team",
 		Args:    cli.SomeArgs(1, -1, "an archive, a folder, a repository or a name"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
-			sources, err := pluginSources(l, git, args)
-			if err != nil {
-				return a.sourceError(err)
-			}
-			if len(sources) > 1 && len(approve.env) > 0 {
-				return cli.Usagef("--env is for one plugin: install them one by one")
-			}
-			list := []library.Plugin{}
-			for _, s := range sources {
-				stop, ask := a.Busy("installing "+strings.Join(args, " ")), a.ask(ctx, approve, git.line(force, args)...)
-				p, _, notes, err := l.InstallPlugin(ctx, s, force, func(r library.Request) ([]string, error) {
-					stop() // the question has the line
-					return ask(r)
-				})
-				if stop(); err != nil {
-					return a.sourceError(err)
-				}
-				for _, n := range notes {
-					cli.Fprintf(a.Err, "%s: %s\n", p.Name, n)
-				}
-				list = append(list, p)
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"installed": list})
-			}
-			for _, p := range list {
-				at := ""
-				if p.Source != nil {
-					at = ", commit " + p.Source.Commit
-				}
-				cli.Fprintf(a.Out, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
-					cli.Count(len(p.Servers), "server"), cli.Count(len(p.Skills), "skill"), cli.Count(len(p.Commands), "command"), at)
-				a.printProblems(nil, p.Problems, true)
-				a.noteUnused(p)
-			}
-			return nil
+		RunE: withLibrary(e, func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
+			return o.run(ctx, e, l, args)
 		}),
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace a plugin of that name")
-	git.add(c)
-	approve.add(c)
+	c.Flags().BoolVar(&o.force, "force", false, "replace a plugin of that name")
+	o.git.add(c)
+	o.approve.add(c)
 	return c
 }
 
+func (o *pluginsInstallOptions) run(ctx context.Context, e *env, l *library.Library, args []string) error {
+	sources, err := pluginSources(l, o.git, args)
+	if err != nil {
+		return sourceError(e, err)
+	}
+	if len(sources) > 1 && len(o.approve.env) > 0 {
+		return cli.Usagef("--env is for one plugin: install them one by one")
+	}
+	list := []library.Plugin{}
+	for _, s := range sources {
+		stop, ask := e.Busy("installing "+strings.Join(args, " ")), askFor(ctx, e, o.approve, o.git.line(o.force, args)...)
+		p, _, notes, err := l.InstallPlugin(ctx, s, o.force, func(r library.Request) ([]string, error) {
+			stop() // the question has the line
+			return ask(r)
+		})
+		if stop(); err != nil {
+			return sourceError(e, err)
+		}
+		for _, n := range notes {
+			cli.Fprintf(e.Err, "%s: %s\n", p.Name, n)
+		}
+		list = append(list, p)
+	}
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"installed": list})
+	}
+	for _, p := range list {
+		at := ""
+		if p.Source != nil {
+			at = ", commit " + p.Source.Commit
+		}
+		cli.Fprintf(e.Out, "%s: installed %s: %s, %s, %s%s\n", p.Dir, p.Name,
+			cli.Count(len(p.Servers), "server"), cli.Count(len(p.Skills), "skill"), cli.Count(len(p.Commands), "command"), at)
+		printProblems(e, nil, p.Problems, true)
+		noteUnused(e, p)
+	}
+	return nil
+}
+
 // noteUnused prints which parts of a plugin the broker does not use.
-func (a *app) noteUnused(p library.Plugin) {
+func noteUnused(e *env, p library.Plugin) {
 	if len(p.Unused) > 0 {
-		cli.Fprintf(a.Err, "note: %s also has parts for other programs, which broker does not use: %s\n", p.Name, strings.Join(p.Unused, ", "))
+		cli.Fprintf(e.Err, "note: %s also has parts for other programs, which broker does not use: %s\n", p.Name, strings.Join(p.Unused, ", "))
 	}
 }
 
@@ -166,8 +148,13 @@ func marketSources(dir string, names []string) ([]library.From, error) {
 	return sources, nil
 }
 
-func (a *app) pluginsAddCommand() *cobra.Command {
-	var git gitFlags
+// pluginsAddOptions are the options of broker plugins add.
+type pluginsAddOptions struct {
+	git gitFlags
+}
+
+func pluginsAddCommand(e *env) *cobra.Command {
+	o := &pluginsAddOptions{}
 	c := &cobra.Command{
 		Use:   "add SOURCE",
 		Short: "Add a marketplace: a folder or git repository that lists plugins",
@@ -175,28 +162,32 @@ func (a *app) pluginsAddCommand() *cobra.Command {
 			"repository with one, of which a copy is kept. Adding it again fetches the newest commit. Nothing in it is run.",
 		Example: "  broker plugins add https://github.com/owner/plugins\n  broker plugins list --offers\n  broker plugins install sales",
 		Args:    cli.OneArg("a folder or the address of a repository"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
-			from, err := git.source(args[0])
-			if err != nil {
-				return err
-			}
-			m, err := l.AddMarket(ctx, args[0], from)
-			if err != nil {
-				return a.sourceError(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(m)
-			}
-			for _, n := range m.Notes {
-				cli.Fprintf(a.Err, "%s: %s\n", m.Name, gate.Terminal(n))
-			}
-			if err := a.printChange(h.Switches.String(), "added", m.Name); err != nil {
-				return err
-			}
-			_, err = cli.Fprintf(a.Out, "%s: broker plugins list %s\n", cli.Count(len(m.Offers), "plugin"), m.Name)
-			return err
+		RunE: withLibrary(e, func(ctx context.Context, l *library.Library, h *application.Home, args []string) error {
+			return o.run(ctx, e, l, h, args)
 		}),
 	}
-	git.add(c)
+	o.git.add(c)
 	return c
+}
+
+func (o *pluginsAddOptions) run(ctx context.Context, e *env, l *library.Library, h *application.Home, args []string) error {
+	from, err := o.git.source(args[0])
+	if err != nil {
+		return err
+	}
+	m, err := l.AddMarket(ctx, args[0], from)
+	if err != nil {
+		return sourceError(e, err)
+	}
+	if e.JSON {
+		return e.PrintJSON(m)
+	}
+	for _, n := range m.Notes {
+		cli.Fprintf(e.Err, "%s: %s\n", m.Name, gate.Terminal(n))
+	}
+	if err := printChange(e, h.Switches.String(), "added", m.Name); err != nil {
+		return err
+	}
+	_, err = cli.Fprintf(e.Out, "%s: broker plugins list %s\n", cli.Count(len(m.Offers), "plugin"), m.Name)
+	return err
 }

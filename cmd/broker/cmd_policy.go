@@ -8,13 +8,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
-func (a *app) policyCommand() *cobra.Command {
+func policyCommand(e *env) *cobra.Command {
 	return cli.Group("policy", "Change, test and explain the policy: which calls are allowed, asked about or denied",
-		a.policyRuleCommand(policy.Allow), a.policyRuleCommand(policy.Ask), a.policyRuleCommand(policy.Deny),
-		a.policyExplainCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyReplayCommand(), a.policyInitCommand())
+		policyRuleCommand(e, policy.Allow), policyRuleCommand(e, policy.Ask), policyRuleCommand(e, policy.Deny),
+		policyExplainCommand(e), policyCheckCommand(e), policyTestCommand(e), policyReplayCommand(e), policyInitCommand(e))
 }
 
-func (a *app) policyTestCommand() *cobra.Command {
+func policyTestCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test FILE|-",
 		Short: "Check a policy against scenarios with expected decisions",
@@ -31,12 +31,14 @@ Exit codes:
   1   something differs
   2   wrong usage, or the file cannot be read`,
 		Args: cli.OneArg("a file of scenarios: broker policy test FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			scenarios, err := policies.ReadScenarios(a.In, args[0])
-			if err != nil {
-				return cli.Usagef("%w", cli.OwnLines(err))
-			}
-			return policies.TestScenarios(&a.IO, scenarios)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runPolicyTest(e, args) },
 	}
+}
+
+func runPolicyTest(e *env, args []string) error {
+	scenarios, err := policies.ReadScenarios(e.In, args[0])
+	if err != nil {
+		return cli.Usagef("%w", cli.OwnLines(err))
+	}
+	return policies.TestScenarios(&e.IO, scenarios)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
@@ -13,9 +15,8 @@ import (
 
 // withTools is for commands that look at the policy from outside: the broker that
 // f gets knows the tools that it denies too.
-func (a *app) withTools(f func(*application.App) error) error {
-	a.ignorePolicy = true
-	s, err := a.open(-1)
+func withTools(e *env, readOnly bool, f func(*application.App) error) error {
+	s, err := e.open(application.Overrides{IgnorePolicy: true, ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}
@@ -26,8 +27,14 @@ func (a *app) withTools(f func(*application.App) error) error {
 	return err
 }
 
-func (a *app) policyExplainCommand() *cobra.Command {
-	var profile string
+// policyExplainOptions are the options of broker policy explain.
+type policyExplainOptions struct {
+	profile  string
+	readOnly bool
+}
+
+func policyExplainCommand(e *env) *cobra.Command {
+	o := &policyExplainOptions{}
 	c := &cobra.Command{
 		Use:   "explain TOOL [ARGS.json | '{\"json\"}' | -]",
 		Short: "Explain the policy's decision about a call, rule by rule",
@@ -36,52 +43,56 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			"script (budgets, flows) are not taken into account.",
 		Example: "  broker policy explain github.delete_repo\n  broker policy explain mail.send '{\"to\": \"ann@acme.com\"}' --profile ci",
 		Args:    cli.SomeArgs(1, 2, "the name of a tool, and perhaps its arguments"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := policies.ReadArguments(a.In, args[1:])
-			if err != nil {
-				return err
-			}
-			return a.withTools(func(s *application.App) error {
-				s.Broker.StartLazily(cmd.Context())
-				d, err := s.Broker.Describe(cmd.Context(), args[0])
-				if err != nil {
-					return cli.CallError(err)
-				}
-				tool, ok := s.Broker.Catalog().Tool(d.Name)
-				if !ok {
-					return cli.CallError(&bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + d.Name})
-				}
-				rules := s.Config.Rules()
-				if profile != "" && !rules.HasProfile(profile) {
-					return cli.Usagef("the policy has no profile %q", profile)
-				}
-				call := policy.Call{Tool: tool, Args: input, Profile: profile, ReadOnly: s.Config.Broker.ReadOnly || a.readOnly}
-				e := rules.Explain(call)
-				if a.JSON {
-					return a.PrintJSON(e)
-				}
-				policies.PrintExplanation(a.Out, e)
-				return nil
-			})
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&profile, "profile", "", "for a caller with this profile")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "as if the broker ran read-only")
+	c.Flags().StringVar(&o.profile, "profile", "", "for a caller with this profile")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "as if the broker ran read-only")
 	return c
 }
 
-func (a *app) policyCheckCommand() *cobra.Command {
+func (o *policyExplainOptions) run(ctx context.Context, e *env, args []string) error {
+	input, err := policies.ReadArguments(e.In, args[1:])
+	if err != nil {
+		return err
+	}
+	return withTools(e, o.readOnly, func(s *application.App) error {
+		s.Broker.StartLazily(ctx)
+		d, err := s.Broker.Describe(ctx, args[0])
+		if err != nil {
+			return cli.CallError(err)
+		}
+		tool, ok := s.Broker.Catalog().Tool(d.Name)
+		if !ok {
+			return cli.CallError(&bridge.Error{Code: bridge.CodeUnknownTool, Message: "unknown tool " + d.Name})
+		}
+		rules := s.Config.Rules()
+		if o.profile != "" && !rules.HasProfile(o.profile) {
+			return cli.Usagef("the policy has no profile %q", o.profile)
+		}
+		call := policy.Call{Tool: tool, Args: input, Profile: o.profile, ReadOnly: s.Config.Broker.ReadOnly || o.readOnly}
+		x := rules.Explain(call)
+		if e.JSON {
+			return e.PrintJSON(x)
+		}
+		policies.PrintExplanation(e.Out, x)
+		return nil
+	})
+}
+
+func policyCheckCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Find patterns that match no tool, and rules that never apply",
 		Long: "Compare the policy with the tools of all servers: patterns that match no known tool, rules that never apply, and\n" +
 			"tools whose class is a guess because their servers do not say.\n\nExit codes:\n  0   nothing was found\n  1   patterns or rules were found\n  3   the tools of some servers are not known",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTools(func(s *application.App) error {
-				await.Learn(cmd.Context(), &a.IO, s, "")
-				return policies.CheckRules(s.Config.Rules(), s.Broker.Catalog().Tools(), s.Broker.Unlisted()).Print(&a.IO)
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPolicyCheck(cmd.Context(), e) },
 	}
+}
+
+func runPolicyCheck(ctx context.Context, e *env) error {
+	return withTools(e, false, func(s *application.App) error {
+		await.Learn(ctx, &e.IO, s, "")
+		return policies.CheckRules(s.Config.Rules(), s.Broker.Catalog().Tools(), s.Broker.Unlisted()).Print(&e.IO)
+	})
 }

@@ -9,34 +9,44 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-func (a *app) profilesCommand() *cobra.Command {
-	var none bool
-	use := &cobra.Command{
+func profilesCommand(e *env) *cobra.Command {
+	return cli.Group("profiles", "Show and choose which servers and tools clients see",
+		&cobra.Command{
+			Use: "list", Short: "List the profiles of the config, and who uses them", Args: cli.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return listProfiles(e) },
+		},
+		&cobra.Command{
+			Use: "show NAME", Short: "Show the servers and tools of a profile", Args: cli.OneArg("a profile"),
+			RunE: func(_ *cobra.Command, args []string) error { return showProfile(e, args[0]) },
+		},
+		profilesUseCommand(e),
+	)
+}
+
+// profilesUseOptions are the options of broker profiles use.
+type profilesUseOptions struct {
+	none bool
+}
+
+func profilesUseCommand(e *env) *cobra.Command {
+	o := &profilesUseOptions{}
+	c := &cobra.Command{
 		Use: "use NAME | use --none", Short: "Set the profile of clients that name none",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if none {
+			if o.none {
 				return cli.NoArgs(cmd, args)
 			}
 			return cli.OneArg("a profile, or --none")(cmd, args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.useProfile(strings.Join(args, "")) },
+		RunE: func(_ *cobra.Command, args []string) error { return useProfile(e, strings.Join(args, "")) },
 	}
-	use.Flags().BoolVar(&none, "none", false, "let these clients see all tools again")
-	return cli.Group("profiles", "Show and choose which servers and tools clients see",
-		&cobra.Command{
-			Use: "list", Short: "List the profiles of the config, and who uses them", Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.listProfiles() },
-		},
-		&cobra.Command{
-			Use: "show NAME", Short: "Show the servers and tools of a profile", Args: cli.OneArg("a profile"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.showProfile(args[0]) },
-		},
-		use,
-	)
+	c.Flags().BoolVar(&o.none, "none", false, "let these clients see all tools again")
+	return c
 }
 
 // A profileRow is a profile as "profiles list" prints it.
@@ -59,7 +69,7 @@ func profileRows(cfg *config.Config) []profileRow {
 		r := profileRow{Name: name, Servers: p.Servers, Allow: p.Allow, Deny: p.Deny, ReadOnly: p.ReadOnly, Default: name == cfg.Broker.Profile}
 		for _, client := range slices.Sorted(maps.Keys(cfg.Broker.HTTP.Tokens)) {
 			if t := cfg.Broker.HTTP.Tokens[client]; t.Profile == name {
-				r.Tokens = append(r.Tokens, client+until(t.Expires))
+				r.Tokens = append(r.Tokens, client+endText(t.Expires))
 			}
 		}
 		rows = append(rows, r)
@@ -67,8 +77,8 @@ func profileRows(cfg *config.Config) []profileRow {
 	return rows
 }
 
-// until says when a token ends.
-func until(t time.Time) string {
+// endText says when a token ends.
+func endText(t time.Time) string {
 	switch {
 	case t.IsZero():
 		return ""
@@ -78,15 +88,15 @@ func until(t time.Time) string {
 	return " (expired)"
 }
 
-func (a *app) listProfiles() error {
-	cfg, err := a.load()
+func listProfiles(e *env) error {
+	cfg, err := e.load()
 	if err != nil {
 		return err
 	}
 	for _, problem := range cfg.Broker.UnknownProfiles() {
-		cli.Fprintf(a.Err, "broker: %s\n", problem)
+		cli.Fprintf(e.Err, "broker: %s\n", problem)
 	}
-	return cli.PrintList(&a.IO, profileRows(cfg), "there are no profiles: write some under \"profiles\" of \"broker\"", cli.NewTable("NAME\tSERVERS\tTOOLS\tUSED BY", func(r profileRow) []any {
+	return cli.PrintList(&e.IO, profileRows(cfg), "there are no profiles: write some under \"profiles\" of \"broker\"", cli.NewTable("NAME\tSERVERS\tTOOLS\tUSED BY", func(r profileRow) []any {
 		tools := strings.Join(r.Allow, " ")
 		if len(r.Deny) > 0 {
 			tools += ", not " + strings.Join(r.Deny, " ")
@@ -115,9 +125,8 @@ type serverTools struct {
 	Tools  []string `json:"tools"`
 }
 
-func (a *app) showProfile(name string) error {
-	a.profile = name
-	s, err := a.open(-1)
+func showProfile(e *env, name string) error {
+	s, err := e.openAs(application.OpenOptions{Profile: name})
 	if err != nil {
 		return err
 	}
@@ -135,28 +144,28 @@ func (a *app) showProfile(name string) error {
 		}
 		v.Has = append(v.Has, row)
 	}
-	if a.JSON {
-		return a.PrintJSON(v)
+	if e.JSON {
+		return e.PrintJSON(v)
 	}
 	if len(v.Has) == 0 {
-		cli.Fprintf(a.Out, "the profile %s has no server\n", name)
+		cli.Fprintf(e.Out, "the profile %s has no server\n", name)
 	}
 	for _, row := range v.Has {
 		note := cli.Count(len(row.Tools), "tool")
 		if slices.Contains(v.Unlisted, row.Server) {
 			note = "tools not known yet: broker index"
 		}
-		cli.Fprintf(a.Out, "%s: %s\n", row.Server, note)
+		cli.Fprintf(e.Out, "%s: %s\n", row.Server, note)
 		for _, id := range row.Tools {
-			cli.Fprintf(a.Out, "  %s\n", id)
+			cli.Fprintf(e.Out, "  %s\n", id)
 		}
 	}
 	return nil
 }
 
 // useProfile writes the default profile into the config; empty removes it.
-func (a *app) useProfile(name string) error {
-	cfg, err := a.load()
+func useProfile(e *env, name string) error {
+	cfg, err := e.load()
 	if err != nil {
 		return err
 	}
@@ -172,13 +181,13 @@ func (a *app) useProfile(name string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(map[string]string{"config": cfg.Path, "profile": name})
+	if e.JSON {
+		return e.PrintJSON(map[string]string{"config": cfg.Path, "profile": name})
 	}
 	text := "clients that name no profile see all tools"
 	if name != "" {
 		text = fmt.Sprintf("clients that name no profile use %s", name)
 	}
-	_, err = cli.Fprintf(a.Out, "%s: %s; brokers that run go on until they are started again\n", cfg.Path, text)
+	_, err = cli.Fprintf(e.Out, "%s: %s; brokers that run go on until they are started again\n", cfg.Path, text)
 	return err
 }

@@ -20,20 +20,20 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-func (a *app) projectsCommand() *cobra.Command {
+func projectsCommand(e *env) *cobra.Command {
 	upToOne := cli.SomeArgs(0, 1, "a folder or a .broker.json")
 	return cli.Group("projects", "Show projects, and say whose servers may start",
 		&cobra.Command{
 			Use: "list", Short: "List the projects whose servers you have trusted, and that of the working directory", Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.listProjects() },
+			RunE: func(*cobra.Command, []string) error { return listProjects(e) },
 		},
 		&cobra.Command{
 			Use: "show [PATH]", Short: "Show the settings of a project, and what its servers would run", Args: upToOne,
-			RunE: a.withProject(func(_ context.Context, p *application.Project, _ string) error {
-				if a.JSON {
-					return a.PrintJSON(rowOfProject(p))
+			RunE: withProject(e, func(_ context.Context, p *application.Project, _ string) error {
+				if e.JSON {
+					return e.PrintJSON(rowOfProject(p))
 				}
-				return a.printProject(p)
+				return printProject(e, p)
 			}),
 		},
 		&cobra.Command{
@@ -45,11 +45,13 @@ func (a *app) projectsCommand() *cobra.Command {
 				"can only narrow the default profile, until you trust the project again. A changed program needs no new trust, even if\n" +
 				"it is in the project.",
 			Args: upToOne,
-			RunE: a.withProject(a.trustProject),
+			RunE: withProject(e, func(ctx context.Context, p *application.Project, state string) error {
+				return letStart(ctx, e, p, state)
+			}),
 		},
 		&cobra.Command{
 			Use: "revoke [PATH]", Short: "Stop trusting the servers of a project", Args: upToOne,
-			RunE: func(_ *cobra.Command, args []string) error { return a.revokeProject(args) },
+			RunE: func(_ *cobra.Command, args []string) error { return revokeProject(e, args) },
 		},
 	)
 }
@@ -74,8 +76,8 @@ func rowOfProject(p *application.Project) projectRow {
 	return r
 }
 
-func (a *app) listProjects() error {
-	_, state, err := a.loadWithState()
+func listProjects(e *env) error {
+	_, state, err := e.loadWithState()
 	if err != nil {
 		return err
 	}
@@ -93,19 +95,19 @@ func (a *app) listProjects() error {
 		}
 		rows = append(rows, r)
 	}
-	if p, err := a.readProject(state); err != nil {
+	if p, err := e.readProject(state); err != nil {
 		return err
 	} else if p != nil && !slices.ContainsFunc(rows, func(r projectRow) bool { return r.Path == p.RealPath() }) {
 		rows = append(rows, rowOfProject(p))
 	}
-	return cli.PrintList(&a.IO, rows, "no project is trusted, and the working directory is in none", cli.NewTable("PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }))
+	return cli.PrintList(&e.IO, rows, "no project is trusted, and the working directory is in none", cli.NewTable("PROJECT\tSTATE\tSERVERS", func(r projectRow) []any { return []any{r.Path, r.State, strings.Join(r.Servers, " ")} }))
 }
 
 // withProject is a command's RunE that does f with the project of a path, or of
 // the working directory, and the state directory.
-func (a *app) withProject(f func(ctx context.Context, p *application.Project, state string) error) func(*cobra.Command, []string) error {
+func withProject(e *env, f func(ctx context.Context, p *application.Project, state string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		_, state, err := a.loadWithState()
+		_, state, err := e.loadWithState()
 		if err != nil {
 			return err
 		}
@@ -119,7 +121,7 @@ func (a *app) withProject(f func(ctx context.Context, p *application.Project, st
 			return err
 		}
 		for _, n := range p.Notes {
-			cli.Fprintln(a.Err, n)
+			cli.Fprintln(e.Err, n)
 		}
 		if p.Ignored != nil {
 			return p.Ignored
@@ -146,20 +148,20 @@ func projectAt(path string) (string, error) {
 }
 
 // printProject prints what a project says.
-func (a *app) printProject(p *application.Project) error {
-	cli.Fprintf(a.Out, "%s: %s\n", p.Path, p.Status())
+func printProject(e *env, p *application.Project) error {
+	cli.Fprintf(e.Out, "%s: %s\n", p.Path, p.Status())
 	for _, row := range []struct{ name, value string }{
 		{"profile", p.Profile}, {"servers", strings.Join(p.Narrow.Servers, " ")},
 		{"tools", strings.Join(p.Narrow.Allow, " ")}, {"not", strings.Join(p.Narrow.Deny, " ")},
 	} {
 		if row.value != "" && row.value != "*" {
-			cli.Fprintf(a.Out, "  %-8s %s\n", row.name, row.value)
+			cli.Fprintf(e.Out, "  %-8s %s\n", row.name, row.value)
 		}
 	}
 	if p.Narrow.ReadOnly {
-		cli.Fprintf(a.Out, "  read-only\n")
+		cli.Fprintf(e.Out, "  read-only\n")
 	}
-	_, err := cli.Fprintf(a.Out, "%s", serverLines(p))
+	_, err := cli.Fprintf(e.Out, "%s", serverLines(p))
 	return err
 }
 
@@ -185,14 +187,14 @@ func profileLine(p *application.Project) cli.Lines {
 	return cli.Lines("  profile " + gate.Terminal(p.Profile) + ", instead of the default one\n")
 }
 
-func (a *app) trustProject(ctx context.Context, p *application.Project, state string) error {
+func letStart(ctx context.Context, e *env, p *application.Project, state string) error {
 	digest := p.Digest()
 	if digest == "" {
 		return cli.Usagef("%s has neither servers to start nor a profile: its other settings need no trust", p.Path)
 	}
 	if !p.Trusted {
-		err := approver.Ask(ctx, &a.IO, keyringSecret, approver.TrustQuestion(), func() error {
-			_, err := cli.Fprintf(a.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.Status(), profileLine(p), serverLines(p))
+		err := approver.Ask(ctx, &e.IO, keyringSecret, approver.TrustQuestion(), func() error {
+			_, err := cli.Fprintf(e.Err, "%s: %s that broker would use, %s:\n%s%s", p.Path, cli.Count(len(p.Enabled()), "server"), p.Status(), profileLine(p), serverLines(p))
 			return err
 		})
 		if err != nil {
@@ -204,17 +206,17 @@ func (a *app) trustProject(ctx context.Context, p *application.Project, state st
 		}
 		p.Trusted = true
 	}
-	if a.JSON {
-		return a.PrintJSON(rowOfProject(p))
+	if e.JSON {
+		return e.PrintJSON(rowOfProject(p))
 	}
-	_, err := cli.Fprintf(a.Out, "%s of %s may start\n%s", cli.Count(len(p.Enabled()), "server"), p.Path, profileLine(p))
+	_, err := cli.Fprintf(e.Out, "%s of %s may start\n%s", cli.Count(len(p.Enabled()), "server"), p.Path, profileLine(p))
 	return err
 }
 
 // revokeProject asks for no confirmation, since it only revokes. The project may be
 // gone.
-func (a *app) revokeProject(args []string) error {
-	_, state, err := a.loadWithState()
+func revokeProject(e *env, args []string) error {
+	_, state, err := e.loadWithState()
 	if err != nil {
 		return err
 	}
@@ -236,9 +238,9 @@ func (a *app) revokeProject(args []string) error {
 	if err := approvals.In(approvals.InDir(state)).Revoke(approvals.Project, trusts[i].Subject); err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(projectRow{Path: trusts[i].Subject, State: "not trusted", Servers: trusts[i].Servers})
+	if e.JSON {
+		return e.PrintJSON(projectRow{Path: trusts[i].Subject, State: "not trusted", Servers: trusts[i].Servers})
 	}
-	_, err = cli.Fprintf(a.Out, "the servers of %s do not start any more\n", trusts[i].Subject)
+	_, err = cli.Fprintf(e.Out, "the servers of %s do not start any more\n", trusts[i].Subject)
 	return err
 }

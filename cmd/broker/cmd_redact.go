@@ -9,7 +9,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 )
 
-func (a *app) redactCommand() *cobra.Command {
+func redactCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "redact",
 		Short: "Hide secrets and personal data in texts on standard input", Hidden: true,
@@ -21,12 +21,14 @@ the text that was read. With "media": "json" the new text is JSON as well, and w
 It finds e-mail addresses, phone numbers in international form, payment cards, IBANs, US social security numbers, private keys, keys and tokens of
 services, JWTs, passwords in URLs, and values of fields such as password, secret, token and api_key. It does not find names and postal addresses.`,
 		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			err := redact.Lines(a.In, cli.Exact(a.Out))
-			if wrong, ok := errors.AsType[*redact.LineError](err); ok {
-				return cli.Usagef("%w\nhint: broker redact --help shows the format", wrong)
-			}
-			return err
-		},
+		RunE: func(_ *cobra.Command, _ []string) error { return runRedact(e) },
 	}
+}
+
+func runRedact(e *env) error {
+	err := redact.Lines(e.In, cli.Exact(e.Out))
+	if wrong, ok := errors.AsType[*redact.LineError](err); ok {
+		return cli.Usagef("%w\nhint: broker redact --help shows the format", wrong)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -14,8 +15,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/schema"
 )
 
-func (a *app) runCommand() *cobra.Command {
-	var timeout float64
+// runOptions are the options of broker run.
+type runOptions struct {
+	readOnly bool
+	timeout  float64
+}
+
+func runCommand(e *env) *cobra.Command {
+	o := &runOptions{}
 	c := &cobra.Command{
 		Use:   "run NAME[@VERSION] ['{\"json\"}' | KEY=VALUE... | -]",
 		Short: "Run a saved script",
@@ -24,42 +31,44 @@ func (a *app) runCommand() *cobra.Command {
 			"checked before anything runs. With --json, exactly what a model would get is printed.\n\nExit codes:\n" + execCodesHelp,
 		Example: "  broker run stale owner=golang limit=10\n  broker run stale@2 '{\"owner\": \"golang\"}'",
 		Args:    cli.SomeArgs(1, -1, "the name of a saved script, and perhaps its input\nhint: broker scripts list"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(timeout >= 0 && timeout <= maxTimeoutSeconds) {
-				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", timeout, maxTimeoutSeconds)
-			}
-			store, err := a.scriptStore()
-			if err != nil {
-				return err
-			}
-			s, err := store.Load(args[0])
-			if err != nil {
-				return unknownScript(err)
-			}
-			input, err := a.scriptInput(s, args[0], args[1:])
-			if err != nil {
-				return err
-			}
-			req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
-				Timeout: time.Duration(timeout * float64(time.Second))}
-			if in := a.Interactive(); in != nil && !slices.Contains(args, "-") {
-				req.Talker = a.talker(in)
-			}
-			return a.execute(cmd.Context(), req)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().Float64Var(&timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().Float64Var(&o.timeout, "timeout", 0, "seconds (default and maximum as configured: 30 and 120)")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
+func (o *runOptions) run(ctx context.Context, e *env, args []string) error {
+	if !(o.timeout >= 0 && o.timeout <= maxTimeoutSeconds) {
+		return cli.Usagef("--timeout is %g: use seconds, above 0 and at most %d", o.timeout, maxTimeoutSeconds)
+	}
+	var s *script.Script
+	err := e.withScripts(ctx, func(store script.Store) (err error) {
+		s, err = store.Load(args[0])
+		return unknownScript(err)
+	})
+	if err != nil {
+		return err
+	}
+	input, err := scriptInput(e, s, args[0], args[1:])
+	if err != nil {
+		return err
+	}
+	req := broker.ExecuteRequest{Code: script.Driver(s, args[0], input), Language: "typescript", AnyIsolation: true, Client: "run", ClientInfo: gate.Line(args[0]),
+		Timeout: time.Duration(o.timeout * float64(time.Second))}
+	if in := e.Interactive(); in != nil && !slices.Contains(args, "-") {
+		req.Talker = talker(e, in)
+	}
+	return executeScript(ctx, e, o.readOnly, req)
+}
+
 // scriptInput is the input of a script, which fits its type.
-func (a *app) scriptInput(s *script.Script, ref string, words []string) (json.RawMessage, error) {
+func scriptInput(e *env, s *script.Script, ref string, words []string) (json.RawMessage, error) {
 	var of json.RawMessage
 	if s.Input != nil {
 		of = s.Input.Schema
 	}
-	input, err := a.typedInput("run", ref, words, func() cli.Schema { return cli.ReadSchema(of) })
+	input, err := typedInput(e, "run", ref, words, func() cli.Schema { return cli.ReadSchema(of) })
 	switch {
 	case err != nil:
 		return nil, err

@@ -14,33 +14,14 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) runsCommand() *cobra.Command {
+func runsCommand(e *env) *cobra.Command {
 	return cli.Group("runs", "Show and resume runs that a crash or a question interrupted",
-		a.runsListCommand(), a.runsShowCommand(), a.runsResumeCommand(), a.runsSettleCommand())
-}
-
-// withRuns is a command's RunE that does f with the journals of the config's state
-// directory.
-func (a *app) withRuns(f func(ctx context.Context, runs state.RunStore, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		st, err := a.openAnyState()
-		if err != nil {
-			return err
-		}
-		defer st.Close()
-		runs := st.Runs(state.RunOptions{})
-		a.tokens = st.Vault()
-		err = f(cmd.Context(), runs, args)
-		if closed := runs.Close(); err == nil {
-			err = closed
-		}
-		return err
-	}
+		runsListCommand(e), runsShowCommand(e), runsResumeCommand(e), runsSettleCommand(e))
 }
 
 // findRun finds a run by the beginning of its id.
-func (a *app) findRun(ctx context.Context, runs state.RunStore, id string) (api.Run, error) {
-	run, err := (&api.Reader{Runs: runs, Tokens: a.tokens}).Run(ctx, id, false)
+func findRun(ctx context.Context, runs state.RunStore, tokens api.Tokens, id string) (api.Run, error) {
+	run, err := (&api.Reader{Runs: runs, Tokens: tokens}).Run(ctx, id, false)
 	return run, unknownRun(err, id)
 }
 
@@ -52,37 +33,55 @@ func unknownRun(err error, id string) error {
 	return err
 }
 
-func (a *app) runsListCommand() *cobra.Command {
-	var limit int
+// runsListOptions are the options of broker runs list.
+type runsListOptions struct {
+	limit int
+}
+
+func runsListCommand(e *env) *cobra.Command {
+	o := &runsListOptions{}
 	c := &cobra.Command{
 		Use: "list", Short: "List runs that made calls, newest first", Args: cli.NoArgs,
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
-			list, err := runs.Runs(ctx, limit)
-			if err != nil {
-				return err
-			}
-			return records.PrintRuns(&a.IO, list, "no run is kept")
-		}),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	c.Flags().IntVar(&limit, "limit", 50, "at most this many runs, the newest; -1 shows all")
+	c.Flags().IntVar(&o.limit, "limit", 50, "at most this many runs, the newest; -1 shows all")
 	return c
 }
 
-func (a *app) runsShowCommand() *cobra.Command {
+func (o *runsListOptions) run(ctx context.Context, e *env) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		list, err := runs.Runs(ctx, o.limit)
+		if err != nil {
+			return err
+		}
+		return records.PrintRuns(&e.IO, list, "no run is kept")
+	})
+}
+
+func runsShowCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run with its script and its calls", Args: cli.OneArg("the id of a run, or how it begins"),
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
-			run, err := a.findRun(ctx, runs, args[0])
-			if err != nil {
-				return err
-			}
-			return records.PrintRun(&a.IO, run)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error { return runRunsShow(cmd.Context(), e, args) },
 	}
 }
 
-func (a *app) runsResumeCommand() *cobra.Command {
-	var file string
+func runRunsShow(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		run, err := findRun(ctx, runs, tokens, args[0])
+		if err != nil {
+			return err
+		}
+		return records.PrintRun(&e.IO, run)
+	})
+}
+
+// runsResumeOptions are the options of broker runs resume.
+type runsResumeOptions struct {
+	file string
+}
+
+func runsResumeCommand(e *env) *cobra.Command {
+	o := &runsResumeOptions{}
 	c := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Resume a run without repeating the calls that it has made",
@@ -90,63 +89,75 @@ func (a *app) runsResumeCommand() *cobra.Command {
 			"journal. With --code another script takes over; calls that the run has already made are not made again.\n" +
 			"The exit code is the script's.\n\nExit codes:\n" + execCodesHelp,
 		Args: cli.OneArg("the id of a run, or how it begins"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			code := ""
-			if file != "" {
-				var err error
-				if code, err = a.readScript(file); err != nil {
-					return cli.Usagef("%w", err)
-				}
-			}
-			var run api.Run
-			err := a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) (err error) {
-				run, err = a.findRun(ctx, runs, args[0])
-				return err
-			})(cmd, args)
-			if err != nil {
-				return err
-			}
-			req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", Profile: run.Run.Profile, Narrowed: run.Run.Narrowed}
-			if in := a.Interactive(); in != nil && file != "-" {
-				req.Talker = a.talker(in)
-			}
-			return a.execute(cmd.Context(), req)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&file, "code", "", "a file with another script, or - for stdin")
+	c.Flags().StringVar(&o.file, "code", "", "a file with another script, or - for stdin")
 	return c
 }
 
-func (a *app) runsSettleCommand() *cobra.Command {
-	var done, retry bool
+func (o *runsResumeOptions) run(ctx context.Context, e *env, args []string) error {
+	code := ""
+	if o.file != "" {
+		var err error
+		if code, err = readScript(e, o.file); err != nil {
+			return cli.Usagef("%w", err)
+		}
+	}
+	var run api.Run
+	err := e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) (err error) {
+		run, err = findRun(ctx, runs, tokens, args[0])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	req := broker.ExecuteRequest{Resume: run.Run.ID, Code: code, Owner: run.Run.Principal, Language: run.Run.Language, Client: "exec", Profile: run.Run.Profile, Narrowed: run.Run.Narrowed}
+	if in := e.Interactive(); in != nil && o.file != "-" {
+		req.Talker = talker(e, in)
+	}
+	return executeScript(ctx, e, false, req)
+}
+
+// runsSettleOptions are the options of broker runs settle.
+type runsSettleOptions struct {
+	done  bool
+	retry bool
+}
+
+func runsSettleCommand(e *env) *cobra.Command {
+	o := &runsSettleOptions{}
 	c := &cobra.Command{
 		Use:   "settle RUN CALL",
 		Short: "Record what became of a call whose answer was lost",
 		Long: "Record what became of a call that was sent before a crash and whose answer was lost. The broker never sends such a\n" +
 			"call again by itself. First check whether it was done. Afterwards: broker runs resume RUN",
 		Args: cli.SomeArgs(2, 2, "the id of a run, and the number of a call"),
-		RunE: a.withRuns(func(ctx context.Context, runs state.RunStore, args []string) error {
-			n, err := strconv.Atoi(args[1])
-			if err != nil || done == retry {
-				return cli.Usagef("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
-			}
-			found, err := a.findRun(ctx, runs, args[0])
-			if err != nil {
-				return err
-			}
-			run := found.Run
-			err = runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error { return state.Settle(r, calls, n, done) })
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"run_id": run.ID, "n": n, "done": done})
-			}
-			cli.Fprintf(a.Out, "call %d is %s; to go on: broker runs resume %s\n", n, map[bool]string{true: "done", false: "to be sent again"}[done], run.ID)
-			return nil
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&done, "done", false, "the call was done: the script gets null for it")
-	c.Flags().BoolVar(&retry, "retry", false, "the call was not done: send it again")
+	c.Flags().BoolVar(&o.done, "done", false, "the call was done: the script gets null for it")
+	c.Flags().BoolVar(&o.retry, "retry", false, "the call was not done: send it again")
 	return c
+}
+
+func (o *runsSettleOptions) run(ctx context.Context, e *env, args []string) error {
+	return e.withRuns(ctx, func(runs state.RunStore, tokens api.Tokens) error {
+		n, err := strconv.Atoi(args[1])
+		if err != nil || o.done == o.retry {
+			return cli.Usagef("runs settle takes a run, the number of a call, and --done or --retry\nhint: broker runs show %s", args[0])
+		}
+		found, err := findRun(ctx, runs, tokens, args[0])
+		if err != nil {
+			return err
+		}
+		run := found.Run
+		err = runs.Change(ctx, run.ID, func(r *state.Run, calls []state.RunCall) error { return state.Settle(r, calls, n, o.done) })
+		if err != nil {
+			return err
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"run_id": run.ID, "n": n, "done": o.done})
+		}
+		cli.Fprintf(e.Out, "call %d is %s; to go on: broker runs resume %s\n", n, map[bool]string{true: "done", false: "to be sent again"}[o.done], run.ID)
+		return nil
+	})
 }

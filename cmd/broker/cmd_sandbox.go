@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -10,19 +10,23 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/app/contain"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
-	"github.com/mcpbroker/mcpbroker/internal/config"
 	"github.com/mcpbroker/mcpbroker/internal/selftest"
 	"github.com/mcpbroker/mcpbroker/sandbox/attack"
 )
 
-func (a *app) sandboxCommand() *cobra.Command {
+func sandboxCommand(e *env) *cobra.Command {
 	return cli.Group("sandbox", "Test the sandbox, and manage its container images",
-		a.sandboxTestCommand(), a.sandboxBuildCommand(), a.sandboxListCommand(), a.sandboxPruneCommand())
+		sandboxTestCommand(e), sandboxBuildCommand(e), sandboxListCommand(e), sandboxPruneCommand(e))
 }
 
-func (a *app) sandboxTestCommand() *cobra.Command {
-	var timeout float64
-	var isolation string
+// sandboxTestOptions are the options of broker sandbox test.
+type sandboxTestOptions struct {
+	timeout   float64
+	isolation string
+}
+
+func sandboxTestCommand(e *env) *cobra.Command {
+	o := &sandboxTestOptions{}
 	c := &cobra.Command{
 		Use:   "test [GROUP...]",
 		Short: "Run hostile scripts in the sandbox and check that it contains them",
@@ -30,38 +34,28 @@ func (a *app) sandboxTestCommand() *cobra.Command {
 			"small script after each. Then let a process with the same containment try what an attacker who has taken it over\n" +
 			"could do. Print the outcome of each; exit with 1 if something escaped.\n" +
 			"The groups are " + strings.Join(attack.Groups(), ", ") + "; without one, all are tried.",
-		RunE: func(cmd *cobra.Command, groups []string) error {
-			for _, g := range groups {
-				if !slices.Contains(attack.Groups(), g) {
-					return cli.Usagef("unknown group of attacks %q\nhint: the groups are %s", g, strings.Join(attack.Groups(), ", "))
-				}
-			}
-			if !(timeout > 0 && timeout <= 60) {
-				return cli.Usagef("--timeout is %g: use seconds, above 0 and at most 60", timeout)
-			}
-			if isolation != "" && !slices.Contains(contain.Isolations, isolation) {
-				return cli.Usagef("--isolation is %q: use %s", isolation, strings.Join(contain.Isolations, ", "))
-			}
-			set, err := a.sandboxSettings()
-			if err != nil {
-				return err
-			}
-			return selftest.Run(cmd.Context(), &a.IO, set, isolation, contain.Options{Attack: attack.Options{Timeout: time.Duration(timeout * float64(time.Second)), Groups: groups}, Build: version, Logger: a.logger()})
-		},
+		RunE: func(cmd *cobra.Command, groups []string) error { return o.run(cmd.Context(), e, groups) },
 	}
-	c.Flags().Float64Var(&timeout, "timeout", 1, "seconds that each script gets")
-	c.Flags().StringVar(&isolation, "isolation", "", "what to test: worker, container or all (default as configured)")
+	c.Flags().Float64Var(&o.timeout, "timeout", 1, "seconds that each script gets")
+	c.Flags().StringVar(&o.isolation, "isolation", "", "what to test: worker, container or all (default as configured)")
 	return c
 }
 
-// sandboxSettings are those of the config, if there is one: the test needs none.
-func (a *app) sandboxSettings() (config.Sandbox, error) {
-	cfg, err := a.load()
-	if errors.Is(err, config.ErrNoConfig) && a.configPath == "" {
-		return config.Broker{}.WithDefaults().Sandbox, nil
+func (o *sandboxTestOptions) run(ctx context.Context, e *env, groups []string) error {
+	for _, g := range groups {
+		if !slices.Contains(attack.Groups(), g) {
+			return cli.Usagef("unknown group of attacks %q\nhint: the groups are %s", g, strings.Join(attack.Groups(), ", "))
+		}
 	}
+	if !(o.timeout > 0 && o.timeout <= 60) {
+		return cli.Usagef("--timeout is %g: use seconds, above 0 and at most 60", o.timeout)
+	}
+	if o.isolation != "" && !slices.Contains(contain.Isolations, o.isolation) {
+		return cli.Usagef("--isolation is %q: use %s", o.isolation, strings.Join(contain.Isolations, ", "))
+	}
+	set, err := sandboxSettings(e)
 	if err != nil {
-		return config.Sandbox{}, err
+		return err
 	}
-	return cfg.SandboxSettings(), nil
+	return selftest.Run(ctx, &e.IO, set, o.isolation, contain.Options{Attack: attack.Options{Timeout: time.Duration(o.timeout * float64(time.Second)), Groups: groups}, Build: version, Logger: e.logger()})
 }

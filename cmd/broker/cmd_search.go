@@ -13,12 +13,20 @@ import (
 	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/await"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-func (a *app) searchCommand() *cobra.Command {
-	var req broker.SearchRequest
-	var detail string
-	var explain bool
+// searchOptions are the options of broker search.
+type searchOptions struct {
+	readOnly bool
+	request  broker.SearchRequest
+	limited  bool // --limit was given
+	detail   string
+	explain  bool
+}
+
+func searchCommand(e *env) *cobra.Command {
+	o := &searchOptions{}
 	c := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find tools by what they do",
@@ -29,54 +37,59 @@ func (a *app) searchCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Query, req.Detail = strings.Join(args, " "), broker.Detail(detail)
-			if cmd.Flags().Changed("limit") && req.Limit < 1 {
-				return cli.Usagef("limit is %d: use 1 to 50", req.Limit)
-			}
-			s, err := a.open(-1)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			found, err := await.Search(cmd.Context(), &a.IO, s, req)
-			if err != nil {
-				return cli.Usagef("%w", err)
-			}
-			if explain {
-				return a.explainSearch(cmd.Context(), s, req)
-			}
-			if a.JSON {
-				return a.PrintJSON(found)
-			}
-			printHits(a.Out, found)
-			a.printCall(cmd.Context(), s, found)
-			await.PrintUnsearched(a.Out, s, req)
-			if len(found.Tools) == 0 {
-				return cli.Exit(cli.ExitFailed, nil)
-			}
-			return nil
+			o.limited = cmd.Flags().Changed("limit")
+			return o.run(cmd.Context(), e, args)
 		},
 	}
-	c.Flags().StringVar(&req.Server, "server", "", "only this server")
-	c.Flags().StringVar(&detail, "detail", "", "name, desc (default) or full")
-	c.Flags().BoolVar(&explain, "explain", false, "show the score of each hit, word by word")
-	c.Flags().IntVar(&req.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
-	c.Flags().IntVar(&req.Offset, "offset", 0, "number of best hits to skip")
-	c.Flags().BoolVar(&req.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().StringVar(&o.request.Server, "server", "", "only this server")
+	c.Flags().StringVar(&o.detail, "detail", "", "name, desc (default) or full")
+	c.Flags().BoolVar(&o.explain, "explain", false, "show the score of each hit, word by word")
+	c.Flags().IntVar(&o.request.Limit, "limit", 0, "number of hits, at most 50 (default 8)")
+	c.Flags().IntVar(&o.request.Offset, "offset", 0, "number of best hits to skip")
+	c.Flags().BoolVar(&o.request.Expand, "expand", false, "give each of several equal tools of different servers a place of its own")
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
+func (o *searchOptions) run(ctx context.Context, e *env, args []string) error {
+	o.request.Query, o.request.Detail = strings.Join(args, " "), broker.Detail(o.detail)
+	if o.limited && o.request.Limit < 1 {
+		return cli.Usagef("limit is %d: use 1 to 50", o.request.Limit)
+	}
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	found, err := await.Search(ctx, &e.IO, s, o.request)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if o.explain {
+		return explainSearch(ctx, e, s, o.request)
+	}
+	if e.JSON {
+		return e.PrintJSON(found)
+	}
+	printHits(e.Out, found)
+	printCall(ctx, e, s, found)
+	await.PrintUnsearched(e.Out, s, o.request)
+	if len(found.Tools) == 0 {
+		return cli.Exit(cli.ExitFailed, nil)
+	}
+	return nil
+}
+
 // explainSearch prints why hits are where they are.
-func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.SearchRequest) error {
+func explainSearch(ctx context.Context, e *env, s *application.App, req broker.SearchRequest) error {
 	x, err := (&api.Reader{Broker: s.Broker}).Explain(ctx, req)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	if a.JSON {
-		return a.PrintJSON(x)
+	if e.JSON {
+		return e.PrintJSON(x)
 	}
-	cli.Fprintf(a.Out, "the answer has %s in %s\n", cli.Count(x.Tokens, "token"), cli.Size(int64(x.Bytes)))
+	cli.Fprintf(e.Out, "the answer has %s in %s\n", cli.Count(x.Tokens, "token"), cli.Size(int64(x.Bytes)))
 	return cli.NewTable("SCORE\tHIT\tWORDS", func(h broker.Explained) []any {
 		var words []string
 		for _, w := range h.Words {
@@ -93,7 +106,7 @@ func (a *app) explainSearch(ctx context.Context, s *application.App, req broker.
 			words = append(words, fmt.Sprintf("(called after similar searches: %+.0f %%)", 100*h.Favored))
 		}
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Name, strings.Join(words, ", ")}
-	}).Print(a.Out, x.Hits)
+	}).Print(e.Out, x.Hits)
 }
 
 func printHits(w io.Writer, found broker.SearchAnswer) {
@@ -117,10 +130,15 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 		if h.Passage != nil {
 			said = h.File + ": " + h.Fragment
 		}
-		for _, line := range []string{inShell(h.Declaration), h.Description, said, useInShell(h), string(h.Parameters)} {
+		for _, line := range []string{inShell(h.Declaration), h.Description, said, string(h.Parameters)} {
 			if line != "" {
 				cli.Fprintln(w, cli.Indent("    ", line))
 			}
+		}
+		if use := useInShell(h); use != "" {
+			cli.Fprintln(w, "   ", cli.Hint(use))
+		} else if h.Use != "" {
+			cli.Fprintln(w, cli.Indent("    ", h.Use))
 		}
 		if h.Declaration == "" && h.Signature != "" {
 			cli.Fprintln(w, "   ", inShell(h.Signature))
@@ -139,7 +157,7 @@ func printHits(w io.Writer, found broker.SearchAnswer) {
 
 // printCall prints how a script calls the first hit of an answer, if it is a tool and
 // its declaration does not show it.
-func (a *app) printCall(ctx context.Context, s *application.App, found broker.SearchAnswer) {
+func printCall(ctx context.Context, e *env, s *application.App, found broker.SearchAnswer) {
 	if len(found.Tools) == 0 {
 		return
 	}
@@ -149,7 +167,7 @@ func (a *app) printCall(ctx context.Context, s *application.App, found broker.Se
 	}
 	if d, err := s.Broker.Describe(ctx, h.Name); err == nil {
 		if call := callOf(d.Declaration); call != "" {
-			cli.Fprintln(a.Out, "call as "+call)
+			cli.Fprintln(e.Out, "call as "+call)
 		}
 	}
 }
@@ -178,16 +196,16 @@ func inShell(text string) string {
 	return strings.NewReplacer("list_servers", "broker servers list", `"expand": true lists each`, "--expand lists each", ": detail full*/", ": --detail full*/", "// detail full ", "// --detail full ").Replace(text)
 }
 
-// useInShell says how to use a hit that is not a tool.
+// useInShell returns the command that uses a hit which is not a tool, or "".
 func useInShell(h broker.SearchHit) string {
 	skill, tool, _ := strings.Cut(h.Name, "/")
 	switch h.Kind {
 	case broker.KindSkill:
-		return "broker skills show " + h.Name
+		return "broker skills show " + gate.Terminal(h.Name)
 	case broker.KindSkillTool:
-		return "broker skills call " + skill + " " + tool
+		return "broker skills call " + gate.Terminal(skill+" "+tool)
 	case broker.KindScript:
-		return "broker run " + h.Name
+		return "broker run " + gate.Terminal(h.Name)
 	}
-	return h.Use
+	return ""
 }

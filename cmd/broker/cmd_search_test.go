@@ -15,8 +15,8 @@ func TestResultsArePrinted(t *testing.T) {
 		`null`: "null\n", `"a\"b"`: "a\"b\n", `""`: "\n", `"null"`: "null\n", `7`: "7\n", `[null,"x"]`: "[null,\"x\"]\n", ``: "",
 	} {
 		var b strings.Builder
-		a := &app{IO: cli.IO{Out: &b, Err: &b}}
-		if err := a.printAnswer(broker.ExecuteAnswer{Result: json.RawMessage(result)}); err != nil || b.String() != want {
+		a := &env{IO: cli.IO{Out: &b, Err: &b}}
+		if err := printAnswer(a, broker.ExecuteAnswer{Result: json.RawMessage(result)}); err != nil || b.String() != want {
 			t.Errorf("%s is printed as %q, %v, want %q", result, b.String(), err, want)
 		}
 	}

@@ -7,14 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	application "github.com/mcpbroker/mcpbroker/internal/app"
 	"github.com/mcpbroker/mcpbroker/internal/app/host"
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 )
 
-func (a *app) serveCommand() *cobra.Command {
-	var addr string
-	var alone bool
-	var over host.HTTPOptions
+// serveOptions are the options of broker serve.
+type serveOptions struct {
+	addr    string
+	alone   bool
+	http    host.HTTPOptions
+	metrics string
+	clients serveFlags
+}
+
+func serveCommand(e *env) *cobra.Command {
+	o := &serveOptions{}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the MCP server over stdio or HTTP",
@@ -24,45 +32,39 @@ func (a *app) serveCommand() *cobra.Command {
 			"Clients on stdio share one process, the daemon, which the first of them starts; see broker daemon. With --no-daemon, with BROKER_DAEMON=off\n" +
 			"or CI=true in the environment, and in a sandbox, this process serves by itself.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkMode(a.mode); err != nil {
-				return err
-			}
-			a.httpAddr, a.ignoreProject = addr, addr != ""
-			over.Console = a.consoleOptions()
-			return a.serve(cmd.Context(), alone, over)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
-	c.Flags().StringVar(&addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
-	c.Flags().StringVar(&a.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
-	c.Flags().DurationVar(&over.Drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
-	c.Flags().StringVar(&over.Replica.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
-	c.Flags().StringVar(&over.Replica.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
-	c.Flags().BoolVar(&alone, "no-daemon", false, "serve in this process, and not through the daemon")
-	a.serveFlags(c)
+	c.Flags().StringVar(&o.addr, "http", "", "listen on this address, such as 127.0.0.1:8080, instead of stdio")
+	c.Flags().StringVar(&o.metrics, "metrics", "", "listen on this address too, such as 127.0.0.1:9464, for Prometheus (config: metrics)")
+	c.Flags().DurationVar(&o.http.Drain, "drain", 30*time.Second, "with --http, wait at most this long for requests to finish after SIGTERM")
+	c.Flags().StringVar(&o.http.Replica.Address, "advertise", "", "with --http and a shared database, take requests that other replicas pass on at this HOST:PORT")
+	c.Flags().StringVar(&o.http.Replica.Name, "replica", "", "the name of this replica in the ids of sessions (default a random one)")
+	c.Flags().BoolVar(&o.alone, "no-daemon", false, "serve in this process, and not through the daemon")
+	o.clients.add(c, e)
 	return c
 }
 
-// serveFlags are the flags that decide what clients get.
-func (a *app) serveFlags(c *cobra.Command) {
-	c.Flags().StringVar(&a.mode, "mode", "", "what clients see: code (default), tools or auto")
-	c.Flags().StringVar(&a.skillsPath, "skills", "", "the folder of skills with public/ and custom/, instead of the config's")
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+func (o *serveOptions) run(ctx context.Context, e *env) error {
+	if err := checkMode(o.clients.mode); err != nil {
+		return err
+	}
+	o.http.Console = hostOptions()
+	return serveClients(ctx, e, application.OpenOptions{Overrides: o.clients.overrides(), HTTPAddr: o.addr, Metrics: o.metrics, IgnoreProject: o.addr != ""}, o.alone, o.http)
 }
 
-// serve serves over HTTP, or over stdio: through the daemon, or alone.
-func (a *app) serve(ctx context.Context, alone bool, h host.HTTPOptions) error {
-	if a.httpAddr != "" {
-		return host.RunHTTP(ctx, a.options(0), h)
+// serveClients serves over HTTP, or over stdio: through the daemon, or alone.
+func serveClients(ctx context.Context, e *env, o application.OpenOptions, alone bool, h host.HTTPOptions) error {
+	if o.HTTPAddr != "" {
+		return host.RunHTTP(ctx, e.options(o), h)
 	}
-	if !alone && a.metrics == "" {
+	if !alone && o.Metrics == "" {
 		yes, why := host.SharesDaemon(os.Getenv)
 		if yes {
-			return a.client().Serve(ctx, a.In, a.protocol)
+			return e.client(o.Overrides).Serve(ctx, e.In, e.protocol)
 		}
 		if why != "" {
-			cli.Fprintf(a.Err, "broker: serving without a daemon: %s\n", why)
+			cli.Fprintf(e.Err, "broker: serving without a daemon: %s\n", why)
 		}
 	}
-	return host.RunStdio(ctx, a.options(0), a.In, a.protocol)
+	return host.RunStdio(ctx, e.options(o), e.In, e.protocol)
 }

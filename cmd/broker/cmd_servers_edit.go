@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,8 +11,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/setup"
 )
 
-func (a *app) serversAddCommand() *cobra.Command {
-	var n setup.NewServer
+// serversAddOptions are the options of broker servers add.
+type serversAddOptions struct {
+	server setup.NewServer
+}
+
+func serversAddCommand(e *env) *cobra.Command {
+	o := &serversAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME --url URL | add NAME -- COMMAND [ARG...]",
 		Short: "Add a server to servers.json",
@@ -30,43 +36,54 @@ func (a *app) serversAddCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			n.Command = args[1:]
-			return a.clientSetup().AddServer(cmd.Context(), args[0], n)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
 	f := c.Flags()
-	f.StringVar(&n.URL, "url", "", "URL of a remote server")
-	f.StringVar(&n.Type, "type", "", "transport of a remote server: http or sse (default: auto-detect)")
-	f.StringArrayVar(&n.Headers, "header", nil, "header for every request, as 'Name: value'; may be repeated")
-	f.StringArrayVar(&n.Env, "env", nil, "environment variable for the program, as NAME=value; may be repeated")
-	f.StringVar(&n.Description, "description", "", "one line on what it is for")
-	noIndexFlag(c, &n.NoIndex)
-	f.BoolVar(&n.Disabled, "disabled", false, "add it disabled")
+	f.StringVar(&o.server.URL, "url", "", "URL of a remote server")
+	f.StringVar(&o.server.Type, "type", "", "transport of a remote server: http or sse (default: auto-detect)")
+	f.StringArrayVar(&o.server.Headers, "header", nil, "header for every request, as 'Name: value'; may be repeated")
+	f.StringArrayVar(&o.server.Env, "env", nil, "environment variable for the program, as NAME=value; may be repeated")
+	f.StringVar(&o.server.Description, "description", "", "one line on what it is for")
+	noIndexFlag(c, &o.server.NoIndex)
+	f.BoolVar(&o.server.Disabled, "disabled", false, "add it disabled")
 	return c
 }
 
-func (a *app) serversRemoveCommand() *cobra.Command {
+func (o *serversAddOptions) run(ctx context.Context, e *env, args []string) error {
+	o.server.Command = args[1:]
+	return clientSetup(e).AddServer(ctx, args[0], o.server)
+}
+
+func serversRemoveCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a server from servers.json", Args: cli.OneArg("the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.clientSetup().EditServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
+			return clientSetup(e).EditServer(args[0], "remove", "removed", func(data []byte, s *config.Server) ([]byte, error) {
 				return config.RemoveServer(data, s.Name)
 			})
 		},
 	}
 }
 
-func (a *app) serversSwitchCommand(use, short string, off bool) *cobra.Command {
+// serversSwitchOptions are the options of broker servers enable and disable.
+type serversSwitchOptions struct {
+	use string
+	off bool
+}
+
+func serversSwitchCommand(e *env, use, short string, off bool) *cobra.Command {
+	o := &serversSwitchOptions{use: use, off: off}
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cli.OneArg("the name of a server"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.clientSetup().EditServer(args[0], use, use+"d", func(data []byte, s *config.Server) ([]byte, error) {
-				if s.Disabled == off {
-					return data, nil
-				}
-				return config.SetDisabled(data, s.Name, off)
-			})
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(e, args) },
 	}
+}
+
+func (o *serversSwitchOptions) run(e *env, args []string) error {
+	return clientSetup(e).EditServer(args[0], o.use, o.use+"d", func(data []byte, s *config.Server) ([]byte, error) {
+		if s.Disabled == o.off {
+			return data, nil
+		}
+		return config.SetDisabled(data, s.Name, o.off)
+	})
 }

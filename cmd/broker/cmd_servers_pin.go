@@ -10,25 +10,27 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-func (a *app) serversPinCommand() *cobra.Command {
+func serversPinCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pin NAME",
 		Short: "Write the version of a server's package into servers.json",
 		Long: "Write the current version of a server's package into servers.json, so that it stays. Otherwise the broker looks for a newer\n" +
 			"version once a day and uses it from the next start on, unless the pins would hold back a part of it: \"broker servers update\".",
 		Args: cli.OneArg("the name of a server"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			_, state, err := a.loadWithState()
-			if err != nil {
-				return err
-			}
-			store := packages.Open(state, nil)
-			defer store.Close()
-			return a.clientSetup().EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
-				return pin(data, s, store)
-			})
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runServersPin(e, args) },
 	}
+}
+
+func runServersPin(e *env, args []string) error {
+	_, state, err := e.loadWithState()
+	if err != nil {
+		return err
+	}
+	store := packages.Open(state, nil)
+	defer store.Close()
+	return clientSetup(e).EditServer(args[0], "pin", "pinned", func(data []byte, s *config.Server) ([]byte, error) {
+		return pin(data, s, store)
+	})
 }
 
 // pin writes the version of the package of s that store knows.

@@ -28,10 +28,15 @@ import (
 // fetchTimeout bounds one request to a host of skills.
 const fetchTimeout = 2 * time.Minute
 
-func (a *app) skillsInstallCommand() *cobra.Command {
-	var how installHow
-	var all bool
-	var git gitFlags
+// skillsInstallOptions are the options of broker skills install.
+type skillsInstallOptions struct {
+	how installHow
+	all bool
+	git gitFlags
+}
+
+func skillsInstallCommand(e *env) *cobra.Command {
+	o := &skillsInstallOptions{}
 	c := &cobra.Command{
 		Use:   "install SOURCE [NAME...]",
 		Short: "Install skills from an archive, a folder, a git repository or a host",
@@ -42,32 +47,36 @@ func (a *app) skillsInstallCommand() *cobra.Command {
 		Example: "  broker skills install review.skill\n  broker skills install owner/skills\n  broker skills install owner/skills review --ref v1.2\n" +
 			"  broker skills install https://example.com review",
 		Args: cli.SomeArgs(1, -1, "an archive, a folder, a repository or https://host"),
-		RunE: a.withLibrary(func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
-			if isHost(args[0]) {
-				return a.installRemote(ctx, l, args[0], args[1:], how)
-			}
-			from, err := git.source(args[0])
-			if err != nil {
-				return err
-			}
-			if from != nil || holdsSkills(args[0]) {
-				return a.installSome(ctx, l, args, from, all, how)
-			}
-			if len(args) > 1 {
-				return cli.Usagef("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
-			}
-			got, err := l.InstallSkill(ctx, library.From{Path: args[0], Strict: how.strict}, how.force)
-			if err != nil {
-				return a.sourceError(err)
-			}
-			return a.printInstalled(l.Skills(), []*pack.Installed{got})
+		RunE: withLibrary(e, func(ctx context.Context, l *library.Library, _ *application.Home, args []string) error {
+			return o.run(ctx, e, l, args)
 		}),
 	}
-	c.Flags().BoolVar(&how.force, "force", false, "replace a skill of that name")
-	c.Flags().BoolVar(&how.strict, "strict", false, "refuse a skill that breaks the standard")
-	c.Flags().BoolVar(&all, "all", false, "install every skill of a folder or repository")
-	git.add(c)
+	c.Flags().BoolVar(&o.how.force, "force", false, "replace a skill of that name")
+	c.Flags().BoolVar(&o.how.strict, "strict", false, "refuse a skill that breaks the standard")
+	c.Flags().BoolVar(&o.all, "all", false, "install every skill of a folder or repository")
+	o.git.add(c)
 	return c
+}
+
+func (o *skillsInstallOptions) run(ctx context.Context, e *env, l *library.Library, args []string) error {
+	if isHost(args[0]) {
+		return installRemote(ctx, e, l, args[0], args[1:], o.how)
+	}
+	from, err := o.git.source(args[0])
+	if err != nil {
+		return err
+	}
+	if from != nil || holdsSkills(args[0]) {
+		return installSome(ctx, e, l, args, from, o.all, o.how)
+	}
+	if len(args) > 1 {
+		return cli.Usagef("skills install takes one source, got %q too; names are for hosts, repositories and folders with several skills", args[1])
+	}
+	got, err := l.InstallSkill(ctx, library.From{Path: args[0], Strict: o.how.strict}, o.how.force)
+	if err != nil {
+		return sourceError(e, err)
+	}
+	return printInstalled(e, l.Skills(), []*pack.Installed{got})
 }
 
 // installHow are the options of an installation.
@@ -92,42 +101,42 @@ func holdsSkills(path string) bool {
 }
 
 // installSome installs skills of a folder or a repository, or lists what there is.
-func (a *app) installSome(ctx context.Context, l *library.Library, args []string, from *repo.Source, all bool, how installHow) error {
-	stop := a.Busy("reading " + args[0])
+func installSome(ctx context.Context, e *env, l *library.Library, args []string, from *repo.Source, all bool, how installHow) error {
+	stop := e.Busy("reading " + args[0])
 	c, err := library.OpenCollection(ctx, args[0], from)
 	if stop(); err != nil {
-		return a.sourceError(err)
+		return sourceError(e, err)
 	}
 	defer c.Close()
 	for _, n := range c.Notes {
-		cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(args[0]), gate.Terminal(n))
+		cli.Fprintf(e.Err, "%s: %s\n", gate.Terminal(args[0]), gate.Terminal(n))
 	}
-	refused := a.printRefused(c.Problems)
+	refused := printRefused(e, c.Problems)
 	names := args[1:]
 	switch {
 	case all || len(names) == 0 && len(c.Skills) == 1:
 		names = c.Names()
 	case len(names) == 0:
-		return a.listCollection(args[0], c)
+		return listCollection(e, args[0], c)
 	default:
 		refused = 0 // the others were not requested
 	}
 	picked, err := c.Pick(names)
 	if err != nil {
-		return a.sourceError(err)
+		return sourceError(e, err)
 	}
 	list := []*pack.Installed{}
 	for i, f := range picked {
 		f.Strict = how.strict
 		got, err := l.InstallSkill(ctx, f, how.force)
 		if err != nil {
-			cli.Fprintf(a.Err, "%s: not installed: %s\n", gate.Terminal(names[i]), gate.Terminal(err.Error()))
+			cli.Fprintf(e.Err, "%s: not installed: %s\n", gate.Terminal(names[i]), gate.Terminal(err.Error()))
 			refused++
 			continue
 		}
 		list = append(list, got)
 	}
-	if err := a.printInstalled(l.Skills(), list); err != nil {
+	if err := printInstalled(e, l.Skills(), list); err != nil {
 		return err
 	}
 	return notAll(refused, len(list))
@@ -135,20 +144,20 @@ func (a *app) installSome(ctx context.Context, l *library.Library, args []string
 
 // printRefused prints the problems of the skills in a collection, and returns the
 // number of skills that cannot be installed.
-func (a *app) printRefused(problems []skills.Problem) (refused int) {
+func printRefused(e *env, problems []skills.Problem) (refused int) {
 	var copies []string
 	for _, p := range problems {
 		if p.Code == library.CodeCopy {
 			copies = append(copies, p.Path)
 			continue
 		}
-		cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
+		cli.Fprintf(e.Err, "%s: %s\n", gate.Terminal(p.Path), gate.Terminal(p.Message))
 		if p.Severity == skills.Error || p.Code == library.CodeSameName {
 			refused++
 		}
 	}
 	if len(copies) > 0 {
-		cli.Fprintf(a.Err, "%s: copies of other skills, not installed twice\n", gate.Terminal(cli.Few(copies)))
+		cli.Fprintf(e.Err, "%s: copies of other skills, not installed twice\n", gate.Terminal(cli.Few(copies)))
 	}
 	return refused
 }
@@ -163,7 +172,7 @@ func notAll(refused, installed int) error {
 
 // listCollection lists the skills that can be installed, and how. That none was
 // chosen is wrong usage.
-func (a *app) listCollection(source string, c *library.Collection) error {
+func listCollection(e *env, source string, c *library.Collection) error {
 	type row struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
@@ -172,13 +181,13 @@ func (a *app) listCollection(source string, c *library.Collection) error {
 	for _, k := range c.Skills {
 		rows = append(rows, row{k.Name, k.Description})
 	}
-	if a.JSON {
-		if err := a.PrintJSON(map[string]any{"skills": rows}); err != nil {
+	if e.JSON {
+		if err := e.PrintJSON(map[string]any{"skills": rows}); err != nil {
 			return err
 		}
 	} else {
 		t := cli.NewTable("SKILL\tDESCRIPTION\t", func(r row) []any { return []any{cli.OneLine(r.Name, 64), cli.OneLine(r.Description, 100)} })
-		if err := t.Print(a.Out, rows); err != nil {
+		if err := t.Print(e.Out, rows); err != nil {
 			return err
 		}
 	}
@@ -187,27 +196,27 @@ func (a *app) listCollection(source string, c *library.Collection) error {
 
 // printInstalled says what was installed, and of what the skills are now why it
 // is not in use.
-func (a *app) printInstalled(now *skills.Snapshot, list []*pack.Installed) error {
-	a.printWarnings(list)
+func printInstalled(e *env, now *skills.Snapshot, list []*pack.Installed) error {
+	printWarnings(e, list)
 	for _, i := range list {
-		a.noteInstalled(now, i.Path)
+		noteInstalled(e, now, i.Path)
 	}
-	if a.JSON {
-		return a.PrintJSON(map[string]any{"installed": list})
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"installed": list})
 	}
 	for _, i := range list {
 		word := "installed"
 		if i.Replaced {
 			word = "replaced"
 		}
-		cli.Fprintf(a.Out, "%s: %s %s, %s\n", i.Path, word, i.Name, cli.Count(len(i.Files), "file"))
+		cli.Fprintf(e.Out, "%s: %s %s, %s\n", i.Path, word, i.Name, cli.Count(len(i.Files), "file"))
 	}
 	return nil
 }
 
 // printWarnings prints the warnings about installed skills, each kind once with the
 // skills concerned, and the links that were left out.
-func (a *app) printWarnings(list []*pack.Installed) {
+func printWarnings(e *env, list []*pack.Installed) {
 	type kind struct{ code, field string }
 	type warning struct {
 		skills []string
@@ -218,7 +227,7 @@ func (a *app) printWarnings(list []*pack.Installed) {
 	kinds := map[kind]*warning{}
 	for _, i := range list {
 		for _, n := range i.Notes {
-			cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(i.Name), gate.Terminal(n))
+			cli.Fprintf(e.Err, "%s: %s\n", gate.Terminal(i.Name), gate.Terminal(n))
 		}
 		for _, d := range i.Diagnostics {
 			if len(list) > 1 {
@@ -242,48 +251,48 @@ func (a *app) printWarnings(list []*pack.Installed) {
 		if n := len(w.skills); n > 1 && w.differ {
 			about = fmt.Sprintf("%d skills, such as %s", n, w.skills[0])
 		}
-		cli.Fprintf(a.Err, "%s: %s\n", gate.Terminal(about), gate.Terminal(w.first.String()))
+		cli.Fprintf(e.Err, "%s: %s\n", gate.Terminal(about), gate.Terminal(w.first.String()))
 	}
 	if len(order) > 0 && len(list) > 1 {
-		cli.Fprintf(a.Err, "hint: broker skills list --diagnostics shows the warnings of each skill\n")
+		cli.Fprintf(e.Err, "hint: broker skills list --diagnostics shows the warnings of each skill\n")
 	}
 }
 
 // noteInstalled says why the skill in a folder is not in use, if so.
-func (a *app) noteInstalled(now *skills.Snapshot, dir string) {
+func noteInstalled(e *env, now *skills.Snapshot, dir string) {
 	for _, k := range now.All() {
 		if k.Dir() == dir {
-			a.noteState(k)
+			noteState(e, k)
 			return
 		}
 	}
 	for _, p := range now.Problems {
 		if p.Path == dir || p.Code == application.CodeSkillsOff {
-			cli.Fprintf(a.Err, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
+			cli.Fprintf(e.Err, "note: %s is not in use: %s\n", filepath.Base(dir), p.Message)
 		}
 	}
 }
 
 // installRemote installs skills of a host.
-func (a *app) installRemote(ctx context.Context, l *library.Library, address string, names []string, how installHow) error {
+func installRemote(ctx context.Context, e *env, l *library.Library, address string, names []string, how installHow) error {
 	client, err := remote.New(address, fetchTimeout)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	stop := a.Busy("reading what " + client.Host() + " lists")
+	stop := e.Busy("reading what " + client.Host() + " lists")
 	index, notes, err := client.Index(ctx)
 	if stop(); err != nil {
 		return err
 	}
 	for _, n := range notes {
-		cli.Fprintf(a.Err, "%s: %s\n", client.Host(), n)
+		cli.Fprintf(e.Err, "%s: %s\n", client.Host(), n)
 	}
 	entries, err := pickEntries(index, names, client.Host())
 	if err != nil {
 		return err
 	}
-	list, failed := extensions.InstallHosted(ctx, &a.IO, l, client, entries, how.strict, how.force)
-	if err := a.printInstalled(l.Skills(), list); err != nil {
+	list, failed := extensions.InstallHosted(ctx, &e.IO, l, client, entries, how.strict, how.force)
+	if err := printInstalled(e, l.Skills(), list); err != nil {
 		return err
 	}
 	return notAll(failed, len(list))
@@ -296,13 +305,13 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 	}
 	byName := map[string]remote.Entry{}
 	var known []string
-	for _, e := range index.Skills {
-		byName[e.Name] = e
-		known = append(known, e.Name)
+	for _, entry := range index.Skills {
+		byName[entry.Name] = entry
+		known = append(known, entry.Name)
 	}
 	var picked []remote.Entry
 	for _, n := range names {
-		e, ok := byName[n]
+		entry, ok := byName[n]
 		if !ok {
 			text := cli.Lines(fmt.Sprintf("%s has no skill %q", host, n))
 			if near := nearest.Names(n, known, 3); len(near) > 0 {
@@ -310,67 +319,71 @@ func pickEntries(index *remote.Index, names []string, host string) ([]remote.Ent
 			}
 			return nil, cli.Usagef("%s", text)
 		}
-		picked = append(picked, e)
+		picked = append(picked, entry)
 	}
 	return picked, nil
 }
 
-func (a *app) skillsRemoveCommand() *cobra.Command {
+func skillsRemoveCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a skill that was installed", Args: cli.OneArg("the name of a skill"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(func(h *application.Home, v *application.SkillView) error {
-				if strings.Contains(args[0], ":") && !v.Registry.Refresh().Contains(args[0]) {
-					a.learnSkills(cmd.Context(), v) // it may be a server's, which is more than unknown
-				}
-				if err := a.recorded(h).RemoveSkill(args[0]); err != nil {
-					return a.sourceError(err)
-				}
-				return a.printChange(h.Custom(), "removed", args[0])
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runSkillsRemove(cmd.Context(), e, args) },
 	}
 }
 
-func (a *app) skillsLintCommand() *cobra.Command {
+func runSkillsRemove(ctx context.Context, e *env, args []string) error {
+	return withView(e, func(h *application.Home, v *application.SkillView) error {
+		if strings.Contains(args[0], ":") && !v.Registry.Refresh().Contains(args[0]) {
+			learnSkills(ctx, e, v) // it may be a server's, which is more than unknown
+		}
+		if err := libraryOf(e, h).RemoveSkill(args[0]); err != nil {
+			return sourceError(e, err)
+		}
+		return printChange(e, h.Custom(), "removed", args[0])
+	})
+}
+
+func skillsLintCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint FOLDER",
 		Short: "Check a skill beyond the standard: links, files that nothing mentions, its description, its workflow",
 		Long: "Check a skill beyond the standard: links that lead nowhere, files that nothing mentions, a description that does not say when, a text that is too\n" +
 			"long, a workflow.json that cannot end. With a config, tools that no listed server has are reported too.",
 		Args: cli.OneArg("the folder of a skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			doc := skills.ReadPath(args[0])
-			ok, list := doc.Judge(skills.Strict)
-			known, err := a.knownTool()
-			if err != nil {
-				return err
-			}
-			more, err := skills.Lint(args[0], &skills.LintOptions{KnownTool: known})
-			if err != nil && ok {
-				return err
-			}
-			for _, d := range more {
-				ok = ok && d.Severity != skills.Error
-				list = slices.DeleteFunc(list, func(l skills.Diagnostic) bool { return l.Code == d.Code }) // it is judged anew
-			}
-			v := verdict{ok, doc.Name, doc.Description, append(append([]skills.Diagnostic{}, list...), more...)}
-			if err := a.printVerdict(args[0], v); err != nil {
-				return err
-			}
-			if !ok {
-				return cli.Exit(cli.ExitFailed, nil)
-			}
-			return nil
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return runSkillsLint(e, args) },
 	}
+}
+
+func runSkillsLint(e *env, args []string) error {
+	doc := skills.ReadPath(args[0])
+	ok, list := doc.Judge(skills.Strict)
+	known, err := knownTool(e)
+	if err != nil {
+		return err
+	}
+	more, err := skills.Lint(args[0], &skills.LintOptions{KnownTool: known})
+	if err != nil && ok {
+		return err
+	}
+	for _, d := range more {
+		ok = ok && d.Severity != skills.Error
+		list = slices.DeleteFunc(list, func(l skills.Diagnostic) bool { return l.Code == d.Code }) // it is judged anew
+	}
+	v := verdict{ok, doc.Name, doc.Description, append(append([]skills.Diagnostic{}, list...), more...)}
+	if err := printVerdict(e, args[0], v); err != nil {
+		return err
+	}
+	if !ok {
+		return cli.Exit(cli.ExitFailed, nil)
+	}
+	return nil
 }
 
 // knownTool returns a function that reports whether a server of the config has a tool.
 // It assumes that unlisted servers have every tool. It returns nil without a config or
 // servers.
-func (a *app) knownTool() (func(id string) bool, error) {
-	path, exists, err := config.Target(a.configPath)
+func knownTool(e *env) (func(id string) bool, error) {
+	path, exists, err := config.Target(e.configPath)
 	if err != nil || !exists {
 		return nil, err
 	}
@@ -378,7 +391,7 @@ func (a *app) knownTool() (func(id string) bool, error) {
 	if err != nil || len(cfg.Servers) == 0 {
 		return nil, err
 	}
-	s, err := a.open(-1)
+	s, err := e.open(application.Overrides{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -10,8 +11,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/records"
 )
 
-func (a *app) tailCommand() *cobra.Command {
-	t := records.Tail{IO: &a.IO, Open: a.readAudit}
+// tailOptions are the options of broker tail.
+type tailOptions struct {
+	tail records.Tail
+}
+
+func tailCommand(e *env) *cobra.Command {
+	o := &tailOptions{tail: records.Tail{IO: &e.IO, Open: e.openRecord}}
 	c := &cobra.Command{
 		Use: "tail", Short: "Print executions and calls as lines, newest last",
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
@@ -19,19 +25,21 @@ func (a *app) tailCommand() *cobra.Command {
 			"{\"execution\"} or {\"call\"}.",
 		Args: cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			if t.Status != "" && !slices.Contains(records.TailStatuses, t.Status) {
-				return cli.Usagef("unknown status %q\nhint: %s", t.Status, strings.Join(records.TailStatuses, ", "))
+			if o.tail.Status != "" && !slices.Contains(records.TailStatuses, o.tail.Status) {
+				return cli.Usagef("unknown status %q\nhint: %s", o.tail.Status, strings.Join(records.TailStatuses, ", "))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.Run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := c.Flags()
-	flags.BoolVarP(&t.Follow, "follow", "f", false, "keep printing new lines until interrupted")
-	flags.IntVar(&t.Limit, "limit", 20, "maximum number of lines to begin with; negative for all")
-	flags.StringVar(&t.Server, "server", "", "only calls of this server")
-	flags.StringVar(&t.Status, "status", "", "only these: "+strings.Join(records.TailStatuses, ", "))
+	flags.BoolVarP(&o.tail.Follow, "follow", "f", false, "keep printing new lines until interrupted")
+	flags.IntVar(&o.tail.Limit, "limit", 20, "maximum number of lines to begin with; negative for all")
+	flags.StringVar(&o.tail.Server, "server", "", "only calls of this server")
+	flags.StringVar(&o.tail.Status, "status", "", "only these: "+strings.Join(records.TailStatuses, ", "))
 	return c
+}
+
+func (o *tailOptions) run(ctx context.Context) error {
+	return o.tail.Run(ctx)
 }

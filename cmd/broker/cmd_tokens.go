@@ -17,48 +17,56 @@ import (
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-func (a *app) tokensCommand() *cobra.Command {
-	var team string
-	var expires time.Duration
-	var inherit bool
-	create := &cobra.Command{
+func tokensCommand(e *env) *cobra.Command {
+	return cli.Group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
+		tokensCreateCommand(e),
+		&cobra.Command{
+			Use: "list", Short: "List the tokens: their clients, what they may use, and when they were last used", Args: cli.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return listTokens(cmd.Context(), e) },
+		},
+		&cobra.Command{
+			Use: "revoke NAME", Short: "Revoke a token; this takes effect within a second", Args: cli.OneArg("the name of a client"),
+			RunE: func(cmd *cobra.Command, args []string) error { return revokeToken(cmd.Context(), e, args[0]) },
+		},
+	)
+}
+
+// tokensCreateOptions are the options of broker tokens create.
+type tokensCreateOptions struct {
+	team    string
+	expires time.Duration
+	inherit bool
+}
+
+func tokensCreateCommand(e *env) *cobra.Command {
+	o := &tokensCreateOptions{}
+	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a token for a program and print it once",
 		Long: `Create a token with which a program uses the HTTP endpoint as the client NAME, and print it.
 
 It is shown only once: the broker keeps its SHA-256. A running broker accepts it within a second. With --profile it gives access to that profile of the config and nothing else.`,
 		Args: cli.OneArg("the name of a client"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := apitoken.Token{Name: args[0], Profile: a.profile, Team: team}
-			if expires > 0 {
-				t.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
-			}
-			return a.createToken(cmd.Context(), t, inherit)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
 	}
-	create.Flags().StringVar(&team, "team", "", "the team whose quotas its calls count for")
-	create.Flags().BoolVar(&inherit, "inherit", false, "give it the stored data of the client whose revoked token had this name")
-	cli.TimeVar(create.Flags(), &expires, "expires", "when it ends, such as 90d (default never)")
-	return cli.Group("tokens", "Make, list and revoke tokens for the HTTP endpoint",
-		create,
-		&cobra.Command{
-			Use: "list", Short: "List the tokens: their clients, what they may use, and when they were last used", Args: cli.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return a.listTokens(cmd.Context()) },
-		},
-		&cobra.Command{
-			Use: "revoke NAME", Short: "Revoke a token; this takes effect within a second", Args: cli.OneArg("the name of a client"),
-			RunE: func(cmd *cobra.Command, args []string) error { return a.revokeToken(cmd.Context(), args[0]) },
-		},
-	)
+	c.Flags().StringVar(&o.team, "team", "", "the team whose quotas its calls count for")
+	c.Flags().BoolVar(&o.inherit, "inherit", false, "give it the stored data of the client whose revoked token had this name")
+	cli.TimeVar(c.Flags(), &o.expires, "expires", "when it ends, such as 90d (default never)")
+	return c
+}
+
+func (o *tokensCreateOptions) run(ctx context.Context, e *env, name string) error {
+	t := apitoken.Token{Name: name, Profile: e.profile, Team: o.team}
+	if o.expires > 0 {
+		t.Expires = time.Now().Add(o.expires).UTC().Truncate(time.Second)
+	}
+	return createToken(ctx, e, t, o.inherit)
 }
 
 // withTokens opens the tokens of the config for do.
-func (a *app) withTokens(do func(cfg *config.Config, tokens apitoken.Store) error) error {
-	cfg, st, err := a.loadState()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	return do(cfg, apitoken.NewStore(st.APITokens()))
+func withTokens(ctx context.Context, e *env, do func(cfg *config.Config, tokens apitoken.Store) error) error {
+	return e.withState(ctx, func(cfg *config.Config, st *application.State) error {
+		return do(cfg, apitoken.NewStore(st.APITokens()))
+	})
 }
 
 // A createdToken is what "tokens create" prints.
@@ -70,9 +78,9 @@ type createdToken struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) error {
-	return a.withTokens(func(cfg *config.Config, tokens apitoken.Store) error {
-		if err := a.checkProfile(cfg); err != nil {
+func createToken(ctx context.Context, e *env, t apitoken.Token, inherit bool) error {
+	return withTokens(ctx, e, func(cfg *config.Config, tokens apitoken.Store) error {
+		if err := e.checkProfile(cfg); err != nil {
 			return err
 		}
 		if _, ok := cfg.Broker.HTTP.Tokens[t.Name]; ok {
@@ -95,12 +103,12 @@ func (a *app) createToken(ctx context.Context, t apitoken.Token, inherit bool) e
 		if t.Profile != "" {
 			detail += " for the profile " + t.Profile
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: application.ClientCLI, Detail: detail + until(t.Expires)})
-		if a.JSON {
-			return a.PrintJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
+		e.record(cfg, state.Event{Kind: state.EventToken, Name: t.Name, Client: application.ClientCLI, Detail: detail + endText(t.Expires)})
+		if e.JSON {
+			return e.PrintJSON(createdToken{t.Name, secret, t.Profile, t.Team, t.Expires})
 		}
-		cli.Fprintf(a.Err, "the token of %s, shown only now%s:\n", cli.OneLine(t.Name, 200), until(t.Expires))
-		cli.Fprintln(a.Out, secret)
+		cli.Fprintf(e.Err, "the token of %s, shown only now%s:\n", cli.OneLine(t.Name, 200), endText(t.Expires))
+		cli.Fprintln(e.Out, secret)
 		return nil
 	})
 }
@@ -115,8 +123,8 @@ type tokenRow struct {
 	Used    string    `json:"used,omitempty"` // the day of its last use
 }
 
-func (a *app) listTokens(ctx context.Context) error {
-	return a.withTokens(func(_ *config.Config, tokens apitoken.Store) error {
+func listTokens(ctx context.Context, e *env) error {
+	return withTokens(ctx, e, func(_ *config.Config, tokens apitoken.Store) error {
 		list, used, err := tokens.List(ctx)
 		if err != nil {
 			return err
@@ -125,7 +133,7 @@ func (a *app) listTokens(ctx context.Context) error {
 		for _, t := range list {
 			rows = append(rows, tokenRow{t.Name, t.Profile, t.Team, t.Created, t.Expires, used[t.Name]})
 		}
-		return cli.PrintList(&a.IO, rows, "there are no tokens: broker tokens create NAME makes one", cli.NewTable("NAME\tPROFILE\tTEAM\tCREATED\tEXPIRES\tUSED", func(r tokenRow) []any {
+		return cli.PrintList(&e.IO, rows, "there are no tokens: broker tokens create NAME makes one", cli.NewTable("NAME\tPROFILE\tTEAM\tCREATED\tEXPIRES\tUSED", func(r tokenRow) []any {
 			expires := "never"
 			switch {
 			case r.Expires.IsZero():
@@ -139,8 +147,8 @@ func (a *app) listTokens(ctx context.Context) error {
 	})
 }
 
-func (a *app) revokeToken(ctx context.Context, name string) error {
-	return a.withTokens(func(cfg *config.Config, tokens apitoken.Store) error {
+func revokeToken(ctx context.Context, e *env, name string) error {
+	return withTokens(ctx, e, func(cfg *config.Config, tokens apitoken.Store) error {
 		err := tokens.Revoke(ctx, name)
 		if errors.Is(err, state.ErrNotFound) {
 			list, _, _ := tokens.List(ctx) // its error would be this one
@@ -159,8 +167,8 @@ func (a *app) revokeToken(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		a.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: application.ClientCLI, Detail: "its token was revoked"})
-		cli.Fprintf(a.Out, "revoked the token of %s\n", cli.OneLine(name, 200))
+		e.record(cfg, state.Event{Kind: state.EventToken, Name: name, Client: application.ClientCLI, Detail: "its token was revoked"})
+		cli.Fprintf(e.Out, "revoked the token of %s\n", cli.OneLine(name, 200))
 		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -16,8 +17,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
-	return cli.Group("tools", "List the tools of the servers, or show one", a.toolsListCommand(), a.toolsShowCommand())
+func toolsCommand(e *env) *cobra.Command {
+	return cli.Group("tools", "List the tools of the servers, or show one", toolsListCommand(e), toolsShowCommand(e))
 }
 
 // A toolRow is one tool in a list.
@@ -31,59 +32,67 @@ type toolRow struct {
 	Held string `json:"held,omitempty"`
 }
 
-func (a *app) toolsListCommand() *cobra.Command {
-	var server string
-	var refresh bool
+// toolsListOptions are the options of broker tools list.
+type toolsListOptions struct {
+	readOnly bool
+	server   string
+	refresh  bool
+}
+
+func toolsListCommand(e *env) *cobra.Command {
+	o := &toolsListOptions{}
 	c := &cobra.Command{
 		Use:   "list [SERVER]",
 		Short: "List all tools, or those of one server",
 		Args:  cli.SomeArgs(0, 1, "at most one server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				server = args[0]
-			}
-			s, err := a.open(-1)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			only, known := s.Broker.Catalog().FindServer(server)
-			if !known && server != "" {
-				return cli.Usagef("%s", s.Broker.ListServers(server).Note)
-			}
-			if known {
-				server = only.Listing.Server
-			}
-			await.Known(cmd.Context(), &a.IO, s, refresh, server)
-			rows := []toolRow{}
-			for _, t := range s.Broker.Catalog().Tools() {
-				if !known || t.Server == server {
-					rows = append(rows, toolRow{Name: t.ID, Server: t.Server, ReadOnly: t.ReadOnly(), Description: t.Description})
-				}
-			}
-			if err := a.printTools(append(rows, heldRows(s.Broker.Catalog(), server)...)); err != nil {
-				return err
-			}
-			if !known {
-				a.printDisabled(s)
-			}
-			if await.PrintMissing(a.Err, s, server, "") > 0 {
-				return cli.Exit(cli.ExitServers, nil)
-			}
-			return nil
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().StringVar(&server, "server", "", "only this server")
-	refreshFlag(c, &refresh)
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	c.Flags().StringVar(&o.server, "server", "", "only this server")
+	refreshFlag(c, &o.refresh)
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
 }
 
-func (a *app) printTools(rows []toolRow) error {
+func (o *toolsListOptions) run(ctx context.Context, e *env, args []string) error {
+	if len(args) > 0 {
+		o.server = args[0]
+	}
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	only, known := s.Broker.Catalog().FindServer(o.server)
+	if !known && o.server != "" {
+		return cli.Usagef("%s", s.Broker.ListServers(o.server).Note)
+	}
+	if known {
+		o.server = only.Listing.Server
+	}
+	await.Known(ctx, &e.IO, s, o.refresh, o.server)
+	rows := []toolRow{}
+	for _, t := range s.Broker.Catalog().Tools() {
+		if !known || t.Server == o.server {
+			rows = append(rows, toolRow{Name: t.ID, Server: t.Server, ReadOnly: t.ReadOnly(), Description: t.Description})
+		}
+	}
+	if err := printTools(e, append(rows, heldRows(s.Broker.Catalog(), o.server)...)); err != nil {
+		return err
+	}
+	if !known {
+		printDisabled(e, s)
+	}
+	if await.PrintMissing(e.Err, s, o.server, "") > 0 {
+		return cli.Exit(cli.ExitServers, nil)
+	}
+	return nil
+}
+
+func printTools(e *env, rows []toolRow) error {
 	room := cli.ScreenWidth - len("  READ-ONLY  ") - cli.Longest(len("TOOL"), rows, func(r toolRow) string { return r.Name })
-	return cli.PrintList(&a.IO, rows, "there are no tools", cli.NewTable("TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
+	return cli.PrintList(&e.IO, rows, "there are no tools", cli.NewTable("TOOL\tREAD-ONLY\tDESCRIPTION", func(r toolRow) []any {
 		if r.Held != "" {
-			return []any{r.Name, "", r.Held}
+			return []any{r.Name, "", cli.Hint(gate.Terminal(r.Held))}
 		}
 		return []any{r.Name, cli.Yes(r.ReadOnly), cli.OneLine(codegen.FirstSentence(r.Description, max(room, 30)), max(room, 30))}
 	}))
@@ -103,46 +112,54 @@ func heldRows(c *discovery.Catalog, server string) (rows []toolRow) {
 }
 
 // printDisabled names the disabled servers, whose tools are not in a list.
-func (a *app) printDisabled(s *application.App) {
+func printDisabled(e *env, s *application.App) {
 	if off := application.Disabled(s.Config); len(off) > 0 {
-		cli.Fprintf(a.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
+		cli.Fprintf(e.Err, "disabled: %s; broker servers enable NAME\n", gate.Terminal(strings.Join(off, ", ")))
 	}
 }
 
-func (a *app) toolsShowCommand() *cobra.Command {
-	var refresh bool
+// toolsShowOptions are the options of broker tools show.
+type toolsShowOptions struct {
+	readOnly bool
+	refresh  bool
+}
+
+func toolsShowCommand(e *env) *cobra.Command {
+	o := &toolsShowOptions{}
 	c := &cobra.Command{
 		Use:   "show TOOL",
 		Short: "Show the description and the parameters of a tool",
 		Args:  cli.OneArg("the name of a tool"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(-1)
-			if err != nil {
-				return err
-			}
-			await.Known(cmd.Context(), &a.IO, s, refresh, serverOf(s, args[0]))
-			d, err := s.Broker.Known(args[0])
-			if e, ok := errors.AsType[*broker.UnlistedError](err); ok {
-				err = await.NotListed(s, e.Server, "tools show "+gate.Name(args[0]), refresh)
-				_ = s.Close() // no server was started
-				return err
-			}
-			closed := s.Close()
-			if err != nil {
-				return cli.CallError(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(d)
-			}
-			if err := printTool(a.Out, d); err != nil {
-				return err
-			}
-			return closed
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	refreshFlag(c, &refresh)
-	c.Flags().BoolVar(&a.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
+	refreshFlag(c, &o.refresh)
+	c.Flags().BoolVar(&o.readOnly, "read-only", false, "leave out every tool that is not marked read-only")
 	return c
+}
+
+func (o *toolsShowOptions) run(ctx context.Context, e *env, args []string) error {
+	s, err := e.open(application.Overrides{ReadOnly: o.readOnly})
+	if err != nil {
+		return err
+	}
+	await.Known(ctx, &e.IO, s, o.refresh, serverOf(s, args[0]))
+	d, err := s.Broker.Known(args[0])
+	if unlisted, ok := errors.AsType[*broker.UnlistedError](err); ok {
+		err = await.NotListed(s, unlisted.Server, "tools show "+gate.Name(args[0]), o.refresh)
+		_ = s.Close() // no server was started
+		return err
+	}
+	closed := s.Close()
+	if err != nil {
+		return cli.CallError(err)
+	}
+	if e.JSON {
+		return e.PrintJSON(d)
+	}
+	if err := printTool(e.Out, d); err != nil {
+		return err
+	}
+	return closed
 }
 
 // serverOf returns the server named by the beginning of a tool's name, or "".

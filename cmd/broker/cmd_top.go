@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/top"
 )
 
-func (a *app) topCommand() *cobra.Command {
+func topCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "top", Short: "Watch servers, executions and writes in a full-screen view",
 		Long: "Watch the broker in a full-screen view: its servers with their calls, times and errors of the last minute, executions, the\n" +
@@ -31,31 +31,31 @@ func (a *app) topCommand() *cobra.Command {
 			"  q, ctrl-C         quit\n\n" +
 			"If a program that uses the broker has started it, it cannot approve or deny. With NO_COLOR set, it has no colours.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.top(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runTop(cmd.Context(), e) },
 	}
 }
 
-func (a *app) top(ctx context.Context) error {
-	in, _ := a.In.(*os.File)
-	o := top.Options{In: in, Out: cli.TerminalOf(a.Out), Colour: os.Getenv("NO_COLOR") == ""}
-	if a.JSON || in == nil || !cli.IsTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
+func runTop(ctx context.Context, e *env) error {
+	in, _ := e.In.(*os.File)
+	o := top.Options{In: in, Out: cli.TerminalOf(e.Out), Colour: os.Getenv("NO_COLOR") == ""}
+	if e.JSON || in == nil || !cli.IsTerminal(in) || o.Out == nil || os.Getenv("TERM") == "dumb" {
 		return cli.Usagef("broker top needs a terminal: broker tail --follow prints what happens as lines")
 	}
 	op := daemon.OpConsole
 	if name := approver.ClientAbove(); name != "" {
 		op, o.MayNot = daemon.OpConsoleShow, "this is below "+name+", and a model must not decide about itself"
 	}
-	w, _, err := a.askDaemon(op)
+	w, _, err := askDaemon(e, op)
 	if err != nil {
 		return err
 	}
 	if w == nil {
-		return a.topOfRecord(ctx, o)
+		return topOfRecord(ctx, e, o)
 	}
 	o.Connect = func() (string, error) {
 		if w == nil { // each answer is good for one connection
 			var err error
-			if w, _, err = a.askDaemon(op); err != nil || w == nil {
+			if w, _, err = askDaemon(e, op); err != nil || w == nil {
 				return "", cmp.Or(err, errors.New("the daemon has stopped"))
 			}
 		}
@@ -68,14 +68,14 @@ func (a *app) top(ctx context.Context) error {
 
 // topOfRecord shows what is recorded and the servers as this process sees them: no
 // daemon runs.
-func (a *app) topOfRecord(ctx context.Context, o top.Options) error {
-	printed := a.Err
+func topOfRecord(ctx context.Context, e *env, o top.Options) error {
+	printed := e.Err
 	var said top.Notes
-	a.Err, a.ignoreProject, o.Notes = &said, true, &said
-	defer func() { a.Err = printed }()
-	return host.Run(ctx, a.options(0), func(ctx context.Context, s *application.App, w *host.Watcher) error {
+	e.Err, o.Notes = &said, &said
+	defer func() { e.Err = printed }()
+	return host.Run(ctx, e.options(application.OpenOptions{IgnoreProject: true}), func(ctx context.Context, s *application.App, w *host.Watcher) error {
 		ctx, cancel := context.WithCancel(ctx)
-		h := host.NewConsole(ctx, s, w, a.consoleOptions())
+		h := host.NewConsole(ctx, s, w, hostOptions())
 		defer h.Wait()
 		defer cancel()
 		o.Connect = func() (string, error) { return h.Open(o.MayNot == "") }

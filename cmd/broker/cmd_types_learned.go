@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -13,44 +12,37 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/nearest"
 )
 
-func (a *app) typesLearnedCommand() *cobra.Command {
+func typesLearnedCommand(e *env) *cobra.Command {
 	return cli.Group("learned", "Manage output types learned from the results of tools",
-		a.learnedListCommand(), a.learnedShowCommand(), a.learnedResetCommand())
+		learnedListCommand(e), learnedShowCommand(e), learnedResetCommand(e))
 }
 
 // withLearned calls f with the learned types of the config's state directory.
-func (a *app) withLearned(f func(*learned.Store) error) error {
-	cfg, st, err := a.loadState()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	store, err := st.OpenAudit(context.Background(), cfg)
-	if err != nil {
-		return err
-	}
-	s := learned.New(store, a.logger())
-	return errors.Join(f(s), s.Close(), store.Close())
+func withLearned(ctx context.Context, e *env, f func(*learned.Store) error) error {
+	s := e.setup()
+	return ownError(s.WithLearned(ctx, f))
 }
 
-func (a *app) learnedListCommand() *cobra.Command {
+func learnedListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tools whose output type was learned", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withLearned(func(s *learned.Store) error {
-				list, err := s.List()
-				if err != nil {
-					return err
-				}
-				return cli.PrintList(&a.IO, list, "nothing was learned yet: types are learned from the calls of scripts", cli.NewTable("SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} }))
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLearnedList(cmd.Context(), e) },
 	}
+}
+
+func runLearnedList(ctx context.Context, e *env) error {
+	return withLearned(ctx, e, func(s *learned.Store) error {
+		list, err := s.List()
+		if err != nil {
+			return err
+		}
+		return cli.PrintList(&e.IO, list, "nothing was learned yet: types are learned from the calls of scripts", cli.NewTable("SERVER\tTOOL\tCALLS", func(t learned.Tool) []any { return []any{t.Server, t.Tool, t.Calls} }))
+	})
 }
 
 // withLearnedOf is withLearned with the types of the tools that args name.
-func (a *app) withLearnedOf(args []string, f func(*learned.Store, []learned.Tool) error) error {
-	return a.withLearned(func(s *learned.Store) error {
+func withLearnedOf(ctx context.Context, e *env, args []string, f func(*learned.Store, []learned.Tool) error) error {
+	return withLearned(ctx, e, func(s *learned.Store) error {
 		list, err := s.List()
 		if err != nil {
 			return err
@@ -91,37 +83,44 @@ func learnedOf(list []learned.Tool, args []string) ([]learned.Tool, error) {
 
 var upToTwo = cli.SomeArgs(0, 2, "a server and a tool")
 
-func (a *app) learnedShowCommand() *cobra.Command {
+func learnedShowCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show [SERVER [TOOL]]", Short: "Print learned types as JSON Schema", Args: upToTwo,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withLearnedOf(args, func(_ *learned.Store, list []learned.Tool) error { return a.PrintJSON(list) })
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withLearnedOf(cmd.Context(), e, args, func(_ *learned.Store, list []learned.Tool) error { return e.PrintJSON(list) })
 		},
 	}
 }
 
-func (a *app) learnedResetCommand() *cobra.Command {
-	var all bool
+// learnedResetOptions are the options of broker types learned reset.
+type learnedResetOptions struct {
+	all bool
+}
+
+func learnedResetCommand(e *env) *cobra.Command {
+	o := &learnedResetOptions{}
 	c := &cobra.Command{
 		Use: "reset [SERVER [TOOL]]", Short: "Forget learned types, for example after a server was updated", Args: upToTwo,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && !all {
-				return cli.Usagef("which types? Name a server, or --all\nhint: broker types learned list")
-			}
-			return a.withLearnedOf(args, func(s *learned.Store, list []learned.Tool) error {
-				for _, t := range list {
-					if _, err := s.Reset(t.Server, t.Tool); err != nil {
-						return err
-					}
-				}
-				if a.JSON {
-					return a.PrintJSON(map[string]int{"forgotten": len(list)})
-				}
-				cli.Fprintf(a.Out, "forgot %s\n", cli.Count(len(list), "type"))
-				return nil
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	c.Flags().BoolVar(&all, "all", false, "forget all")
+	c.Flags().BoolVar(&o.all, "all", false, "forget all")
 	return c
+}
+
+func (o *learnedResetOptions) run(ctx context.Context, e *env, args []string) error {
+	if len(args) == 0 && !o.all {
+		return cli.Usagef("which types? Name a server, or --all\nhint: broker types learned list")
+	}
+	return withLearnedOf(ctx, e, args, func(s *learned.Store, list []learned.Tool) error {
+		for _, t := range list {
+			if _, err := s.Reset(t.Server, t.Tool); err != nil {
+				return err
+			}
+		}
+		if e.JSON {
+			return e.PrintJSON(map[string]int{"forgotten": len(list)})
+		}
+		cli.Fprintf(e.Out, "forgot %s\n", cli.Count(len(list), "type"))
+		return nil
+	})
 }

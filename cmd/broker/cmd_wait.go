@@ -12,8 +12,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/config"
 )
 
-func (a *app) waitCommand() *cobra.Command {
-	limit := time.Minute
+// waitOptions are the options of broker wait.
+type waitOptions struct {
+	limit time.Duration
+}
+
+func waitCommand(e *env) *cobra.Command {
+	o := &waitOptions{limit: time.Minute}
 	c := &cobra.Command{
 		Use:   "wait [SERVER...]",
 		Short: "Wait until servers answer, for scripts and CI",
@@ -21,37 +26,33 @@ func (a *app) waitCommand() *cobra.Command {
 			"tried again, except when that cannot help: it needs a sign-in, its program or a variable is missing.\n\n" +
 			"Exit codes:\n  0   all are listed\n  2   wrong usage or config\n  3   some are not; stderr has one line for each",
 		Example: "  broker wait --timeout 90s github files && broker exec nightly.ts",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.wait(cmd.Context(), args, limit)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
-	cli.TimeVar(c.Flags(), &limit, "timeout", "how long to wait")
+	cli.TimeVar(c.Flags(), &o.limit, "timeout", "how long to wait")
 	return c
 }
 
-func (a *app) wait(ctx context.Context, names []string, limit time.Duration) error {
-	cfg, st, err := a.loadState()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	for _, n := range names {
-		switch s := cfg.Server(n); {
-		case s == nil:
-			return cli.UnknownServer(cfg, n, "wait")
-		case s.Disabled:
-			return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
+func (o *waitOptions) run(ctx context.Context, e *env, names []string) error {
+	return e.withState(ctx, func(cfg *config.Config, st *application.State) error {
+		for _, n := range names {
+			switch s := cfg.Server(n); {
+			case s == nil:
+				return cli.UnknownServer(cfg, n, "wait")
+			case s.Disabled:
+				return cli.Usagef("server %q is disabled\nhint: broker servers enable %s", n, n)
+			}
 		}
-	}
-	if len(names) == 0 {
-		names = enabledServers(cfg)
-	}
-	pool := a.pool(application.Upstreams(cfg), st)
-	rows := await.Servers(ctx, &a.IO, pool, names, limit)
-	if err := pool.Close(); err != nil {
-		return err
-	}
-	return await.Print(ctx, &a.IO, rows)
+		if len(names) == 0 {
+			names = enabledServers(cfg)
+		}
+		where := e.setup()
+		pool := where.Pool(application.Upstreams(cfg), st)
+		rows := await.Servers(ctx, &e.IO, pool, names, o.limit)
+		if err := pool.Close(); err != nil {
+			return err
+		}
+		return await.Print(ctx, &e.IO, rows)
+	})
 }
 
 // enabledServers are the names of the servers that are used.

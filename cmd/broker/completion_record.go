@@ -19,11 +19,11 @@ import (
 const maxCompleted = 50
 
 // recordCompletions adds completions from the record to commands and flags.
-func (a *app) recordCompletions(root *cobra.Command) {
+func (e completer) recordCompletions(root *cobra.Command) {
 	for path, complete := range map[string]cobra.CompletionFunc{
-		"audit show": a.completeExecution, "runs show": a.completeRuns(false), "runs resume": a.completeRuns(false), "runs settle": a.completeRuns(false),
-		"approvals show": a.completeRuns(true), "approvals approve": a.completeRuns(true), "approvals deny": a.completeRuns(true),
-		"profiles show": a.completeProfile, "profiles use": a.completeProfile,
+		"audit show": e.completeExecution, "runs show": e.completeRuns(false), "runs resume": e.completeRuns(false), "runs settle": e.completeRuns(false),
+		"approvals show": e.completeRuns(true), "approvals approve": e.completeRuns(true), "approvals deny": e.completeRuns(true),
+		"profiles show": e.completeProfile, "profiles use": e.completeProfile,
 	} {
 		if c, _, err := root.Find(strings.Fields(path)); err == nil {
 			c.ValidArgsFunction = cli.FirstArg(complete)
@@ -36,37 +36,37 @@ func (a *app) recordCompletions(root *cobra.Command) {
 		path, flag string
 		complete   cobra.CompletionFunc
 	}{
-		{"audit list", "status", values(records.Statuses...)}, {"tail", "status", values(records.TailStatuses...)}, {"audit tail", "status", values(records.TailStatuses...)}, {"audit list", "client", a.completeCaller},
+		{"audit list", "status", values(records.Statuses...)}, {"tail", "status", values(records.TailStatuses...)}, {"audit tail", "status", values(records.TailStatuses...)}, {"audit list", "client", e.completeCaller},
 		{"search", "detail", values("name", "desc", "full")}, {"exec", "language", values("typescript", "javascript", "python")},
 		{"serve", "mode", values("code", "tools", "auto")}, {"prompt", "mode", values("code", "tools", "auto")},
-		{"scripts save", "execution", a.completeExecution},
-		{"policy explain", "profile", a.completeProfile}, {"policy replay", "profile", a.completeProfile},
+		{"scripts save", "execution", e.completeExecution},
+		{"policy explain", "profile", e.completeProfile}, {"policy replay", "profile", e.completeProfile},
 	} {
 		if c, _, err := root.Find(strings.Fields(f.path)); err == nil {
 			_ = c.RegisterFlagCompletionFunc(f.flag, f.complete) // the flag is there
 		}
 	}
-	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
+	_ = root.RegisterFlagCompletionFunc("profile", e.completeProfile)
 }
 
 // completeExecution completes the last executions, each with when it began and how
 // it ended.
-func (a *app) completeExecution(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	a.completing(cmd, func(ctx context.Context, store state.AuditStore) {
+func (e completer) completeExecution(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	e.completing(cmd, func(ctx context.Context, store state.AuditStore) {
 		executions, _ := store.List(ctx, state.Filter{Limit: maxCompleted})
-		for _, e := range executions {
-			list = cli.AddCompletion(list, typed, e.ID, fmt.Sprintf("%s, %s, %s, asked by %s", cli.Time(e.Started), e.Status, cli.Count(e.Calls, "call"), records.ClientOf(e)))
+		for _, x := range executions {
+			list = cli.AddCompletion(list, typed, x.ID, fmt.Sprintf("%s, %s, %s, asked by %s", cli.Time(x.Started), x.Status, cli.Count(x.Calls, "call"), records.ClientOf(x)))
 		}
 	})
 	return list, cli.InOrder
 }
 
 // completing calls f with the record, if there is one.
-func (a *app) completing(cmd *cobra.Command, f func(context.Context, state.AuditStore)) {
-	if store, err := a.readAudit(); err == nil {
-		defer store.Close()
+func (e completer) completing(cmd *cobra.Command, f func(context.Context, state.AuditStore)) {
+	_ = e.withRecord(contextOf(cmd), func(store state.AuditStore) error {
 		f(contextOf(cmd), store)
-	}
+		return nil
+	})
 }
 
 // contextOf is that of a command, which has none while a flag is completed.
@@ -78,9 +78,9 @@ func contextOf(cmd *cobra.Command) context.Context {
 }
 
 // completeRuns completes runs, or only those that wait for a person.
-func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
+func (e completer) completeRuns(waiting bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-		_ = a.withRuns(func(ctx context.Context, runs state.RunStore, _ []string) error {
+		_ = e.withRuns(contextOf(cmd), func(runs state.RunStore, _ api.Tokens) error {
 			r := api.Reader{Runs: runs}
 			found, err := r.Waiting(contextOf(cmd))
 			if !waiting {
@@ -90,18 +90,18 @@ func (a *app) completeRuns(waiting bool) cobra.CompletionFunc {
 				list = cli.AddCompletion(list, typed, run.ID, fmt.Sprintf("%s, %s, asked by %s", cli.Time(run.Started), run.Status, records.ClientLabel(run.Principal)))
 			}
 			return err
-		})(cmd, nil)
+		})
 		return list, cli.InOrder
 	}
 }
 
 // completeCaller completes the clients of the last executions.
-func (a *app) completeCaller(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+func (e completer) completeCaller(cmd *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
 	names := map[string]bool{}
-	a.completing(cmd, func(ctx context.Context, store state.AuditStore) {
+	e.completing(cmd, func(ctx context.Context, store state.AuditStore) {
 		executions, _ := store.List(ctx, state.Filter{Limit: 1000})
-		for _, e := range executions {
-			names[e.Client], names[e.ClientInfo] = true, true
+		for _, x := range executions {
+			names[x.Client], names[x.ClientInfo] = true, true
 		}
 	})
 	delete(names, "")
@@ -111,11 +111,14 @@ func (a *app) completeCaller(cmd *cobra.Command, _ []string, typed string) (list
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) completeProfile(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-	if cfg, err := a.load(); err == nil {
+func (e completer) completeProfile(_ *cobra.Command, _ []string, typed string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cfg, err := e.load(); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(cfg.Broker.Profiles)) {
 			list = cli.AddCompletion(list, typed, name, "")
 		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
+
+// A completer completes what is typed in a shell.
+type completer struct{ *env }

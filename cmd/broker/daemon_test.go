@@ -185,30 +185,31 @@ func TestBridgeCommandLine(t *testing.T) {
 		{"serve extra", false},
 		{"search x", false},
 	} {
-		a, ok := bridgeApp(strings.Fields(c.line))
+		a, client, ok := bridgeApp(strings.Fields(c.line))
 		if ok != c.want {
 			t.Errorf("bridgeApp(%q) = %v", c.line, ok)
 		}
-		if ok && strings.Contains(c.line, "tools") && (a.configPath != "a.json" || a.stateDir != "/s" || !a.readOnly || !a.verbose || a.mode != "tools") {
+		if ok && strings.Contains(c.line, "tools") && (a.configPath != "a.json" || a.stateDir != "/s" || !client.ReadOnly || !a.verbose || client.Mode != "tools") {
 			t.Errorf("bridgeApp(%q) = %+v", c.line, a)
 		}
 	}
 	t.Setenv("CODEX_SANDBOX", "seatbelt")
-	if _, ok := bridgeApp([]string{"serve"}); ok {
+	if _, _, ok := bridgeApp([]string{"serve"}); ok {
 		t.Error("a confined client starts a daemon")
 	}
 }
 
 // Whatever decides how "serve" serves reaches the daemon, and is compared by it.
 func TestFlagsOfServeReachTheDaemon(t *testing.T) {
-	a := &app{mode: "tools", skillsPath: "/skills", readOnly: true, stateDir: t.TempDir()}
-	set, err := a.client().SettingsOf("/c.json")
+	a, clients := &env{skillsPath: "/skills", stateDir: t.TempDir()}, serveFlags{mode: "tools", readOnly: true}
+	client := a.client(clients.overrides())
+	set, err := client.SettingsOf("/c.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := a.client().Args(set)
+	args := client.Args(set)
 	c := &cobra.Command{}
-	a.serveFlags(c)
+	clients.add(c, a)
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if set.Flags[f.Name] == "" || !slices.Contains(args, "--"+f.Name) {
 			t.Errorf("--%s is not among the settings %v and the arguments %q", f.Name, set.Flags, args)

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the pages of commands, and what
 // of its commands. The list keeps the headings of the former single page, so that links
 // to them still work.
 func TestCommandReference(t *testing.T) {
-	root := (&app{}).root()
+	root := newRoot(&env{})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	written := make(map[string]string)

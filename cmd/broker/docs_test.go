@@ -58,7 +58,7 @@ func TestDocsNameCommandsThatExist(t *testing.T) {
 
 // unknownIn is the first command or flag in words that does not exist.
 func unknownIn(words []string) string {
-	cmd := (&app{}).root()
+	cmd := newRoot(&env{})
 	cmd.InitDefaultHelpCmd()
 	cmd.InitDefaultCompletionCmd()
 	inNames := true

@@ -16,8 +16,8 @@ import (
 func ran(t *testing.T, args ...string) (stderr string, code int) {
 	t.Helper()
 	var out, errs strings.Builder
-	a := &app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}}
-	code = a.run(t.Context(), args)
+	a := &env{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}}
+	code = runArgs(t.Context(), a, args)
 	return errs.String(), code
 }
 
@@ -43,7 +43,7 @@ func TestFlagsSayWhatTheyTake(t *testing.T) {
 			visit(child)
 		}
 	}
-	visit((&app{}).root())
+	visit(newRoot(&env{}))
 	if seen < 40 {
 		t.Errorf("only %d flags were tried", seen)
 	}

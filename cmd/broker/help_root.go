@@ -55,10 +55,10 @@ func groupCommands(root *cobra.Command) {
 var templateHelp = new(cobra.Command).HelpFunc()
 
 // setRootHelp makes rootHelp print the help of root.
-func (a *app) setRootHelp(root *cobra.Command) {
+func setRootHelp(e *env, root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd == root {
-			a.rootHelp(root, "")
+			rootHelp(e, root, "")
 		} else {
 			templateHelp(cmd, args)
 		}
@@ -67,37 +67,37 @@ func (a *app) setRootHelp(root *cobra.Command) {
 
 // rootHelp prints the help of the program: the first command to run if there is no
 // config, the commands, on request the pages of the documentation, and the exit codes.
-func (a *app) rootHelp(root *cobra.Command, pages string) {
-	if _, exists, err := config.Target(a.configPath); err == nil && !exists {
-		cli.Fprintln(a.Out, "Begin with: broker init")
-		cli.Fprintln(a.Out)
+func rootHelp(e *env, root *cobra.Command, pages string) {
+	if _, exists, err := config.Target(e.configPath); err == nil && !exists {
+		cli.Fprintln(e.Out, cli.Hint("Begin with: broker init"))
+		cli.Fprintln(e.Out)
 	}
 	templateHelp(root, nil)
 	if pages != "" {
-		cli.Fprintf(a.Out, "%s", cli.Lines(pages))
+		cli.Fprintf(e.Out, "%s", cli.Lines(pages))
 	}
-	cli.Fprintf(a.Out, "\n%s\n", cli.Lines(exitCodesHelp))
+	cli.Fprintf(e.Out, "\n%s\n", cli.Lines(exitCodesHelp))
 }
 
 // printStarting says what the servers do that a daemon is starting.
-func (a *app) printStarting() {
-	path, exists, err := config.Target(a.configPath)
+func printStarting(e *env) {
+	path, exists, err := config.Target(e.configPath)
 	if err != nil || !exists {
 		return
 	}
-	state, err := config.StateDir(a.stateDir, path)
+	state, err := config.StateDir(e.stateDir, path)
 	if err != nil {
 		return
 	}
 	printed := false
-	for _, e := range application.DaemonServers(state) {
-		if e.State == upstream.StateStarting || e.State == upstream.StateIdle { // which is about to
-			cli.Fprintf(a.Out, "%s: %s, %s\n", e.Name, cli.OrStarting(string(e.Doing)), cli.Duration(time.Since(e.Since)))
+	for _, server := range application.DaemonServers(state) {
+		if server.State == upstream.StateStarting || server.State == upstream.StateIdle { // which is about to
+			cli.Fprintf(e.Out, "%s: %s, %s\n", server.Name, cli.OrStarting(string(server.Doing)), cli.Duration(time.Since(server.Since)))
 			printed = true
 		}
 	}
 	if printed {
-		cli.Fprintln(a.Out, "broker servers list shows all servers")
-		cli.Fprintln(a.Out)
+		cli.Fprintln(e.Out, cli.Hint("broker servers list shows all servers"))
+		cli.Fprintln(e.Out)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	root := (&app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}}).root()
+	root := newRoot(&env{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard}})
 	root.SetOut(&out)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {

@@ -73,7 +73,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a := &app{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: t.TempDir()}
+		a := &env{IO: cli.IO{Out: io.Discard, Err: io.Discard}, configPath: file, stateDir: t.TempDir()}
 		for _, load := range []func() (*config.Config, error){a.load, a.loadServers} {
 			if _, err := load(); err != nil || came.Load() != 0 {
 				t.Errorf("%s: %d connections, %v", name, came.Load(), err)
@@ -88,7 +88,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	away := &app{IO: cli.IO{Out: io.Discard, Err: &said}, configPath: unknown, stateDir: t.TempDir()}
+	away := &env{IO: cli.IO{Out: io.Discard, Err: &said}, configPath: unknown, stateDir: t.TempDir()}
 	if _, err := away.load(); err != nil || came.Load() != 0 {
 		t.Errorf("with a plugin: %d connections, %v", came.Load(), err)
 	}
@@ -96,7 +96,8 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 	if err != nil || !strings.Contains(said.String(), "the servers of plugins are left out") {
 		t.Errorf("%v; it says %s", err, &said)
 	}
-	switches, closes, err := away.openSwitches(cfg)
+	where := away.setup()
+	switches, closes, err := where.OpenSwitches(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestLoadingAConfigOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var notes strings.Builder
-	a := &app{IO: cli.IO{Out: io.Discard, Err: &notes}, configPath: file, stateDir: t.TempDir()}
+	a := &env{IO: cli.IO{Out: io.Discard, Err: &notes}, configPath: file, stateDir: t.TempDir()}
 	if _, err := a.loadServers(); err != nil || !strings.Contains(notes.String(), "they are not approved") {
 		t.Errorf("%v; it says %s", err, &notes)
 	}

@@ -16,7 +16,7 @@ import (
 // Each command has a page with all its flags, in which no text is a request.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	root := (&app{IO: cli.IO{Out: &strings.Builder{}, Err: &strings.Builder{}}}).root()
+	root := newRoot(&env{IO: cli.IO{Out: &strings.Builder{}, Err: &strings.Builder{}}})
 	if err := cli.WriteManPages(root, dir, "2026-01-31", version); err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,17 @@ func TestManPages(t *testing.T) {
 			}
 		})
 		for _, child := range c.Commands() {
-			if child.IsAvailableCommand() {
+			if cli.HasPage(child) {
 				check(child)
 			}
 		}
 	}
 	check(root)
+	for _, hidden := range []string{"eval", "redact", "man"} {
+		if _, err := os.Stat(filepath.Join(dir, "broker-"+hidden+".1")); err != nil {
+			t.Errorf("a hidden command has no page: %v", err)
+		}
+	}
 	if written, _ := os.ReadDir(dir); len(written) != pages || pages < 50 {
 		t.Errorf("%d pages of %d commands", len(written), pages)
 	}

@@ -99,7 +99,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		var out, errs strings.Builder
-		(&app{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}}).run(t.Context(), args)
+		runArgs(t.Context(), &env{IO: cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}}, args)
 		for _, text := range []string{out.String(), errs.String()} {
 			if at := steers.FindStringIndex(text); at != nil {
 				t.Errorf("broker %q prints %q", args, text[max(0, at[0]-80):min(len(text), at[1]+40)])

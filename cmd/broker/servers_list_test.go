@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestListsShowTheWholeCause(t *testing.T) {
 	for _, width := range []int{0, 40, 80, 200} {
 		var notes []string
 		for _, r := range rows {
-			notes = append(notes, serverNote(r, width))
+			notes = append(notes, fmt.Sprint(serverNote(r, width)))
 		}
 		below := causesBelow(rows, width)
 		for line := range strings.Lines(below) {

@@ -12,27 +12,27 @@ import (
 
 // learnSkills connects to the servers that were never listed, waits for them for a limited
 // time, and prints those that do not answer. It reports whether there were any.
-func (a *app) learnSkills(ctx context.Context, v *application.SkillView) bool {
+func learnSkills(ctx context.Context, e *env, v *application.SkillView) bool {
 	missing, asked := v.Learn(ctx, await.LearnTime)
 	for _, st := range missing {
-		cli.Fprintf(a.Err, "the skills of server %s are not known: %s\n", st.Name, cli.Standing(st, time.Now()))
+		cli.Fprintf(e.Err, "the skills of server %s are not known: %s\n", st.Name, cli.Standing(st, time.Now()))
 	}
 	return asked
 }
 
 // withView calls f with what is known of the skills of the config.
-func (a *app) withView(f func(*application.Home, *application.SkillView) error) (err error) {
-	h, err := a.skillHome(false)
+func withView(e *env, f func(*application.Home, *application.SkillView) error) (err error) {
+	h, err := e.skillHome(false)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if e := h.Close(); err == nil {
-			err = e
+		if closed := h.Close(); err == nil {
+			err = closed
 		}
 	}()
-	l := a.setup()
-	v, err := l.OpenSkills(context.Background(), h, a.overrides())
+	l := e.setup()
+	v, err := l.OpenSkills(context.Background(), h, application.Overrides{})
 	if err != nil {
 		return ownError(err)
 	}
@@ -41,19 +41,19 @@ func (a *app) withView(f func(*application.Home, *application.SkillView) error) 
 }
 
 // withSkills calls f with all skills of the config.
-func (a *app) withSkills(ctx context.Context, f func(*application.Home, *skills.Snapshot) error) error {
-	return a.withView(func(h *application.Home, v *application.SkillView) error {
-		a.learnSkills(ctx, v)
+func withSkills(ctx context.Context, e *env, f func(*application.Home, *skills.Snapshot) error) error {
+	return withView(e, func(h *application.Home, v *application.SkillView) error {
+		learnSkills(ctx, e, v)
 		return f(h, v.Registry.Refresh())
 	})
 }
 
 // withSkill calls f with the skill of that name, whatever its state. It asks servers
 // that were never asked only if the skill is not found otherwise.
-func (a *app) withSkill(ctx context.Context, name string, f func(*application.Home, *skills.Skill) error) error {
-	return a.withView(func(h *application.Home, v *application.SkillView) error {
+func withSkill(ctx context.Context, e *env, name string, f func(*application.Home, *skills.Skill) error) error {
+	return withView(e, func(h *application.Home, v *application.SkillView) error {
 		k, err := v.Registry.Refresh().Find(name)
-		if err != nil && a.learnSkills(ctx, v) {
+		if err != nil && learnSkills(ctx, e, v) {
 			k, err = v.Registry.Refresh().Find(name)
 		}
 		if err != nil {

@@ -40,7 +40,7 @@ func PrintMissing(w io.Writer, s *application.App, only, prefix string) int {
 	case 1:
 		cli.Fprintf(w, "try it now: broker servers test %s\n", missing[0].Name)
 	default:
-		cli.Fprintln(w, "try them now, and wait for them: broker index")
+		cli.Fprintln(w, cli.Hint("try them now, and wait for them: broker index"))
 	}
 	return len(missing)
 }
@@ -67,7 +67,7 @@ func PrintUnsearched(w io.Writer, s *application.App, req broker.SearchRequest) 
 	if len(others) > 0 {
 		cli.Fprintf(w, "not searched: %s\n", strings.Join(others, ", "))
 	}
-	cli.Fprintln(w, "broker servers list shows the causes; to try them now, and wait for them: broker index")
+	cli.Fprintln(w, cli.Hint("broker servers list shows the causes; to try them now, and wait for them: broker index"))
 }
 
 // mentions reports whether a query has a word of a server's name.

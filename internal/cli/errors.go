@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
@@ -67,6 +69,21 @@ func (e oneLineError) Unwrap() error { return e.error }
 func Errorf(format string, args ...any) error {
 	clean(args)
 	return ownLines{fmt.Errorf(format, args...)}
+}
+
+// FprintError prints an error as ErrorLines, with a text before it. The commands in its
+// hint repeat the flags of RepeatFlags. It prints nothing if the error has no text.
+func FprintError(w io.Writer, before string, err error) {
+	text := string(ErrorLines(err))
+	if text == "" {
+		return
+	}
+	// Text of others is one line, and so this line is the broker's.
+	message, hint, found := strings.Cut(text, "\nhint: ")
+	if found {
+		hint = "\nhint: " + repeaterOf(w).add(hint)
+	}
+	Fprintln(w, Lines(before+message+hint))
 }
 
 // ErrorLines returns the text of an error, on one line unless OwnLines, Errorf or Usagef

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// WriteManPages writes the man page of c and those of its commands into a directory, which is
-// created if missing.
+// WriteManPages writes the man page of c and those of its commands, hidden ones too, into a
+// directory, which is created if missing.
 func WriteManPages(c *cobra.Command, dir, date, version string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
@@ -24,13 +24,20 @@ func WriteManPages(c *cobra.Command, dir, date, version string) error {
 func writePage(c *cobra.Command, dir, date, version string) error {
 	err := os.WriteFile(filepath.Join(dir, ManName(c)+".1"), manPage(c, date, version), 0o644)
 	for _, child := range c.Commands() {
-		if err == nil && child.IsAvailableCommand() {
+		if err == nil && HasPage(child) {
 			err = writePage(child, dir, date, version)
 		}
 	}
 	return err
 }
 
+// HasPage reports whether a command has a man page: also one that no list of commands
+// shows, but for those that only shells call.
+func HasPage(c *cobra.Command) bool {
+	return c.IsAvailableCommand() || c.Hidden && c.Runnable() && !strings.HasPrefix(c.Name(), "__")
+}
+
+// ManName returns the name of a command's man page.
 func ManName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // A roff is a man page that is being written.

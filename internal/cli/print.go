@@ -21,12 +21,15 @@ import (
 // or a list of strings is one line, and nothing in it steers a terminal. Only the
 // format, and Lines, may have line breaks.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+	r := repeaterOf(w)
+	r.hints(args)
 	clean(args)
-	return fmt.Fprintf(w, format, args...)
+	return fmt.Fprintf(w, r.format(format), args...)
 }
 
 // Fprintln is fmt.Fprintln for text of anybody, like Fprintf.
 func Fprintln(w io.Writer, args ...any) (int, error) {
+	repeaterOf(w).hints(args)
 	clean(args)
 	return fmt.Fprintln(w, args...)
 }
@@ -47,6 +50,8 @@ func cleanArg(a any) any {
 	case nil:
 		return nil
 	case Lines:
+		return gate.TerminalText(string(a))
+	case Hint:
 		return gate.TerminalText(string(a))
 	case ownLines:
 		return a
@@ -71,6 +76,8 @@ func cleanArg(a any) any {
 // A Screen is where a command prints: stdout or stderr.
 type Screen struct {
 	w io.Writer
+
+	repeat *repeater // see RepeatFlags; may be nil
 
 	mu   sync.Mutex
 	left []byte // the beginning of a character

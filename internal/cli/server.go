@@ -25,12 +25,27 @@ func OrStarting(doing string) string {
 	return doing
 }
 
-// FailedAgo returns the time since a failure, to be followed by its cause.
-func FailedAgo(state string, at, now time.Time) string {
+// FailedAgo says when a server got into a state, and the error that has put it there. The
+// text of the error may begin with the state, which is said once.
+func FailedAgo(state, text string, at, now time.Time) string {
 	if state != string(upstream.StateNeedsSignIn) {
 		state = "failed"
 	}
-	return fmt.Sprintf("%s %s ago: ", state, Duration(now.Sub(at)))
+	ago := fmt.Sprintf("%s %s ago", state, Duration(now.Sub(at)))
+	text = Cause(text)
+	if rest, ok := strings.CutPrefix(text, state); ok && (rest == "" || strings.HasPrefix(rest, ": ")) {
+		return ago + rest
+	}
+	return ago + ": " + text
+}
+
+// Failure returns the state of a server and the error that has put it there. The text of
+// the error may begin with the state, which is said once.
+func Failure(state, text string) string {
+	if text = Cause(text); strings.HasPrefix(text, state) {
+		return text
+	}
+	return state + ": " + text
 }
 
 // Cause is an error of a server for people, without what the SDK says of its own
@@ -48,11 +63,11 @@ func Standing(st upstream.Status, now time.Time) string {
 	case st.State == upstream.StateStarting && st.Err == nil:
 		return fmt.Sprintf("still %s after %s", st.Doing, Duration(now.Sub(st.Since)))
 	case st.Err != nil && !st.FailedAt.IsZero():
-		return FailedAgo(string(st.State), st.FailedAt, now) + Cause(OneLine(st.Err.Error(), 200))
+		return FailedAgo(string(st.State), OneLine(st.Err.Error(), 200), st.FailedAt, now)
 	case st.Err != nil && st.State == upstream.StateIdle:
 		return "not listed yet: " + OneLine(st.Err.Error(), 200)
 	case st.Err != nil:
-		return string(st.State) + ": " + Cause(OneLine(st.Err.Error(), 200))
+		return Failure(string(st.State), OneLine(st.Err.Error(), 200))
 	}
 	return "not listed yet"
 }

@@ -26,10 +26,10 @@ func NewTable[Row any](columns string, cells func(Row) []any) Table[Row] {
 func (t Table[Row]) Print(w io.Writer, rows []Row) error {
 	width := Width(w)
 	if width == 0 || !strings.HasSuffix(t.columns, "\t") {
-		return t.write(w, rows)
+		return t.write(w, rows, repeaterOf(w))
 	}
 	var text strings.Builder
-	if err := t.write(&text, rows); err != nil {
+	if err := t.write(&text, rows, repeaterOf(w)); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
@@ -38,11 +38,13 @@ func (t Table[Row]) Print(w io.Writer, rows []Row) error {
 	return nil
 }
 
-func (t Table[Row]) write(w io.Writer, rows []Row) error {
+func (t Table[Row]) write(w io.Writer, rows []Row, r *repeater) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	Fprintln(tw, Lines(t.columns))
-	for _, r := range rows {
-		for i, cell := range t.cells(r) {
+	for _, row := range rows {
+		cells := t.cells(row)
+		r.hints(cells)
+		for i, cell := range cells {
 			if i > 0 {
 				Fprintf(tw, "\t")
 			}

@@ -153,7 +153,7 @@ func (e *examination) print(c Check) {
 		}
 	}
 	if c.Hint != "" && !c.recalled {
-		cli.Fprintf(w, "      do: %s\n", c.Hint)
+		cli.Fprintf(w, "      do: %s\n", cli.Hint(gate.Terminal(c.Hint)))
 	}
 }
 
@@ -193,10 +193,10 @@ func (e *examination) end(ctx context.Context) error {
 	} else {
 		cli.Fprintln(e.t.Out, e.summary())
 		if len(e.seen.Unchecked) > 0 && !e.waits {
-			cli.Fprintln(e.t.Out, "broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one")
+			cli.Fprintln(e.t.Out, cli.Hint("broker doctor --refresh starts every server and waits for it; broker servers test NAME does for one"))
 		}
 		if len(e.bad) > 0 {
-			cli.Fprintln(e.t.Out, "broker help troubleshooting says what to do about common failures")
+			cli.Fprintln(e.t.Out, cli.Hint("broker help troubleshooting says what to do about common failures"))
 		}
 	}
 	switch {

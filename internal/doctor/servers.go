@@ -133,7 +133,7 @@ func (e *examination) known(ctx context.Context, st upstream.Status) Check {
 	unlisted := slices.Contains(e.session.Broker.Unlisted(), st.Name)
 	switch {
 	case failed && st.FailedAt.Before(e.Begun):
-		c := Check{Name: st.Name, Detail: cli.FailedAgo(string(st.State), st.FailedAt, time.Now()) + cli.Cause(st.Err.Error()), Hint: again + " tries it now"}
+		c := Check{Name: st.Name, Detail: cli.FailedAgo(string(st.State), st.Err.Error(), st.FailedAt, time.Now()), Hint: again + " tries it now"}
 		if st.Hint != "" {
 			c.Hint = st.Hint + "; then " + again
 		}
@@ -202,7 +202,7 @@ func checkServer(ctx context.Context, s *application.App, st upstream.Status) Ch
 
 // checkFailed returns the check of a server that has failed just now.
 func checkFailed(ctx context.Context, s *application.App, st upstream.Status) Check {
-	c := Check{Name: st.Name, Hint: st.Hint, Detail: string(st.State) + ": " + cli.Cause(st.Err.Error())}
+	c := Check{Name: st.Name, Hint: st.Hint, Detail: cli.Failure(string(st.State), st.Err.Error())}
 	c.Log, c.Output = Unsaid(st.Stderr, c.Detail), Unsaid(st.Dropped, c.Detail)
 	if srv := s.Config.Server(st.Name); srv != nil {
 		if h := shellHint(ctx, srv.Command); h != "" {

@@ -32,7 +32,9 @@ type Change struct {
 	Reason string `json:"reason,omitempty"`
 	// Matched is the number of known tools that the rule matches, and Others are those
 	// of them that other rules decide about.
-	Matched int         `json:"matched"`
+	Matched int `json:"matched"`
+	// Decided are the matched tools that the rule decides about.
+	Decided []string    `json:"decided,omitempty"`
 	Others  []otherwise `json:"others,omitempty"`
 	rule    config.ToolRule
 	// unlisted are servers with unknown tools.
@@ -187,6 +189,7 @@ func (e *Change) Effects(rules *policy.Rules, b *broker.Broker) error {
 		e.Matched++
 		d := rules.Decide(call)
 		if d.Effect == e.rule.Effect && e.Action != "removed" {
+			e.Decided = append(e.Decided, t.ID)
 			continue
 		}
 		o := otherwise{Tool: t.ID, Effect: d.Effect.String(), Reason: d.Reason}
@@ -216,10 +219,14 @@ func (e Change) Print(t *cli.IO) error {
 		}
 		cli.Fprintf(t.Out, "no known tool of that class%s\n", more)
 	case e.Matched == 0 && e.Action != "removed":
-		cli.Fprintln(t.Out, "its tools are not known yet: broker index lists them")
+		cli.Fprintln(t.Out, cli.Hint("its tools are not known yet: broker index lists them"))
 	case e.Action != "removed":
-		cli.Fprintf(t.Out, "%s now: %s\n", cli.Count(e.Matched-len(e.Others), "tool"),
-			map[string]string{"allow": "allowed", "ask": "a person is asked first", "deny": "denied"}[e.Effect])
+		names := ""
+		if len(e.Decided) > 0 {
+			names = ": " + cli.Few(e.Decided)
+		}
+		cli.Fprintf(t.Out, "%s now: %s%s\n", cli.Count(e.Matched-len(e.Others), "tool"),
+			map[string]string{"allow": "allowed", "ask": "a person is asked first", "deny": "denied"}[e.Effect], names)
 	}
 	for i, o := range e.Others {
 		if i == maxOthers {

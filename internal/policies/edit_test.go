@@ -23,3 +23,24 @@ func TestRulesOfAClassSayWhatIsNotKnown(t *testing.T) {
 		}
 	}
 }
+
+// A rule says how many tools it decides about, and names the first.
+func TestRulesNameTheirTools(t *testing.T) {
+	for _, tt := range []struct {
+		effect  string
+		decided []string
+		others  int
+		want    string
+	}{
+		{"deny", []string{"a__x"}, 0, "1 tool now: denied: a__x\n"},
+		{"ask", []string{"a__x", "a__y"}, 1, "2 tools now: a person is asked first: a__x, a__y\n"},
+		{"deny", []string{"a__x", "a__y", "b__z", "b__w", "c__v"}, 0, "5 tools now: denied: a__x, a__y, b__z and 2 more\n"},
+		{"allow", nil, 2, "0 tools now: allowed\n"},
+	} {
+		change := Change{Action: "added", Effect: tt.effect, Tools: "*", Matched: len(tt.decided) + tt.others, Decided: tt.decided, Others: make([]otherwise, tt.others)}
+		var out strings.Builder
+		if err := change.Print(&cli.IO{Out: &out}); err != nil || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%v: %v, %q, want %q", tt, err, &out, tt.want)
+		}
+	}
+}

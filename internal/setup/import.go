@@ -335,7 +335,7 @@ func (s *Setup) ListClients(env clients.Env) error {
 		clientTable); err != nil || s.JSON || len(rows) == 0 {
 		return err
 	}
-	_, err := cli.Fprintln(s.Out, "broker import CLIENT adds them to the broker's config")
+	_, err := cli.Fprintln(s.Out, cli.Hint("broker import CLIENT adds them to the broker's config"))
 	return err
 }
 

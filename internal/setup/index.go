@@ -12,14 +12,17 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
+// PrintIndex prints what servers cost, and why some have no tools.
 func PrintIndex(w io.Writer, r api.IndexReport) {
 	_ = cli.NewTable("SERVER\tTOOLS\tTOKENS\tTOOK\t", func(row api.IndexRow) []any {
 		note := ""
 		switch {
 		case row.Status == string(upstream.StateStarting):
 			note = strings.TrimPrefix(row.Doing+", not waited for", ", ")
+		case row.Error == string(upstream.StateNeedsSignIn) && row.Hint != "": // which says it all
+			return []any{row.Name, row.Tools, row.Tokens, time.Duration(row.MS) * time.Millisecond, cli.Hint(gate.Terminal(row.Error + ": " + row.Hint))}
 		case row.Error != "":
-			note = row.Status + ": " + cli.OneLine(cli.Cause(row.Error), 100)
+			note = cli.Failure(row.Status, cli.OneLine(row.Error, 160))
 		case row.Status == api.StatusDisabled:
 			note = "disabled: broker servers enable " + gate.Name(row.Name)
 		case row.Held > 0:

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // InitOptions answer the questions of broker init beforehand.
@@ -317,7 +318,7 @@ func (i *initRun) wayBack() {
 		cli.Fprintf(i.out, "\nrestart what was connected; to try the search here: broker search QUERY\nthe way back, byte for byte:\n")
 	}
 	for _, command := range i.seen.Undo {
-		cli.Fprintln(i.out, "  "+command)
+		cli.Fprintln(i.out, cli.Hint("  "+gate.Terminal(command)))
 	}
 	printTasks(i.out, i.seen.Todo)
 }

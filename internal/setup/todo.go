@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/clients"
 	"github.com/mcpbroker/mcpbroker/internal/config"
+	"github.com/mcpbroker/mcpbroker/internal/gate"
 )
 
 // A task is what is left to do for a server.
@@ -174,7 +175,7 @@ func printTasks(w io.Writer, tasks []task) {
 		}
 		cli.Fprintln(w)
 		for _, command := range t.Do {
-			cli.Fprintln(w, "      "+command)
+			cli.Fprintln(w, cli.Hint("      "+gate.Terminal(command)))
 		}
 	}
 }

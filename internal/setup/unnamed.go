@@ -40,7 +40,7 @@ func (s *Setup) unnamedTasks() (list []task) {
 // sayUnnamed prints what unnamedTasks returns.
 func (s *Setup) sayUnnamed() {
 	for _, t := range s.unnamedTasks() {
-		cli.Fprintf(s.Err, "%s: %s\n", t.Why, strings.Join(t.Do, ", "))
+		cli.Fprintf(s.Err, "%s: %s\n", t.Why, cli.Hint(gate.Terminal(strings.Join(t.Do, ", "))))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/internal/cli"
 	"github.com/mcpbroker/mcpbroker/internal/records"
+	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // tailOptions are the options of broker tail.
@@ -17,7 +18,7 @@ type tailOptions struct {
 }
 
 func tailCommand(e *env) *cobra.Command {
-	o := &tailOptions{tail: records.Tail{IO: &e.IO, Open: e.openRecord}}
+	o := &tailOptions{tail: records.Tail{IO: &e.IO}}
 	c := &cobra.Command{
 		Use: "tail", Short: "Print executions and calls as lines, newest last",
 		Long: "Print recorded executions and calls as lines, newest last: time, client, tool, class, status, milliseconds, and what the\n" +
@@ -30,7 +31,7 @@ func tailCommand(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
 	flags := c.Flags()
 	flags.BoolVarP(&o.tail.Follow, "follow", "f", false, "keep printing new lines until interrupted")
@@ -40,6 +41,7 @@ func tailCommand(e *env) *cobra.Command {
 	return c
 }
 
-func (o *tailOptions) run(ctx context.Context) error {
+func (o *tailOptions) run(ctx context.Context, e *env) error {
+	o.tail.Open = func() (state.AuditStore, error) { return e.openRecord(ctx) }
 	return o.tail.Run(ctx)
 }

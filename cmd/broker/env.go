@@ -129,15 +129,15 @@ func (e *env) withState(ctx context.Context, f func(*config.Config, *application
 }
 
 // openRecord opens the record of executions, which must exist.
-func (e *env) openRecord() (state.AuditStore, error) {
+func (e *env) openRecord(ctx context.Context) (state.AuditStore, error) {
 	s := e.setup()
-	store, err := s.OpenRecord(context.Background())
+	store, err := s.OpenRecord(ctx)
 	return store, ownError(err)
 }
 
 // withRecord calls f with the record of executions, which must exist.
-func (e *env) withRecord(_ context.Context, f func(state.AuditStore) error) error {
-	store, err := e.openRecord()
+func (e *env) withRecord(ctx context.Context, f func(state.AuditStore) error) error {
+	store, err := e.openRecord(ctx)
 	if err != nil {
 		return err
 	}

@@ -193,12 +193,9 @@ func (m *model) header() string {
 	case m.client == nil:
 		return bold.of("broker") + dim.of("  connecting …")
 	}
-	failing := ""
-	if n := len(filtered(m.Servers, func(s server) bool { return s.Error != "" })); n > 0 {
-		failing = fmt.Sprintf(" (%d failing)", n)
-	}
+	failing := len(filtered(m.Servers, func(s server) bool { return s.Error != "" }))
 	busy := len(filtered(m.Executions, func(e execution) bool { return e.Status == running }))
-	return bold.of("broker") + plain.of("  "+words.Count(len(m.Servers), "server")) + bad.of(failing) +
+	return bold.of("broker") + plain.of("  "+words.Count(len(m.Servers), "server")) + bad.of(map[bool]string{true: fmt.Sprintf(" (%d failing)", failing)}[failing > 0]) +
 		plain.of(fmt.Sprintf("  %d running  %.1f calls/s  %s tokens kept out today", busy, float64(len(m.recent))/window.Seconds(), size(m.savedTokens)))
 }
 
@@ -247,11 +244,8 @@ func (m *model) oneSection(s, space int) []string {
 		title += fmt.Sprintf("  %d to %d of %d", first+1, last, len(rows))
 	}
 	list := []string{style.of(title), m.rowLine(s, row{cells: sections[s].names, style: dim}, false)}
-	switch {
-	case len(rows) == 0 && m.filter != "":
-		list = append(list, dim.of("  nothing matches; esc shows all"))
-	case len(rows) == 0:
-		list = append(list, dim.of("  "+sections[s].empty))
+	if len(rows) == 0 {
+		list = append(list, dim.of(map[bool]string{true: "  nothing matches; esc shows all", false: "  " + sections[s].empty}[m.filter != ""]))
 	}
 	for i := first; i < last; i++ {
 		list = append(list, m.rowLine(s, rows[i], m.section == s && i == at))

@@ -12,11 +12,10 @@ import (
 
 // A fakeBroker answers what a console reads.
 type fakeBroker struct {
-	mu      sync.Mutex
-	calls   int64 // made so far
-	decided []string
-	limits  []string // that calls were asked with
-	broken  bool
+	mu     sync.Mutex
+	calls  int64    // made so far
+	limits []string // that calls were asked with
+	broken bool
 }
 
 func (f *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -51,7 +51,7 @@ func (n *Notes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-const frameEvery, pollEvery = 250 * time.Millisecond, time.Second // of redrawing what runs, and of asking
+const frameEvery, pollEvery = 250 * time.Millisecond, 500 * time.Millisecond // of redrawing what runs, and of asking
 
 // Run shows the view until the person quits, ctx is done, or the terminal is gone.
 func Run(ctx context.Context, o Options) error {

@@ -263,15 +263,16 @@ func (m *model) rowLine(s int, r row, at bool) string {
 		left += max(widths[n-1], -widths[n-1]) + 1
 		widths = widths[:n-1]
 	}
-	text := map[bool]string{true: bold.of("> "), false: "  "}[at]
+	var text strings.Builder
+	text.WriteString(map[bool]string{true: bold.of("> "), false: "  "}[at])
 	for i, width := range widths {
 		style := cmp.Or(r.styles[i], r.style, plain)
 		if at {
 			style = chosen
 		}
-		text += style.of(pad(r.cells[i], cmp.Or(width, max(1, left)))) + " "
+		text.WriteString(style.of(pad(r.cells[i], cmp.Or(width, max(1, left)))) + " ")
 	}
-	return text
+	return text.String()
 }
 
 func (m *model) footer() string {

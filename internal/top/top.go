@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,20 +42,16 @@ type Options struct {
 	Notes *Notes
 }
 
-// Notes keep the last line that is written.
+// Notes keep what was written last.
 type Notes struct{ last atomic.Value }
 
 // Write implements io.Writer.
 func (n *Notes) Write(p []byte) (int, error) {
-	text := strings.TrimSpace(string(p))
-	n.last.Store(text[strings.LastIndexByte(text, '\n')+1:])
+	n.last.Store(string(p))
 	return len(p), nil
 }
 
-const (
-	frameEvery = 250 * time.Millisecond // the period of redrawing running executions
-	pollEvery  = time.Second
-)
+const frameEvery, pollEvery = 250 * time.Millisecond, 500 * time.Millisecond // of redrawing what runs, and of asking
 
 // Run shows the view until the person quits, ctx is done, or the terminal is gone.
 func Run(ctx context.Context, o Options) error {
@@ -145,9 +142,12 @@ func (m *model) poll(ctx context.Context, c *client) change {
 	if c == nil {
 		c, err = connect(ctx, m.o.Connect)
 	}
-	now, failed := c.read(ctx)
+	var now answer
+	if err == nil {
+		now, err = c.read(ctx)
+	}
 	return func(m *model) {
-		if err, m.polling = cmp.Or(err, failed), false; err != nil {
+		if m.polling = false; err != nil {
 			m.client, m.problem = nil, "trying again: "+err.Error()
 			return
 		}
@@ -353,6 +353,8 @@ type client struct {
 	base        string // such as http://127.0.0.1:1234
 	key         string // of the session, sent in addition to its cookie
 	savedTokens int64  // today, until it was connected
+	limit       int    // of the calls that are read
+	newest      int64  // of the calls that were read
 }
 
 // connect exchanges the token in an address of a console for a session.
@@ -362,7 +364,7 @@ func connect(ctx context.Context, open func() (string, error)) (*client, error) 
 	if err = cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
-	c := &client{http: outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: 16 << 20, Timeout: 30 * time.Second}), base: outbound.Origin(u)}
+	c := &client{http: outbound.New(outbound.Options{Home: u, HomeOnly: true, MaxBytes: 16 << 20, Timeout: 30 * time.Second}), base: outbound.Origin(u), limit: 1000}
 	c.http.Jar, _ = cookiejar.New(nil) // its error is always nil
 	var got struct {
 		Key   string
@@ -388,9 +390,7 @@ func (c *client) call(ctx context.Context, path string, body, answer any) error 
 	method, text := http.MethodGet, new(bytes.Buffer)
 	if body != nil {
 		method = http.MethodPost
-		if err := json.NewEncoder(text).Encode(body); err != nil {
-			return err
-		}
+		_ = json.NewEncoder(text).Encode(body) // bodies are maps of texts, numbers and booleans
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, text)
 	if err != nil {
@@ -413,8 +413,13 @@ func (c *client) call(ctx context.Context, path string, body, answer any) error 
 
 // read reads the lists, and the calls of runs that wait for a person.
 func (c *client) read(ctx context.Context) (now answer, err error) {
-	for _, list := range []string{"servers", "executions?limit=200", "calls?limit=1000", "approvals"} {
+	for _, list := range []string{"servers", "executions?limit=200", "calls?limit=" + strconv.Itoa(c.limit), "approvals"} {
 		err = errors.Join(err, c.call(ctx, "/api/"+list, nil, &now))
+	}
+	if n := len(now.Calls); n == c.limit && now.Calls[n-1].N > c.newest {
+		c.limit = min(10*c.limit, maxWindow) // there may be more
+	} else if c.limit = 100; n > 0 {
+		c.newest = now.Calls[0].N
 	}
 	for i, r := range now.Runs {
 		var whole struct{ Calls []runCall }

@@ -193,12 +193,9 @@ func (m *model) header() string {
 	case m.client == nil:
 		return bold.of("broker") + dim.of("  connecting …")
 	}
-	failing := ""
-	if n := len(filtered(m.Servers, func(s server) bool { return s.Error != "" })); n > 0 {
-		failing = fmt.Sprintf(" (%d failing)", n)
-	}
+	failing := len(filtered(m.Servers, func(s server) bool { return s.Error != "" }))
 	busy := len(filtered(m.Executions, func(e execution) bool { return e.Status == running }))
-	return bold.of("broker") + plain.of("  "+words.Count(len(m.Servers), "server")) + bad.of(failing) +
+	return bold.of("broker") + plain.of("  "+words.Count(len(m.Servers), "server")) + bad.of(map[bool]string{true: fmt.Sprintf(" (%d failing)", failing)}[failing > 0]) +
 		plain.of(fmt.Sprintf("  %d running  %.1f calls/s  %s tokens kept out today", busy, float64(len(m.recent))/window.Seconds(), size(m.savedTokens)))
 }
 
@@ -247,11 +244,8 @@ func (m *model) oneSection(s, space int) []string {
 		title += fmt.Sprintf("  %d to %d of %d", first+1, last, len(rows))
 	}
 	list := []string{style.of(title), m.rowLine(s, row{cells: sections[s].names, style: dim}, false)}
-	switch {
-	case len(rows) == 0 && m.filter != "":
-		list = append(list, dim.of("  nothing matches; esc shows all"))
-	case len(rows) == 0:
-		list = append(list, dim.of("  "+sections[s].empty))
+	if len(rows) == 0 {
+		list = append(list, dim.of(map[bool]string{true: "  nothing matches; esc shows all", false: "  " + sections[s].empty}[m.filter != ""]))
 	}
 	for i := first; i < last; i++ {
 		list = append(list, m.rowLine(s, rows[i], m.section == s && i == at))
@@ -269,15 +263,16 @@ func (m *model) rowLine(s int, r row, at bool) string {
 		left += max(widths[n-1], -widths[n-1]) + 1
 		widths = widths[:n-1]
 	}
-	text := map[bool]string{true: bold.of("> "), false: "  "}[at]
+	var text strings.Builder
+	text.WriteString(map[bool]string{true: bold.of("> "), false: "  "}[at])
 	for i, width := range widths {
 		style := cmp.Or(r.styles[i], r.style, plain)
 		if at {
 			style = chosen
 		}
-		text += style.of(pad(r.cells[i], cmp.Or(width, max(1, left)))) + " "
+		text.WriteString(style.of(pad(r.cells[i], cmp.Or(width, max(1, left)))) + " ")
 	}
-	return text
+	return text.String()
 }
 
 func (m *model) footer() string {

@@ -97,7 +97,7 @@ func TestEverydayTable(t *testing.T) {
 			said[stems] = true
 		}
 	}
-	files := []string{"testdata/paraphrase-core.jsonl", "testdata/paraphrase.jsonl", "testdata/queries.jsonl"}
+	files := []string{"testdata/paraphrase-core.jsonl", "testdata/paraphrase-apart.jsonl", "testdata/paraphrase.jsonl", "testdata/queries.jsonl"}
 	if retrieval != "" {
 		files = append(files, filepath.Join(retrieval, "queries.jsonl"))
 	}

@@ -67,7 +67,7 @@ func TestValuesAreNoWords(t *testing.T) {
 		"github/create_issue":                  "github/create_issue",
 		"files.read_file":                      "files.read_file",
 		"create/update and/or TCP/IP":          "create/update and/or TCP/IP",
-		"version 1.2.3 of report.pdf":          "version 1.2.3 of report.pdf",
+		"version 1.2.3 of report.pdf":          "version 1.2.3 of file pdf",
 	} {
 		if got := withoutData(in); got != want {
 			t.Errorf("withoutData(%q) = %q, want %q", in, got, want)

@@ -30,7 +30,7 @@ func valueKind(s string) string {
 		return "url"
 	case strings.Count(s, "@") == 1 && isDomain(lower[strings.IndexByte(lower, '@')+1:]) && s[0] != '@':
 		return "email"
-	case isPath(s):
+	case isPath(s), isFileName(lower):
 		if kind := fileKinds[lower[strings.LastIndexByte(lower, '.')+1:]]; kind != "" {
 			return "file " + kind
 		}
@@ -49,6 +49,25 @@ var fileKinds = map[string]string{
 	"png": "image", "jpg": "image", "jpeg": "image", "gif": "image", "webp": "image", "svg": "svg", "mp3": "audio", "wav": "audio", "flac": "audio", "m4a": "audio",
 	"mp4": "video", "mov": "video", "avi": "video", "mkv": "video", "zip": "archive", "tar": "archive", "gz": "archive", "sqlite": "sqlite", "db": "database",
 	"ipynb": "notebook", "epub": "book",
+}
+
+// plainFiles are the ends of names of files without a word of their own in descriptions of tools.
+// Those of languages that libraries have in their names, such as js, are left out.
+var plainFiles = map[string]bool{
+	"txt": true, "md": true, "log": true, "ini": true, "toml": true, "conf": true, "cfg": true, "env": true, "lock": true, "bak": true,
+	"py": true, "go": true, "rs": true, "rb": true, "java": true, "kt": true, "swift": true, "c": true, "h": true, "cpp": true, "cs": true,
+	"php": true, "sh": true, "sql": true, "css": true, "tsx": true, "jsx": true, "vue": true, "dart": true, "tf": true, "rtf": true,
+}
+
+// isFileName reports whether s, in lower case, is the name of a file, or a path without a root:
+// config.yaml, src/main.go.
+func isFileName(s string) bool {
+	dot := strings.LastIndexByte(s, '.')
+	if dot < 1 || strings.ContainsAny(s, ":?=()") {
+		return false
+	}
+	ext := s[dot+1:]
+	return plainFiles[ext] || fileKinds[ext] != ""
 }
 
 // topLevels are the ends of host names that people write without "https://".

@@ -163,10 +163,10 @@ func TestInitTakesServersOfProjects(t *testing.T) {
 		if !bytes.Contains(out, []byte("  ~/shop: books\n")) || !bytes.Contains(out, []byte("in its .mcp.json: docs; in its .mcp.json, and not allowed by you: evil\n")) {
 			t.Errorf("%v: the projects are not shown:\n%s", test.flags, out)
 		}
-		if hint := bytes.Contains(out, []byte("2 servers of projects: Claude Code still starts them itself\n      broker init --projects\n")); hint == test.moved {
+		if hint := bytes.Contains(out, []byte("2 servers of projects: Claude Code still starts them itself\n      broker --config "+path+" init --projects\n")); hint == test.moved {
 			t.Errorf("%v: the hint to take them over: %v\n%s", test.flags, hint, out)
 		}
-		if todo := bytes.Contains(out, []byte("broker install claude-code --project --move\n")); todo != test.moved {
+		if todo := bytes.Contains(out, []byte("broker --config "+path+" install claude-code --project --move\n")); todo != test.moved {
 			t.Errorf("%v: the hint at the project's file: %v", test.flags, todo)
 		}
 		cfg, err := config.Load(path)

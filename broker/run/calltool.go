@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -76,13 +77,13 @@ func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 	x := e.newExecution(req)
 	x.begin(languageCall)
-	x.bridge = x.newBridge(ctx, x.results.put)
+	x.bridge = x.newBridge(ctx, x.results.Put)
 	return x
 }
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.results = &resultStore{results: x.o.Results, owner: x.owner(), uncut: req.Uncut, onError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.results = &output.Store{Results: x.o.Results, Owner: x.owner(), Uncut: req.Uncut, OnError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
 	return x
 }
 
@@ -186,7 +187,7 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 		switch {
 		case c.Type == "text":
 			texts = append(texts, c.Text)
-		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > maxMediaBytes || len(media) == maxMedia):
+		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > output.MaxMediaBytes || len(media) == output.MaxMedia):
 			texts = append(texts, tooMuchMedia(c.Type, len(c.Data)))
 		case c.Type == "image" || c.Type == "audio":
 			media = append(media, surface.MediaBlock(c.Type == "image", c.MIMEType, c.Data))
@@ -221,10 +222,10 @@ func plainText(text string) (plain string, isJSON bool) {
 // tooMuchMedia returns the text that replaces an image or a sound that does not fit
 // into the answer.
 func tooMuchMedia(kind string, size int) string {
-	if size > maxMediaBytes {
-		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, maxMediaBytes)
+	if size > output.MaxMediaBytes {
+		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, output.MaxMediaBytes)
 	}
-	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, maxMedia)
+	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, output.MaxMedia)
 }
 
 // TextResult returns a result with one text block within the budget. A longer text is cut visibly,
@@ -234,9 +235,9 @@ func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	shown, ref, options, cut := x.limitSize(text, writesCode)
 	x.storeOriginsOf(ref)
 	if cut && !writesCode {
-		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
+		shown += "\n[too long: ask for less with the tool's own filters and limits" + output.BudgetName + "]"
 	} else if cut {
-		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, options) + "]"
+		shown += "\n[too long: ask for less, or work on it in an execute_code script" + output.BudgetName + output.ReadRest(ref, options) + "]"
 	}
 	return surface.TextResult(gate.NewText(shown), false)
 }
@@ -246,20 +247,20 @@ func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 func (x *Execution) limitSize(text string, store bool) (shown, ref, options string, cut bool) {
 	plain, isJSON := plainText(text)
 	if isJSON {
-		value, ref, cut := cutResult(json.RawMessage(plain), x.o.MaxOutputChars, func(json.RawMessage) string {
+		value, ref, cut := output.CutResult(json.RawMessage(plain), x.o.MaxOutputChars, func(json.RawMessage) string {
 			if !store {
 				return ""
 			}
-			return x.results.put(state.JSON, []byte(text))
+			return x.results.Put(state.JSON, []byte(text))
 		})
 		return string(value), ref, "{ path, offset, limit }", cut
 	}
-	out := &capture{limit: x.o.MaxOutputChars}
+	out := &output.Capture{Limit: x.o.MaxOutputChars}
 	if store {
-		out.store = x.results.stream()
+		out.Store = x.results.Stream()
 	}
 	_, _ = out.Write([]byte(plain)) // writes to a buffer cannot fail
-	shown, ref, cut = out.text(x.o.MaxOutputChars)
+	shown, ref, cut = out.Text(x.o.MaxOutputChars)
 	return shown, ref, "{ offset, limit }", cut
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/hint"
+	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -35,10 +37,10 @@ func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 func (x *Execution) start(ctx context.Context) Answer {
 	req := x.Request
 	o := x.o // a reload does not change a running execution
-	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, store: x.results.stream()}
-	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, store: x.results.stream()}
-	defer x.stdout.store.discard()
-	defer x.stderr.store.discard()
+	x.stdout = &output.Capture{Limit: o.MaxOutputChars, Tee: req.Stdout, Store: x.results.Stream()}
+	x.stderr = &output.Capture{Limit: maxStderrChars, Tee: req.Stderr, Store: x.results.Stream()}
+	defer x.stdout.Store.Discard()
+	defer x.stderr.Store.Discard()
 	lang, isolation, err := o.location(&req)
 	if err != nil {
 		x.journal.release()
@@ -58,16 +60,14 @@ type Execution struct {
 	// Times from started: until the script was prepared, had a slot, and had a sandbox.
 	prepared, queued, opened time.Duration
 	limit                    time.Duration // from started; set before the script runs
-	stdout, stderr           *capture
+	stdout, stderr           *output.Capture
 	notes                    []string
 	id                       string
-	results                  *resultStore
+	results                  *output.Store
 	storeFailed              atomic.Bool // something could not be stored
 	bridge                   *bridge.Bridge
 	budget                   *bridge.Budget
-	drifts                   drifts
-	habits                   habits
-	partials                 partials
+	heard                    hint.Hearing
 	journal                  *runJournal        // nil if the run has none
 	recordedCalls            []sandbox.Recorded // calls of earlier runs
 	codeChanged              bool               // the script differs from that of earlier runs
@@ -98,7 +98,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	}
 	ctx, over := x.cancellable(ctx)
 	defer over()
-	x.bridge = x.newBridge(ctx, x.results.put)
+	x.bridge = x.newBridge(ctx, x.results.Put)
 	request, err := x.sandboxRequest(ctx, lang, isolation)
 	if err != nil {
 		x.journal.release()
@@ -141,8 +141,8 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 			return a
 		}
 		request.Limits.Timeout = max(request.Limits.Timeout-time.Since(began), minRound)
-		x.stdout.restart()
-		x.stderr.restart()
+		x.stdout.Restart()
+		x.stderr.Restart()
 	}
 }
 

@@ -189,7 +189,7 @@ func (g *runJournal) recordAnswer(row *state.RunCall, value json.RawMessage, err
 	} else {
 		stored.State, stored.Value = state.RunDone, value
 		if len(value) > state.MaxRunValue {
-			if stored.Ref = g.x.results.put(state.JSON, value); stored.Ref != "" {
+			if stored.Ref = g.x.results.Put(state.JSON, value); stored.Ref != "" {
 				stored.Value = nil
 			}
 		}

@@ -2,8 +2,6 @@ package run
 
 import (
 	"maps"
-	"slices"
-	"sync"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/codegen"
@@ -60,35 +58,8 @@ func (x *Execution) learn(r bridge.Record) {
 	}
 	for _, d := range x.o.Learned.Observe(t.Server, t.OwnName(), r.Args, r.Value) {
 		note := t.ID + ": " + d
-		if x.drifts.add(note) && x.o.Audit != nil {
+		if x.heard.Drifts.Add(note) && x.o.Audit != nil {
 			x.o.Audit.Note(state.Event{Kind: state.EventDrift, Server: t.Server, Detail: note})
 		}
 	}
-}
-
-// drifts collects notes on results of one execution that differ from all earlier results of their
-// tools. It is safe for concurrent use.
-type drifts struct {
-	mu   sync.Mutex
-	list []string
-}
-
-// maxDrifts bounds the drifts that one execution reports.
-const maxDrifts = 5
-
-// add adds a note about a drift, and reports whether it is new and within the bound.
-func (d *drifts) add(note string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.list) >= maxDrifts || slices.Contains(d.list, note) {
-		return false
-	}
-	d.list = append(d.list, note)
-	return true
-}
-
-func (d *drifts) notes() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.list)
 }

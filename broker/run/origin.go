@@ -78,7 +78,7 @@ func (x *Execution) storeOrigin(ctx context.Context, of, name string) error {
 func (x *Execution) storeOriginsOf(refs ...string) {
 	for _, ref := range refs {
 		if err := x.storeOrigin(context.Background(), "results", ref); err != nil {
-			x.results.onError(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
+			x.results.OnError(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
 		}
 	}
 }

@@ -54,8 +54,8 @@ func (x *Execution) begin(lang sandbox.Language) {
 // record learns from a call that has ended, and records it.
 func (x *Execution) record(r bridge.Record) {
 	x.learn(r)
-	x.habits.record(r.ID, r.Value)
-	x.partials.add(r)
+	x.heard.Habits.Record(r.ID, r.Value)
+	x.heard.Partials.Add(r)
 	if x.o.Vault != nil && x.o.Redact.On() && len(r.Result) > 0 {
 		x.o.Vault.Saw(x.owner(), r.Server, r.Result)
 	}

@@ -64,13 +64,14 @@ var diagram = []row{
 	{pkg: "internal/app/contain", imports: []string{"broker", "discovery/upstream", "internal/app", "internal/config", "sandbox/...", "skills/...", "state"}, modules: []string{"std", "github.com/modelcontextprotocol/go-sdk"}},
 	{pkg: "internal/app/host", imports: append([]string{"broker/...", "internal/app", "internal/app/identity", "internal/app/observe", "internal/memory"}, below...), modules: []string{"std", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"}},
 	{pkg: "cmd/broker-worker", imports: []string{"sandbox/worker"}, modules: []string{"std"}},
-	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/usage", "broker/vault"}, below...)},
+	{pkg: "broker", imports: append([]string{"broker/catalog", "broker/find", "broker/learned", "broker/quota", "broker/run", "broker/run/approve", "broker/script", "broker/skill", "broker/surface", "broker/typecheck", "broker/usage", "broker/vault"}, below...)},
 	// Features register downwards: at run what scripts see of them, at find what is
 	// found, at surface what clients see. No package below broker imports skill.
 	{pkg: "broker/skill", imports: []string{"broker/catalog", "broker/find", "broker/run", "broker/surface",
 		"discovery/...", "index", "policy", "sandbox", "skills/...", "state", "approvals"}},
 	{pkg: "broker/script", imports: []string{"broker/catalog", "broker/find", "broker/run", "discovery", "codegen", "index", "sandbox", "state"}},
 	{pkg: "broker/find", imports: []string{"broker/catalog", "broker/run", "broker/surface", "broker/usage", "discovery/...", "index", "codegen", "policy", "sandbox"}},
+	{pkg: "broker/run/approve", imports: []string{"bridge", "broker/surface", "discovery/upstream", "internal/redact", "policy", "sandbox", "state"}},
 	{pkg: "broker/run/output", imports: []string{"internal/results", "state"}, modules: []string{"std"}},
 	{pkg: "broker/run/hint", imports: []string{"bridge", "internal/results", "sandbox"}, modules: []string{"std"}},
 	{pkg: "broker/run", imports: []string{"broker/run/...", "broker/catalog", "broker/surface", "discovery/...", "codegen", "bridge", "policy", "sandbox",

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/broker/run/hint"
 	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
@@ -27,9 +28,9 @@ type Answer struct {
 	Stderr   string          `json:"stderr,omitempty"`
 	// RunID identifies a run that waits until Expires for a person to decide about the Pending
 	// calls.
-	RunID   string    `json:"run_id,omitempty"`
-	Expires string    `json:"expires,omitempty"`
-	Pending []Pending `json:"pending,omitempty"`
+	RunID   string            `json:"run_id,omitempty"`
+	Expires string            `json:"expires,omitempty"`
+	Pending []approve.Pending `json:"pending,omitempty"`
 	// Replayed is the number of calls that were answered from the journal of the
 	// earlier run; clients do not get it. Reused are the calls that a changed script
 	// reused.
@@ -63,7 +64,8 @@ const (
 	maxHintChars   = 2_000
 )
 
-func (x *Execution) refuse(why string) Answer {
+// refusal returns the answer to a request that is not run.
+func refusal(why string) Answer {
 	return Answer{ExitCode: sandbox.ExitRefused, Stderr: why, Diagnostics: why, ToolsCalled: []bridge.Row{}}
 }
 

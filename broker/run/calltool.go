@@ -84,6 +84,7 @@ func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
 	x.results = &output.Store{Results: x.o.Results, Owner: x.owner(), Uncut: req.Uncut, OnError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.asker = x.o.newAsker(x)
 	return x
 }
 

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/broker/run/hint"
 	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/discovery"
@@ -25,7 +25,7 @@ import (
 func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	x := e.newExecution(req)
 	if req.Resume != "" && req.Plan {
-		return x.refuse("a plan is of a new run: leave out plan, or resume. 0 tools called")
+		return refusal("a plan is of a new run: leave out plan, or resume. 0 tools called")
 	}
 	if req.Resume != "" {
 		return x.resume(ctx)
@@ -44,7 +44,7 @@ func (x *Execution) start(ctx context.Context) Answer {
 	lang, isolation, err := o.location(&req)
 	if err != nil {
 		x.journal.release()
-		return x.refuse(err.Error() + ". 0 tools called")
+		return refusal(err.Error() + ". 0 tools called")
 	}
 	return x.run(ctx, lang, isolation)
 }
@@ -74,11 +74,7 @@ type Execution struct {
 
 	libraryModules []sandbox.Module // modules of libraries that the script may import
 	usedCode       string           // other code that calls tools; see Uses
-
-	asking        sync.Mutex // one question at a time; guards what follows
-	questions     int
-	approvedTools []string // tools that were approved for all of this run
-	stopped       bool
+	asker          *approve.Asker
 }
 
 func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (a Answer) {

@@ -98,11 +98,11 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	}
 	var ref string
 	a.Stdout, ref, cutOut = x.stdout.Text(max(budget-utf8.RuneCount(a.Result), budget/2))
-	x.storeOriginsOf(a.Ref, ref)
+	x.origins.recordResults(a.Ref, ref)
 	a.Ref = cmp.Or(a.Ref, ref)
 	res.Notes = slices.Concat(res.Notes, res.Reads, x.heard.Drifts.Notes())
-	a.Diagnostics = x.located(diagnostics(res))
-	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
+	a.Diagnostics = located(x.Request.File, diagnostics(res))
+	a.Stderr, cutErr = stderrText(x.stderr, a.Diagnostics)
 	if !x.Request.Uncut {
 		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
 	}
@@ -111,7 +111,7 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
-	hints := slices.Concat(x.notes, x.heard.Partials.Notes(), x.heard.Habits.Hints(x.Request.Code, res), x.pythonHint(res.ExitCode))
+	hints := slices.Concat(x.notes, x.heard.Partials.Notes(), x.heard.Habits.Hints(x.Request.Code, res), x.o.pythonHint(&x.Request, res.ExitCode))
 	if x.storeFailed.Load() {
 		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
 	}
@@ -139,19 +139,19 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 
 // located replaces the file name in positions in a text by the path of the script. In the sandbox
 // the script has the base name of its file, or a default name.
-func (x *Execution) located(text string) string {
-	if x.Request.File == "" || text == "" {
+func located(file, text string) string {
+	if file == "" || text == "" {
 		return text
 	}
 	names := `agent\.(?:[jt]s|py)`
-	if name := sandbox.FileName(x.Request.File); name != "" {
+	if name := sandbox.FileName(file); name != "" {
 		names += "|" + regexp.QuoteMeta(name)
 	}
 	scriptPlace, err := regexp.Compile(`(?m)(?:^|\b)(?:` + names + `)(:\d)`)
 	if err != nil {
 		return text // the name is quoted
 	}
-	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(x.Request.File), "$", "$$")+"$1")
+	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(file), "$", "$$")+"$1")
 }
 
 // diagnostics returns the notes on a run, followed by the reason it failed.
@@ -165,14 +165,14 @@ func diagnostics(res sandbox.Result) string {
 
 // stderrText returns the script's stderr followed by the broker's notes. If both are too long, the
 // notes are kept, since they say what to do.
-func (x *Execution) stderrText(ours string) (string, bool) {
+func stderrText(stderr *output.Capture, ours string) (string, bool) {
 	cutOurs := false
 	if r := []rune(ours); len(r) > maxStderrChars*3/4 {
 		half := maxStderrChars * 3 / 8
 		ours = output.Cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)), "")
 		cutOurs = true
 	}
-	printed, _, cutPrinted := x.stderr.Text(maxStderrChars - len([]rune(ours)))
+	printed, _, cutPrinted := stderr.Text(maxStderrChars - len([]rune(ours)))
 	if printed != "" && ours != "" && !strings.HasSuffix(printed, "\n") {
 		printed += "\n"
 	}
@@ -180,17 +180,17 @@ func (x *Execution) stderrText(ours string) (string, bool) {
 }
 
 // pythonHint returns a hint for a script in Python that was run as another language.
-func (x *Execution) pythonHint(exit int) []string {
-	if exit != sandbox.ExitRefused && exit != sandbox.ExitThrew || slices.Contains([]string{"python", "py"}, strings.ToLower(x.Request.Language)) || !hint.Python(x.Request.Code) {
+func (o *Options) pythonHint(req *Request, exit int) []string {
+	if exit != sandbox.ExitRefused && exit != sandbox.ExitThrew || slices.Contains([]string{"python", "py"}, strings.ToLower(req.Language)) || !hint.Python(req.Code) {
 		return nil
 	}
-	if x.o.Language == sandbox.Python && x.Request.Language == "" {
+	if o.Language == sandbox.Python && req.Language == "" {
 		return nil
 	}
 	switch {
-	case !slices.Contains(x.o.Languages, sandbox.Python) || x.o.UnavailableLanguages[sandbox.Python] != "":
+	case !slices.Contains(o.Languages, sandbox.Python) || o.UnavailableLanguages[sandbox.Python] != "":
 		return []string{"this looks like Python, which does not run here: write it in TypeScript"}
-	case x.Request.Shell:
+	case req.Shell:
 		return []string{"this looks like Python: broker exec --language python"}
 	}
 	return []string{`this looks like Python: send it with "language": "python", or write it in TypeScript`}

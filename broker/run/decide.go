@@ -89,7 +89,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 	if err != nil {
 		return false, nil
 	}
-	x.codeChanged, x.Request.Code = false, run.Code
+	x.earlier.codeChanged, x.Request.Code = false, run.Code
 	if stopped {
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, errStopped.Error()
 		return false, errors.Join(fmt.Errorf("%w: %s", errStopped, approve.Summary(calls)), j.End(run))
@@ -102,7 +102,7 @@ func (x *Execution) decide(ctx context.Context, pending []state.RunCall) (again 
 		x.journal.end(state.StatusWaiting, sandbox.Result{ExitCode: sandbox.ExitApproval})
 		return false, nil
 	}
-	x.recordedCalls = recorded
+	x.earlier.calls = recorded
 	if run.Plan != "" { // the calls that it counted were not made
 		x.bridge.Forget()
 		x.recall(ctx)

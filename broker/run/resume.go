@@ -22,7 +22,7 @@ import (
 func (g *runJournal) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
 	g.run, g.store = run, j
 	g.rows, g.lastOrdinal, g.lastSettled, g.carriedOver = make(map[int]*state.RunCall), 0, 0, nil
-	g.truncatePending = g.x.codeChanged || run.Plan != ""
+	g.truncatePending = g.x.earlier.codeChanged || run.Plan != ""
 	for _, c := range slices.Backward(calls) {
 		g.lastSettled = max(g.lastSettled, c.Settled)
 		g.notePlanned(&c, c.Value)
@@ -68,7 +68,7 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		x.journal.release()
 		return *answer
 	}
-	x.recordedCalls = recorded
+	x.earlier.calls = recorded
 	x.Request.Language, x.Request.Timeout = run.Language, cmp.Or(x.Request.Timeout, run.Timeout)
 	return x.start(ctx)
 }
@@ -81,8 +81,8 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		return &a, nil
 	}
 	code := x.Request.Code
-	x.codeChanged = strings.TrimSpace(code) != "" && code != run.Code
-	if !x.codeChanged {
+	x.earlier.codeChanged = strings.TrimSpace(code) != "" && code != run.Code
+	if !x.earlier.codeChanged {
 		x.Request.Code = run.Code
 	}
 	lost, asked, decided := 0, 0, false
@@ -107,17 +107,17 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		a := refusal("the run has expired, since nobody decided in time: " + approve.Summary(calls))
 		a.ExitCode = sandbox.ExitThrew
 		return &a, nil
-	case asked > 0 && !decided && !x.codeChanged:
+	case asked > 0 && !decided && !x.earlier.codeChanged:
 		a := x.waits(*run, state.Pending(calls))
 		return &a, nil
-	case run.Status == state.StatusDone && !x.codeChanged:
+	case run.Status == state.StatusDone && !x.earlier.codeChanged:
 		return refuse("the run has ended with exit code 0: there is nothing to resume. Give new code with resume to go on from what it wrote")
 	}
-	if x.codeChanged {
+	if x.earlier.codeChanged {
 		run.Code = code
 	}
 	if run.Full {
-		if !x.codeChanged {
+		if !x.earlier.codeChanged {
 			return refuse("the run has over 32 MiB of results, and cannot be repeated: %s", approve.Summary(calls))
 		}
 		return nil, nil
@@ -138,14 +138,14 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 		why := ""
 		if c.Ordinal != len(list)+1 {
 			why = fmt.Sprintf("call %d is not in the journal", len(list)+1)
-		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && x.e.pinOf(t) != c.Pin {
+		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && x.e.toolPins.of(t) != c.Pin {
 			why = fmt.Sprintf("%s has changed since call %d", c.Tool, c.Ordinal)
 		}
-		r, err := x.recorded(ctx, c)
+		r, err := x.o.recorded(ctx, x.owner(), c)
 		if err != nil {
 			why = err.Error()
 		}
-		if why != "" && x.codeChanged {
+		if why != "" && x.earlier.codeChanged {
 			break
 		}
 		if why != "" {
@@ -159,9 +159,9 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 
 // recall records the earlier calls of the run for the policy.
 func (x *Execution) recall(ctx context.Context) {
-	for _, c := range x.recordedCalls {
+	for _, c := range x.earlier.calls {
 		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
-			if err := x.readOrigin(ctx, of, c.Target, c.Value); err != nil {
+			if err := x.origins.read(ctx, of, c.Target, c.Value); err != nil {
 				x.e.log.Warn("read origin", "execution", x.id, "err", err)
 			}
 		}

@@ -52,7 +52,7 @@ func getResult(ctx context.Context, x *Execution, c sandbox.Call) (json.RawMessa
 		return nil, fmt.Errorf("there is no result %q: references are the \"ref\" of an answer, as in results.get('r_…'), and are kept for some days", gate.Cut(ref, 40))
 	}
 	if err == nil {
-		err = x.readOrigin(ctx, "results", ref, part)
+		err = x.origins.read(ctx, "results", ref, part)
 	}
 	if err == nil && part == nil {
 		return gate.Compact(output.DescribeBinary(item)), nil
@@ -67,13 +67,13 @@ func onValues(do func(ctx context.Context, values state.Values, owner string, c 
 			return nil, errNoStore
 		}
 		if c.Func == "store.set" { // before the value, which must not exist without it
-			if err := x.storeOrigin(ctx, "store", c.Target); err != nil {
+			if err := x.origins.record(ctx, "store", c.Target); err != nil {
 				return nil, err
 			}
 		}
 		v, err := do(ctx, x.o.Values, x.owner(), c)
 		if c.Func == "store.get" && err == nil && v != nil {
-			err = x.readOrigin(ctx, "store", c.Target, v)
+			err = x.origins.read(ctx, "store", c.Target, v)
 		}
 		return v, err
 	}

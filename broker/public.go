@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/find"
 	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/broker/skill"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/codegen"
@@ -44,7 +45,7 @@ type (
 	// An ExecuteAnswer is what the model gets.
 	ExecuteAnswer = run.Answer
 	// A PendingCall is a call that waits for a person.
-	PendingCall = run.Pending
+	PendingCall = approve.Pending
 	// A CallRequest is one tool call without a script around it.
 	CallRequest = run.CallRequest
 	// A ToolDescription is all that is known of one tool.
@@ -98,24 +99,24 @@ const (
 )
 
 // AnswerDeny is the answer of a form that denies calls.
-const AnswerDeny = run.AnswerDeny
+const AnswerDeny = approve.AnswerDeny
 
 // PendingOf returns a call of a journal for models: cut and redacted.
-func PendingOf(c state.RunCall) PendingCall { return run.PendingOf(c) }
+func PendingOf(c state.RunCall) PendingCall { return approve.PendingOf(c) }
 
 // Asked returns a call of a journal in full, for the person who decides about it.
-func Asked(c state.RunCall) PendingCall { return run.Asked(c) }
+func Asked(c state.RunCall) PendingCall { return approve.Asked(c) }
 
 // Lasting returns nil if a rule that allows these calls would keep the policy from
 // asking about them.
-func Lasting(calls []state.RunCall) error { return run.Lasting(calls) }
+func Lasting(calls []state.RunCall) error { return approve.Lasting(calls) }
 
 // ToolsOf are the ids of the tools of calls, each once.
-func ToolsOf(calls []state.RunCall) []string { return run.ToolsOf(calls) }
+func ToolsOf(calls []state.RunCall) []string { return approve.ToolsOf(calls) }
 
 // Denied is the error that a script gets for a call that a person has denied, as
 // JSON. The reason may be empty.
-func Denied(c state.RunCall, reason string) json.RawMessage { return run.Denied(c, reason) }
+func Denied(c state.RunCall, reason string) json.RawMessage { return approve.Denied(c, reason) }
 
 // Surface returns what tools/list and initialize cost a client.
 func (b *Broker) Surface() Surface { return b.surface.Describe() }

@@ -11,6 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
+	"github.com/mcpbroker/mcpbroker/broker/run/hint"
+	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
@@ -25,9 +28,9 @@ type Answer struct {
 	Stderr   string          `json:"stderr,omitempty"`
 	// RunID identifies a run that waits until Expires for a person to decide about the Pending
 	// calls.
-	RunID   string    `json:"run_id,omitempty"`
-	Expires string    `json:"expires,omitempty"`
-	Pending []Pending `json:"pending,omitempty"`
+	RunID   string            `json:"run_id,omitempty"`
+	Expires string            `json:"expires,omitempty"`
+	Pending []approve.Pending `json:"pending,omitempty"`
 	// Replayed is the number of calls that were answered from the journal of the
 	// earlier run; clients do not get it. Reused are the calls that a changed script
 	// reused.
@@ -47,7 +50,7 @@ type Answer struct {
 	Diagnostics string `json:"-"`
 	// Media are the stored images and sounds that the result refers to, for clients that can show
 	// them.
-	Media []Media `json:"-"`
+	Media []output.Media `json:"-"`
 }
 
 // IsError reports whether the execution failed: its code is neither 0 nor
@@ -61,7 +64,8 @@ const (
 	maxHintChars   = 2_000
 )
 
-func (x *Execution) refuse(why string) Answer {
+// refusal returns the answer to a request that is not run.
+func refusal(why string) Answer {
 	return Answer{ExitCode: sandbox.ExitRefused, Stderr: why, Diagnostics: why, ToolsCalled: []bridge.Row{}}
 }
 
@@ -85,29 +89,29 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 	var cutOut, cutErr, cutRes bool
 	// Stdout and the result share the budget: each may use what the other leaves, and always half
 	// of it.
-	resultBudget := max(budget-int(min(x.stdout.chars, int64(budget))), budget/2)
+	resultBudget := max(budget-int(min(x.stdout.Chars(), int64(budget))), budget/2)
 	a.Result = res.Value
 	if !x.Request.Uncut {
 		// The value may contain text of upstream servers. Stored data is for scripts and stays
 		// unchanged.
-		a.Result, a.Ref, cutRes = cutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.results.put(state.JSON, res.Value) })
+		a.Result, a.Ref, cutRes = output.CutResult(gate.JSON(res.Value), resultBudget, func(json.RawMessage) string { return x.results.Put(state.JSON, res.Value) })
 	}
 	var ref string
-	a.Stdout, ref, cutOut = x.stdout.text(max(budget-utf8.RuneCount(a.Result), budget/2))
-	x.storeOriginsOf(a.Ref, ref)
+	a.Stdout, ref, cutOut = x.stdout.Text(max(budget-utf8.RuneCount(a.Result), budget/2))
+	x.origins.recordResults(a.Ref, ref)
 	a.Ref = cmp.Or(a.Ref, ref)
-	res.Notes = slices.Concat(res.Notes, res.Reads, x.drifts.notes())
-	a.Diagnostics = x.located(diagnostics(res))
-	a.Stderr, cutErr = x.stderrText(a.Diagnostics)
+	res.Notes = slices.Concat(res.Notes, res.Reads, x.heard.Drifts.Notes())
+	a.Diagnostics = located(x.Request.File, diagnostics(res))
+	a.Stderr, cutErr = stderrText(x.stderr, a.Diagnostics)
 	if !x.Request.Uncut {
 		a.Stdout, a.Stderr = gate.Clean(a.Stdout), gate.Clean(a.Stderr)
 	}
 	a.Truncated = cutOut || cutErr || cutRes
-	a.Media = x.results.media(res.Value)
+	a.Media = x.results.Media(res.Value)
 	if x.bridge != nil {
 		a.ToolsCalled = bridge.Rows(x.bridge.Records())
 	}
-	hints := slices.Concat(x.notes, x.partials.notes(), x.habits.hints(x.Request.Code, res), x.pythonHint(res.ExitCode))
+	hints := slices.Concat(x.notes, x.heard.Partials.Notes(), x.heard.Habits.Hints(x.Request.Code, res), x.o.pythonHint(&x.Request, res.ExitCode))
 	if x.storeFailed.Load() {
 		hints = append(hints, "what is too long for the answer could not be kept: there is no reference to the rest")
 	}
@@ -124,9 +128,9 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 		hints = append(hints, res.Reads...)
 	}
 	if cutRes {
-		hints = append(hints, "the result is "+shape(res.Value)+"; return less of it"+budgetName+readRest(a.Ref, "{ path, offset, limit }"))
+		hints = append(hints, "the result is "+hint.Shape(res.Value)+"; return less of it"+output.BudgetName+output.ReadRest(a.Ref, "{ path, offset, limit }"))
 	} else if cutOut {
-		hints = append(hints, "print less: loop, filter and count in the script"+budgetName+readRest(a.Ref, "{ offset, limit }"))
+		hints = append(hints, "print less: loop, filter and count in the script"+output.BudgetName+output.ReadRest(a.Ref, "{ offset, limit }"))
 	}
 	a.Hint = gate.NewText(strings.Join(hints, "; ")).Cut(maxHintChars).String()
 	a.DurationMS = time.Since(x.started).Milliseconds()
@@ -135,19 +139,19 @@ func (x *Execution) answer(res sandbox.Result) Answer {
 
 // located replaces the file name in positions in a text by the path of the script. In the sandbox
 // the script has the base name of its file, or a default name.
-func (x *Execution) located(text string) string {
-	if x.Request.File == "" || text == "" {
+func located(file, text string) string {
+	if file == "" || text == "" {
 		return text
 	}
 	names := `agent\.(?:[jt]s|py)`
-	if name := sandbox.FileName(x.Request.File); name != "" {
+	if name := sandbox.FileName(file); name != "" {
 		names += "|" + regexp.QuoteMeta(name)
 	}
 	scriptPlace, err := regexp.Compile(`(?m)(?:^|\b)(?:` + names + `)(:\d)`)
 	if err != nil {
 		return text // the name is quoted
 	}
-	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(x.Request.File), "$", "$$")+"$1")
+	return scriptPlace.ReplaceAllString(text, strings.ReplaceAll(gate.Line(file), "$", "$$")+"$1")
 }
 
 // diagnostics returns the notes on a run, followed by the reason it failed.
@@ -161,16 +165,33 @@ func diagnostics(res sandbox.Result) string {
 
 // stderrText returns the script's stderr followed by the broker's notes. If both are too long, the
 // notes are kept, since they say what to do.
-func (x *Execution) stderrText(ours string) (string, bool) {
+func stderrText(stderr *output.Capture, ours string) (string, bool) {
 	cutOurs := false
 	if r := []rune(ours); len(r) > maxStderrChars*3/4 {
 		half := maxStderrChars * 3 / 8
-		ours = cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)), "")
+		ours = output.Cut(string(r[:half]), string(r[len(r)-half:]), int64(len(r)-2*half), int64(len(r)), "")
 		cutOurs = true
 	}
-	printed, _, cutPrinted := x.stderr.text(maxStderrChars - len([]rune(ours)))
+	printed, _, cutPrinted := stderr.Text(maxStderrChars - len([]rune(ours)))
 	if printed != "" && ours != "" && !strings.HasSuffix(printed, "\n") {
 		printed += "\n"
 	}
 	return printed + ours, cutOurs || cutPrinted
+}
+
+// pythonHint returns a hint for a script in Python that was run as another language.
+func (o *Options) pythonHint(req *Request, exit int) []string {
+	if exit != sandbox.ExitRefused && exit != sandbox.ExitThrew || slices.Contains([]string{"python", "py"}, strings.ToLower(req.Language)) || !hint.Python(req.Code) {
+		return nil
+	}
+	if o.Language == sandbox.Python && req.Language == "" {
+		return nil
+	}
+	switch {
+	case !slices.Contains(o.Languages, sandbox.Python) || o.UnavailableLanguages[sandbox.Python] != "":
+		return []string{"this looks like Python, which does not run here: write it in TypeScript"}
+	case req.Shell:
+		return []string{"this looks like Python: broker exec --language python"}
+	}
+	return []string{`this looks like Python: send it with "language": "python", or write it in TypeScript`}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/broker/surface"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
@@ -67,7 +68,7 @@ func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 		Code: "call_tool " + gate.Cut(req.Tool, 200), Client: req.Client, ClientInfo: req.ClientInfo, Owner: req.Owner, Team: req.Team, Session: req.Session, Progress: req.Progress, Talker: req.Talker,
 	})
 	x.begin(languageCall)
-	x.bridge = x.newBridge(ctx, nil) // other content goes to the client
+	x.connect(ctx, nil) // other content goes to the client
 	return x
 }
 
@@ -76,13 +77,18 @@ func (e *Executor) beginCall(ctx context.Context, req CallRequest) *Execution {
 func (e *Executor) Begin(ctx context.Context, req Request) *Execution {
 	x := e.newExecution(req)
 	x.begin(languageCall)
-	x.bridge = x.newBridge(ctx, x.results.put)
+	x.connect(ctx, x.results.Put)
 	return x
 }
 
 func (e *Executor) newExecution(req Request) *Execution {
 	x := &Execution{e: e, o: e.opts.Load(), Request: req, started: time.Now()}
-	x.results = &resultStore{results: x.o.Results, owner: x.owner(), uncut: req.Uncut, onError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.results = &output.Store{Results: x.o.Results, Owner: x.owner(), Uncut: req.Uncut, OnError: func(err error) { x.storeFailed.Store(true); e.log.Warn("keep result", "execution", x.id, "err", err) }}
+	x.origins = origins{o: x.o, store: x.results, tools: func() *discovery.Catalog {
+		full, _ := e.catalog.Both()
+		return full
+	}}
+	x.asker = x.o.newAsker(x)
 	return x
 }
 
@@ -115,7 +121,13 @@ func (x *Execution) callOne(ctx context.Context, req CallRequest) (*mcp.CallTool
 	if err != nil {
 		t = &discovery.Tool{} // the server no longer lists it
 	}
-	return x.callResult(t, raw, value), nil
+	text, media := contentOf(t, raw, value)
+	res := x.TextResult(text)
+	if text == "" && len(media) > 0 {
+		res.Content = nil
+	}
+	res.Content = append(res.Content, media...)
+	return res, nil
 }
 
 // maxFailureChars bounds an error message before it is cut for an answer.
@@ -156,9 +168,9 @@ func ErrorText(err error) string {
 	return text
 }
 
-// callResult returns a result for a model: its texts, or otherwise the value that a script would
+// contentOf returns a result for a model: its texts, or otherwise the value that a script would
 // get, followed by its images and audio. Structured content that no text repeats comes first.
-func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *mcp.CallToolResult {
+func contentOf(t *discovery.Tool, raw, value json.RawMessage) (text string, media []mcp.Content) {
 	var sent struct {
 		StructuredContent json.RawMessage   `json:"structuredContent"`
 		Content           []json.RawMessage `json:"content"`
@@ -168,7 +180,6 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 	if structured, ok := bridge.Unrepeated(t, sent.StructuredContent, sent.Content); ok {
 		texts = append(texts, string(structured))
 	}
-	var media []mcp.Content
 	for _, block := range sent.Content {
 		var c struct {
 			Type     string `json:"type"`
@@ -186,7 +197,7 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 		switch {
 		case c.Type == "text":
 			texts = append(texts, c.Text)
-		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > maxMediaBytes || len(media) == maxMedia):
+		case (c.Type == "image" || c.Type == "audio") && (len(c.Data) > output.MaxMediaBytes || len(media) == output.MaxMedia):
 			texts = append(texts, tooMuchMedia(c.Type, len(c.Data)))
 		case c.Type == "image" || c.Type == "audio":
 			media = append(media, surface.MediaBlock(c.Type == "image", c.MIMEType, c.Data))
@@ -198,16 +209,11 @@ func (x *Execution) callResult(t *discovery.Tool, raw, value json.RawMessage) *m
 			texts = append(texts, string(block))
 		}
 	}
-	text := strings.Join(texts, "\n")
+	text = strings.Join(texts, "\n")
 	if text == "" && len(media) == 0 {
 		text = string(value)
 	}
-	res := x.TextResult(text)
-	if text == "" && len(media) > 0 {
-		res.Content = nil
-	}
-	res.Content = append(res.Content, media...)
-	return res
+	return text, media
 }
 
 // plainText returns a text for a model; JSON is cleaned as in the result of a script.
@@ -221,45 +227,45 @@ func plainText(text string) (plain string, isJSON bool) {
 // tooMuchMedia returns the text that replaces an image or a sound that does not fit
 // into the answer.
 func tooMuchMedia(kind string, size int) string {
-	if size > maxMediaBytes {
-		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, maxMediaBytes)
+	if size > output.MaxMediaBytes {
+		return fmt.Sprintf("[%s of %d bytes left out: at most %d; ask for a smaller one]", kind, size, output.MaxMediaBytes)
 	}
-	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, maxMedia)
+	return fmt.Sprintf("[%s of %d bytes left out: at most %d images and sounds in one answer; ask for fewer]", kind, size, output.MaxMedia)
 }
 
 // TextResult returns a result with one text block within the budget. A longer text is cut visibly,
 // and stored if the client can write scripts that read it.
 func (x *Execution) TextResult(text string) *mcp.CallToolResult {
 	writesCode := x.o.Mode != surface.ModeTools
-	shown, ref, options, cut := x.limitSize(text, writesCode)
-	x.storeOriginsOf(ref)
+	shown, ref, options, cut := limitSize(x.results, x.o.MaxOutputChars, text, writesCode)
+	x.origins.recordResults(ref)
 	if cut && !writesCode {
-		shown += "\n[too long: ask for less with the tool's own filters and limits" + budgetName + "]"
+		shown += "\n[too long: ask for less with the tool's own filters and limits" + output.BudgetName + "]"
 	} else if cut {
-		shown += "\n[too long: ask for less, or work on it in an execute_code script" + budgetName + readRest(ref, options) + "]"
+		shown += "\n[too long: ask for less, or work on it in an execute_code script" + output.BudgetName + output.ReadRest(ref, options) + "]"
 	}
 	return surface.TextResult(gate.NewText(shown), false)
 }
 
 // limitSize cuts a text to the budget: JSON between items, other text between lines. If store is
 // set, a cut text is stored, and options are the options of results.get that read the rest.
-func (x *Execution) limitSize(text string, store bool) (shown, ref, options string, cut bool) {
+func limitSize(results *output.Store, limit int, text string, store bool) (shown, ref, options string, cut bool) {
 	plain, isJSON := plainText(text)
 	if isJSON {
-		value, ref, cut := cutResult(json.RawMessage(plain), x.o.MaxOutputChars, func(json.RawMessage) string {
+		value, ref, cut := output.CutResult(json.RawMessage(plain), limit, func(json.RawMessage) string {
 			if !store {
 				return ""
 			}
-			return x.results.put(state.JSON, []byte(text))
+			return results.Put(state.JSON, []byte(text))
 		})
 		return string(value), ref, "{ path, offset, limit }", cut
 	}
-	out := &capture{limit: x.o.MaxOutputChars}
+	out := &output.Capture{Limit: limit}
 	if store {
-		out.store = x.results.stream()
+		out.Store = results.Stream()
 	}
 	_, _ = out.Write([]byte(plain)) // writes to a buffer cannot fail
-	shown, ref, cut = out.text(x.o.MaxOutputChars)
+	shown, ref, cut = out.Text(limit)
 	return shown, ref, "{ offset, limit }", cut
 }
 

@@ -26,7 +26,10 @@ type checker struct{ *Execution }
 func (x checker) check(ctx context.Context, p sandbox.Parsed) sandbox.Verdict {
 	_, scope := x.e.catalog.Both()
 	p.Calls = p.Calls[:min(len(p.Calls), maxSites)]
-	v := sandbox.Verdict{Shapes: x.shapes(scope, p.Calls)}
+	var v sandbox.Verdict
+	if !x.o.DisableReadHints {
+		v.Shapes = shapesOf(x.e.catalog.Types(), scope, p.Calls)
+	}
 	for _, c := range p.Calls {
 		if ctx.Err() != nil {
 			return v

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -114,10 +115,10 @@ func TestWaitsForApproval(t *testing.T) {
 		later := time.Now().Add(time.Hour)
 		err := w.runs.Change(t.Context(), a.RunID, func(r *state.Run, calls []state.RunCall) error {
 			r.Expires = r.Expires.Add(time.Hour)
-			if err := (state.Verdict{Approve: true, Denied: run.Denied}).Decide(r, calls, time.Now()); err == nil {
+			if err := (state.Verdict{Approve: true, Denied: approve.Denied}).Decide(r, calls, time.Now()); err == nil {
 				t.Error("decided about before it waited")
 			}
-			return state.Verdict{Approve: true, Denied: run.Denied}.Decide(r, calls, later)
+			return state.Verdict{Approve: true, Denied: approve.Denied}.Decide(r, calls, later)
 		})
 		if b := w.execute(t, run.Request{Resume: a.RunID}); err != nil || b.ExitCode != sandbox.ExitApproval || len(b.Pending) != 2 {
 			t.Errorf("%+v, %v", b, err)

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
+	"github.com/mcpbroker/mcpbroker/broker/run/hint"
+	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -23,7 +25,7 @@ import (
 func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 	x := e.newExecution(req)
 	if req.Resume != "" && req.Plan {
-		return x.refuse("a plan is of a new run: leave out plan, or resume. 0 tools called")
+		return refusal("a plan is of a new run: leave out plan, or resume. 0 tools called")
 	}
 	if req.Resume != "" {
 		return x.resume(ctx)
@@ -35,14 +37,14 @@ func (e *Executor) Execute(ctx context.Context, req Request) Answer {
 func (x *Execution) start(ctx context.Context) Answer {
 	req := x.Request
 	o := x.o // a reload does not change a running execution
-	x.stdout = &capture{limit: o.MaxOutputChars, tee: req.Stdout, store: x.results.stream()}
-	x.stderr = &capture{limit: maxStderrChars, tee: req.Stderr, store: x.results.stream()}
-	defer x.stdout.store.discard()
-	defer x.stderr.store.discard()
+	x.stdout = &output.Capture{Limit: o.MaxOutputChars, Tee: req.Stdout, Store: x.results.Stream()}
+	x.stderr = &output.Capture{Limit: maxStderrChars, Tee: req.Stderr, Store: x.results.Stream()}
+	defer x.stdout.Store.Discard()
+	defer x.stderr.Store.Discard()
 	lang, isolation, err := o.location(&req)
 	if err != nil {
 		x.journal.release()
-		return x.refuse(err.Error() + ". 0 tools called")
+		return refusal(err.Error() + ". 0 tools called")
 	}
 	return x.run(ctx, lang, isolation)
 }
@@ -52,45 +54,55 @@ type Execution struct {
 	// Request is the request of the caller.
 	Request Request
 
-	e       *Executor
-	o       *Options
-	started time.Time
-	// Times from started: until the script was prepared, had a slot, and had a sandbox.
-	prepared, queued, opened time.Duration
-	limit                    time.Duration // from started; set before the script runs
-	stdout, stderr           *capture
-	notes                    []string
-	id                       string
-	results                  *resultStore
-	storeFailed              atomic.Bool // something could not be stored
-	bridge                   *bridge.Bridge
-	budget                   *bridge.Budget
-	drifts                   drifts
-	habits                   habits
-	partials                 partials
-	journal                  *runJournal        // nil if the run has none
-	recordedCalls            []sandbox.Recorded // calls of earlier runs
-	codeChanged              bool               // the script differs from that of earlier runs
+	e              *Executor
+	o              *Options
+	started        time.Time
+	phases         phases
+	limit          time.Duration // from started; set before the script runs
+	stdout, stderr *output.Capture
+	notes          []string
+	id             string
+	results        *output.Store
+	storeFailed    atomic.Bool // something could not be stored
+	bridge         *bridge.Bridge
+	budget         *bridge.Budget
+	heard          hint.Hearing
+	journal        *runJournal // nil if the run has none
+	earlier        earlier
+	origins        origins
+	library        libraryUse
+	asker          *approve.Asker
+}
 
-	libraryModules []sandbox.Module // modules of libraries that the script may import
-	usedCode       string           // other code that calls tools; see Uses
+// phases are times from the start of an execution: until the script was prepared, had a slot, and
+// had a sandbox.
+type phases struct{ prepared, queued, opened time.Duration }
 
-	asking        sync.Mutex // one question at a time; guards what follows
-	questions     int
-	approvedTools []string // tools that were approved for all of this run
-	stopped       bool
+// libraryUse is what libraries add to a script.
+type libraryUse struct {
+	modules []sandbox.Module // that the script may import
+	code    string           // other code that calls tools; see Uses
+}
+
+// An earlier is what an execution takes over from earlier ones of its run.
+type earlier struct {
+	calls       []sandbox.Recorded
+	codeChanged bool // the script differs from theirs
 }
 
 func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sandbox.Isolation) (a Answer) {
-	x.limit = x.timeout()
+	limit, note := x.o.timeout(x.Request.Timeout)
+	if x.limit = limit; note != "" {
+		x.Note(note)
+	}
 	x.begin(lang)
 	if x.o.Observer != nil {
 		var end func(code, replayed int)
 		ctx, end = x.o.Observer.Run(ctx, x.id, x.Request.Client)
 		defer func() { end(a.ExitCode, a.Replayed) }()
 	}
-	if err := x.takeExecution(ctx); err != nil {
-		x.bridge = x.newBridge(ctx, nil) // it makes no calls
+	if err := x.o.counter(&x.Request).takeExecution(ctx, x.journal != nil); err != nil {
+		x.connect(ctx, nil) // it makes no calls
 		return x.finish(sandbox.Result{ExitCode: sandbox.ExitRefused, Error: err.Error() + "\n0 tools called"})
 	}
 	if x.journal == nil && x.o.Runs != nil {
@@ -98,7 +110,7 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 	}
 	ctx, over := x.cancellable(ctx)
 	defer over()
-	x.bridge = x.newBridge(ctx, x.results.put)
+	x.connect(ctx, x.results.Put)
 	request, err := x.sandboxRequest(ctx, lang, isolation)
 	if err != nil {
 		x.journal.release()
@@ -141,8 +153,8 @@ func (x *Execution) run(ctx context.Context, lang sandbox.Language, isolation sa
 			return a
 		}
 		request.Limits.Timeout = max(request.Limits.Timeout-time.Since(began), minRound)
-		x.stdout.restart()
-		x.stderr.restart()
+		x.stdout.Restart()
+		x.stderr.Restart()
 	}
 }
 
@@ -155,16 +167,16 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 	var others []string
 	for _, l := range x.e.libraries {
 		extra, more := l.Modules(x, lang)
-		x.libraryModules, others = append(x.libraryModules, extra...), append(others, more...)
+		x.library.modules, others = append(x.library.modules, extra...), append(others, more...)
 		files = cmp.Or(l.Files(x), files)
 	}
-	code := x.Request.Code + x.usedCode
+	code := x.Request.Code + x.library.code
 	x.e.connectNamed(ctx, code)
 	modules, names, err := x.e.modules(waiting, lang, code)
 	if err != nil {
 		return sandbox.Request{}, err
 	}
-	modules = append(modules, x.libraryModules...)
+	modules = append(modules, x.library.modules...)
 	limits := x.o.Limits
 	limits.Timeout = remaining(x.limit, x.started)
 	return sandbox.Request{
@@ -189,15 +201,15 @@ func (x *Execution) sandboxRequest(ctx context.Context, lang sandbox.Language, i
 // runOnce runs the script from the beginning, or from the end of its journal.
 func (x *Execution) runOnce(ctx context.Context, request *sandbox.Request) sandbox.Result {
 	if x.journal != nil {
-		request.Journal = x.journal.sandbox(x.recordedCalls, x.codeChanged)
+		request.Journal = x.journal.sandbox(x.earlier.calls, x.earlier.codeChanged)
 	}
-	first := x.prepared == 0 // after an approval, the script runs another round
+	first := x.phases.prepared == 0 // after an approval, the script runs another round
 	if first {
-		x.prepared = time.Since(x.started)
+		x.phases.prepared = time.Since(x.started)
 	}
 	res, err := x.o.Runner.Run(ctx, *request)
 	if first {
-		x.queued, x.opened = res.Queued, res.Opened
+		x.phases.queued, x.phases.opened = res.Queued, res.Opened
 	}
 	if res.ExitCode == sandbox.ExitCanceled && errors.Is(context.Cause(ctx), errEnded) {
 		res.Error = errEnded.Error()
@@ -235,10 +247,10 @@ func (e *Executor) Cancel(id string) bool {
 // minRound is the least time of a script after a person has decided.
 const minRound = 2 * time.Second
 
-// newBridge returns the bridge of x. store stores content other than text, as in
+// connect makes the bridge of x. store stores content other than text, as in
 // bridge.Options. If a skill's handler started x, the calls of x count against the budget
 // of the execution that called the skill.
-func (x *Execution) newBridge(ctx context.Context, store bridge.StoreFunc) *bridge.Bridge {
+func (x *Execution) connect(ctx context.Context, store bridge.StoreFunc) {
 	limits := x.o.Limits.WithDefaults()
 	x.budget = bridge.NewBudget(limits.Calls, limits.InFlight)
 	if within := x.e.executionOf(ctx); within != nil {
@@ -248,27 +260,34 @@ func (x *Execution) newBridge(ctx context.Context, store bridge.StoreFunc) *brid
 	if x.journal != nil {
 		journal = x.journal
 	}
-	return bridge.New(bridge.Options{
-		Journal:     journal,
-		Resolve:     x.e.catalog.Resolve,
-		Caller:      bridge.CallerFunc(x.call),
-		Policy:      x.o.Policy,
-		Rules:       x.o.Rules,
-		Approve:     x.approve,
-		Reveal:      x.reveal,
-		Take:        x.takeCall(),
-		Past:        x.e.past(x.Request.Owner),
-		Personal:    personal,
-		Client:      x.Request.Client,
-		Profile:     x.o.Profile,
-		Execution:   x.id,
-		Record:      x.record,
-		Started:     x.announce,
+	x.bridge = bridge.New(bridge.Options{
+		Journal: journal,
+		Resolve: x.e.catalog.Resolve,
+		Caller:  bridge.CallerFunc((&upcall{x.e.catalog, x.o.Observer, &x.Request}).call),
+		Policy:  x.o.Policy,
+		Rules:   x.o.Rules,
+		Approve: x.approve,
+		Reveal: func(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
+			return x.o.reveal(x.owner(), t, args)
+		},
+		Take:      x.o.counter(&x.Request).takeCall(),
+		Past:      x.e.past(x.Request.Owner),
+		Personal:  personal,
+		Client:    x.Request.Client,
+		Profile:   x.o.Profile,
+		Execution: x.id,
+		Record:    (&recorder{x.o, x.e.catalog, x.id, x.owner(), &x.heard}).record,
+		Started: func(t *discovery.Tool, seq int) {
+			if x.Request.Progress != nil {
+				x.Request.Progress(seq, fmt.Sprintf("call %d: %s", seq, t.ID))
+			}
+		},
 		Failure:     failure,
 		StoreBinary: store,
 		Budget:      x.budget,
 		Validator:   x.e.validator,
 	})
+	x.origins.sources = x.bridge
 }
 
 type executionKey struct{}
@@ -294,16 +313,10 @@ func (x *Execution) CallOfSkill(ctx context.Context, k *policy.Skill, tool strin
 
 // Uses declares that a module which a library provides to x calls tools: the tools that code names
 // become available to it.
-func (x *Execution) Uses(code string) { x.usedCode += "\n" + code }
+func (x *Execution) Uses(code string) { x.library.code += "\n" + code }
 
 // Note adds a note for the model to the answer.
 func (x *Execution) Note(text string) { x.notes = append(x.notes, text) }
 
 // Left returns the remaining time of x.
 func (x *Execution) Left() time.Duration { return x.limit - time.Since(x.started) }
-
-func (x *Execution) announce(t *discovery.Tool, seq int) {
-	if x.Request.Progress != nil {
-		x.Request.Progress(seq, fmt.Sprintf("call %d: %s", seq, t.ID))
-	}
-}

@@ -189,7 +189,7 @@ func (g *runJournal) recordAnswer(row *state.RunCall, value json.RawMessage, err
 	} else {
 		stored.State, stored.Value = state.RunDone, value
 		if len(value) > state.MaxRunValue {
-			if stored.Ref = g.x.results.put(state.JSON, value); stored.Ref != "" {
+			if stored.Ref = g.x.results.Put(state.JSON, value); stored.Ref != "" {
 				stored.Value = nil
 			}
 		}
@@ -261,7 +261,7 @@ func (g *runJournal) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	}
 	row.Class = a.Class.String()
 	row.Idempotent = a.Tool.Annotations.Idempotent != nil && *a.Tool.Annotations.Idempotent
-	if len(g.carriedOver) == 0 || row.State != state.RunMade || !row.Changes() && g.x.codeChanged {
+	if len(g.carriedOver) == 0 || row.State != state.RunMade || !row.Changes() && g.x.earlier.codeChanged {
 		return nil
 	}
 	digest := row.Digest()
@@ -286,7 +286,7 @@ func (g *runJournal) Known(ctx context.Context, a bridge.Attempt) *bridge.Known 
 	} else {
 		g.replayedCalls++
 	}
-	recorded, err := g.x.recorded(ctx, &was)
+	recorded, err := g.x.o.recorded(ctx, g.x.owner(), &was)
 	known := &bridge.Known{Value: recorded.Value, Err: err}
 	if err == nil && recorded.Error != nil {
 		known.Err, known.ReachedServer = &recordedError{recorded.Error}, bridge.ReachedServer(recorded.Error.Fields)
@@ -305,7 +305,7 @@ func (g *runJournal) Asked(ctx context.Context, a bridge.Attempt, d policy.Decis
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	row, pin := p.row, g.x.e.pinOf(a.Tool)
+	row, pin := p.row, g.x.e.toolPins.of(a.Tool)
 	may := g.permitted(row, pin)
 	if !may {
 		row.Pin, row.Why, row.Code = pin, d.Reason, d.Code
@@ -327,7 +327,7 @@ func (g *runJournal) Sending(ctx context.Context, a bridge.Attempt) error {
 	if g.planning() {
 		return g.planned(p, a)
 	}
-	pin := g.x.e.pinOf(a.Tool)
+	pin := g.x.e.toolPins.of(a.Tool)
 	switch {
 	case g.run.Plan == "":
 	case a.Class == policy.Read:
@@ -346,7 +346,7 @@ func (g *runJournal) Sending(ctx context.Context, a bridge.Attempt) error {
 func callsTool(f string) bool { return sandbox.Call{Func: f}.CallsTool() }
 
 // recorded returns a call for a sandbox to repeat.
-func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Recorded, error) {
+func (o *Options) recorded(ctx context.Context, owner string, c *state.RunCall) (sandbox.Recorded, error) {
 	r := sandbox.Recorded{Func: c.Func, Target: cmp.Or(c.Target, c.Tool), Args: sandbox.HashArgs(c.Args), Answered: c.Settled, Value: c.Value, Steps: c.Steps}
 	if c.Failure != nil {
 		r.Error = new(sandbox.CallError)
@@ -355,10 +355,10 @@ func (x *Execution) recorded(ctx context.Context, c *state.RunCall) (sandbox.Rec
 		}
 	}
 	if c.Ref != "" {
-		if x.o.Results == nil {
+		if o.Results == nil {
 			return r, errNoStore
 		}
-		_, value, err := results.Get(ctx, x.o.Results, x.owner(), c.Ref)
+		_, value, err := results.Get(ctx, o.Results, owner, c.Ref)
 		if err != nil {
 			return r, fmt.Errorf("the value of call %d, of %s: %w", c.Ordinal, c.Tool, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/pins"
 	"github.com/mcpbroker/mcpbroker/policy"
@@ -57,7 +58,7 @@ func TestToolThatChangesAfterItsApprovalIsNotCalled(t *testing.T) {
 			t.Fatalf("%+v", a)
 		}
 		if err := runs.Change(t.Context(), a.RunID, func(r *state.Run, calls []state.RunCall) error {
-			return state.Verdict{Approve: true, Denied: run.Denied}.Decide(r, calls, time.Now())
+			return state.Verdict{Approve: true, Denied: approve.Denied}.Decide(r, calls, time.Now())
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -130,7 +131,7 @@ func (w *world) execute(t testing.TB, req run.Request) run.Answer {
 
 func (w *world) decide(t testing.TB, id string, v state.Verdict) {
 	t.Helper()
-	v.Denied = run.Denied
+	v.Denied = approve.Denied
 	if err := w.runs.Change(t.Context(), id, func(r *state.Run, calls []state.RunCall) error { return v.Decide(r, calls, time.Now()) }); err != nil {
 		t.Fatal(err)
 	}

@@ -2,23 +2,15 @@ package run
 
 import (
 	"maps"
-	"slices"
-	"sync"
 
-	"github.com/mcpbroker/mcpbroker/bridge"
 	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/sandbox"
-	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// shapes returns the known shapes of the answers to calls: reads of other properties are noted.
-func (x checker) shapes(scope *discovery.Catalog, calls []sandbox.CallSite) map[string]*sandbox.Shape {
-	if x.o.DisableReadHints {
-		return nil
-	}
+// shapesOf returns the known shapes of the answers to calls: reads of other properties are noted.
+func shapesOf(types *codegen.Generator, scope *discovery.Catalog, calls []sandbox.CallSite) map[string]*sandbox.Shape {
 	shapes := make(map[string]*sandbox.Shape)
-	types := x.e.catalog.Types()
 	for _, c := range calls {
 		if _, done := shapes[c.Target]; done {
 			continue
@@ -46,49 +38,4 @@ func shapeOf(f *codegen.Fields) *sandbox.Shape {
 		}
 	}
 	return s
-}
-
-// learn merges the result of a call into the type of its tool, and notes where it differs from all
-// earlier results.
-func (x *Execution) learn(r bridge.Record) {
-	if x.o.Learned == nil || r.Status != bridge.StatusOK {
-		return
-	}
-	t := r.Resolved
-	if t == nil || !x.e.catalog.Learns(t) {
-		return
-	}
-	for _, d := range x.o.Learned.Observe(t.Server, t.OwnName(), r.Args, r.Value) {
-		note := t.ID + ": " + d
-		if x.drifts.add(note) && x.o.Audit != nil {
-			x.o.Audit.Note(state.Event{Kind: state.EventDrift, Server: t.Server, Detail: note})
-		}
-	}
-}
-
-// drifts collects notes on results of one execution that differ from all earlier results of their
-// tools. It is safe for concurrent use.
-type drifts struct {
-	mu   sync.Mutex
-	list []string
-}
-
-// maxDrifts bounds the drifts that one execution reports.
-const maxDrifts = 5
-
-// add adds a note about a drift, and reports whether it is new and within the bound.
-func (d *drifts) add(note string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.list) >= maxDrifts || slices.Contains(d.list, note) {
-		return false
-	}
-	d.list = append(d.list, note)
-	return true
-}
-
-func (d *drifts) notes() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.list)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/output"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
@@ -26,9 +27,6 @@ type origin struct {
 	Tool   string `json:"tool"`
 }
 
-// past returns what the runs of a principal have read.
-func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.forOwner(owner) }
-
 // personal returns the texts about persons in a result.
 func personal(result json.RawMessage) (texts []string) {
 	spans, _ := redact.FindJSON(string(result))
@@ -40,8 +38,17 @@ func personal(result json.RawMessage) (texts []string) {
 	return texts
 }
 
-func (x *Execution) tracks() bool {
-	return x.o.Rules != nil && x.o.Values != nil && x.o.Rules.TracksData(x.o.Profile)
+// origins keeps where the data that one execution stores came from.
+type origins struct {
+	o       *Options
+	store   *output.Store
+	tools   func() *discovery.Catalog
+	sources *bridge.Bridge // nil until calls can be made
+}
+
+// tracks reports whether the policy follows data.
+func (n *origins) tracks() bool {
+	return n.o.Rules != nil && n.o.Values != nil && n.o.Rules.TracksData(n.o.Profile)
 }
 
 func originKey(of, key string) string {
@@ -49,24 +56,24 @@ func originKey(of, key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// storeOrigin stores which tools the run has read, for data that it stores under a name: "store"
+// record stores which tools the run has read, for data that it stores under a name: "store"
 // and a key, or "results" and a reference.
-func (x *Execution) storeOrigin(ctx context.Context, of, name string) error {
-	if name == "" || x.bridge == nil || !x.tracks() {
+func (n *origins) record(ctx context.Context, of, name string) error {
+	if name == "" || n.sources == nil || !n.tracks() {
 		return nil
 	}
 	var from []origin
-	for _, t := range x.bridge.Sources() {
+	for _, t := range n.sources.Sources() {
 		from = append(from, origin{t.ID, t.Server, t.Name})
 	}
-	owner, key := x.owner()+state.OriginsSuffix, originKey(of, name)
+	owner, key := n.store.Owner+state.OriginsSuffix, originKey(of, name)
 	if from == nil {
-		_, err := x.o.Values.DeleteValue(ctx, owner, key)
+		_, err := n.o.Values.DeleteValue(ctx, owner, key)
 		return err
 	}
-	err := x.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
-	if _, full := errors.AsType[*state.LimitError](err); full && x.sweepOrigins(ctx) == nil {
-		err = x.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
+	err := n.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
+	if _, full := errors.AsType[*state.LimitError](err); full && n.sweep(ctx) == nil {
+		err = n.o.Values.SetValue(ctx, owner, key, gate.Compact(from))
 	}
 	if err != nil {
 		return fmt.Errorf("record where the value came from, which the policy needs: %w", err)
@@ -74,25 +81,25 @@ func (x *Execution) storeOrigin(ctx context.Context, of, name string) error {
 	return nil
 }
 
-// storeOriginsOf calls storeOrigin for results, and drops a result if its origin cannot be stored.
-func (x *Execution) storeOriginsOf(refs ...string) {
+// recordResults calls record for results, and drops a result if its origin cannot be stored.
+func (n *origins) recordResults(refs ...string) {
 	for _, ref := range refs {
-		if err := x.storeOrigin(context.Background(), "results", ref); err != nil {
-			x.results.onError(errors.Join(err, x.o.Results.Remove(context.Background(), x.owner(), ref)))
+		if err := n.record(context.Background(), "results", ref); err != nil {
+			n.store.OnError(errors.Join(err, n.o.Results.Remove(context.Background(), n.store.Owner, ref)))
 		}
 	}
 }
 
-// sweepOrigins removes the origins of data that is no longer stored.
-func (x *Execution) sweepOrigins(ctx context.Context) error {
+// sweep removes the origins of data that is no longer stored.
+func (n *origins) sweep(ctx context.Context) error {
 	var live []string
-	keys, err := x.o.Values.Keys(ctx, x.owner())
+	keys, err := n.o.Values.Keys(ctx, n.store.Owner)
 	for _, k := range keys {
 		live = append(live, originKey("store", k))
 	}
-	if x.o.Results != nil && err == nil {
+	if n.o.Results != nil && err == nil {
 		var list []state.Result
-		list, err = x.o.Results.List(ctx, x.owner())
+		list, err = n.o.Results.List(ctx, n.store.Owner)
 		for _, r := range list {
 			live = append(live, originKey("results", r.Ref))
 		}
@@ -100,21 +107,21 @@ func (x *Execution) sweepOrigins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := x.o.Values.Keys(ctx, x.owner()+state.OriginsSuffix)
+	all, err := n.o.Values.Keys(ctx, n.store.Owner+state.OriginsSuffix)
 	for _, k := range all {
 		if !slices.Contains(live, k) {
-			_, err = x.o.Values.DeleteValue(ctx, x.owner()+state.OriginsSuffix, k)
+			_, err = n.o.Values.DeleteValue(ctx, n.store.Owner+state.OriginsSuffix, k)
 		}
 	}
 	return err
 }
 
-// readOrigin records for the policy that the run has read stored data.
-func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.RawMessage) error {
-	if !x.tracks() {
+// read records for the policy that the run has read stored data.
+func (n *origins) read(ctx context.Context, of, name string, value json.RawMessage) error {
+	if !n.tracks() {
 		return nil
 	}
-	stored, err := x.o.Values.Value(ctx, x.owner()+state.OriginsSuffix, originKey(of, name))
+	stored, err := n.o.Values.Value(ctx, n.store.Owner+state.OriginsSuffix, originKey(of, name))
 	if errors.Is(err, state.ErrNotFound) {
 		return nil
 	}
@@ -125,13 +132,13 @@ func (x *Execution) readOrigin(ctx context.Context, of, name string, value json.
 	if err != nil {
 		return fmt.Errorf("read where the value came from, which the policy needs: %w", err)
 	}
-	full, _ := x.e.catalog.Both()
+	full := n.tools()
 	for _, o := range from {
 		t, ok := full.Tool(o.ID)
 		if !ok { // it has been removed since
 			t = &discovery.Tool{ID: o.ID, Server: o.Server, ListedTool: discovery.ListedTool{Name: o.Tool}}
 		}
-		x.bridge.Read(t, value)
+		n.sources.Read(t, value)
 	}
 	return nil
 }

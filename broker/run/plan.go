@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/codegen"
 	"github.com/mcpbroker/mcpbroker/discovery"
 	"github.com/mcpbroker/mcpbroker/policy"
 	"github.com/mcpbroker/mcpbroker/sandbox"
@@ -45,11 +46,11 @@ func (g *runJournal) notePlanned(c *state.RunCall, value json.RawMessage) {
 // planned adds a call to the plan, unless it is a read that can be made; g.mu must be held.
 func (g *runJournal) planned(p callPosition, a bridge.Attempt) error {
 	row := p.row
-	row.Pin, row.DependsOn = g.x.e.pinOf(a.Tool), g.plan.dependsOn(a.Args)
+	row.Pin, row.DependsOn = g.x.e.toolPins.of(a.Tool), g.plan.dependsOn(a.Args)
 	if a.Class == policy.Read && row.DependsOn == 0 {
 		return nil
 	}
-	row.Plan, row.Placeholder = row.Ordinal, g.x.placeholder(a.Tool, row.Ordinal)
+	row.Plan, row.Placeholder = row.Ordinal, placeholderOf(g.x.e.catalog.Types(), a.Tool, row.Ordinal)
 	if a.Class != policy.Read {
 		row.State, row.Why = state.RunAsked, cmp.Or(row.Why, whyPlanned[a.Class])
 	}
@@ -58,9 +59,9 @@ func (g *runJournal) planned(p callPosition, a bridge.Attempt) error {
 	return &bridge.Known{Value: row.Placeholder}
 }
 
-// placeholder returns the placeholder for the result of a call of t.
-func (x *Execution) placeholder(t *discovery.Tool, n int) json.RawMessage {
-	if learned := x.e.catalog.Types().Output(t); learned != nil {
+// placeholderOf returns the placeholder for the result of a call of t.
+func placeholderOf(types *codegen.Generator, t *discovery.Tool, n int) json.RawMessage {
+	if learned := types.Output(t); learned != nil {
 		return placeholder(learned.Schema, false, n)
 	}
 	return placeholder(t.OutputSchema, t.WrapsResult(), n)

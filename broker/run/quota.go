@@ -12,22 +12,31 @@ import (
 	"github.com/mcpbroker/mcpbroker/policy"
 )
 
+// A counter counts the calls and the execution of one user, or refuses them.
+type counter struct {
+	o          *Options
+	user, team string
+}
+
+// counter returns what counts for a request.
+func (o *Options) counter(req *Request) *counter { return &counter{o, req.Owner, req.Team} }
+
 // takeCall returns the function for bridge.Options.Take, or nil if nothing is counted or refused.
-func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Class) (func(), error) {
-	if x.o.Quota == nil && x.o.Refuse == nil {
+func (n *counter) takeCall() func(context.Context, *discovery.Tool, policy.Class) (func(), error) {
+	if n.o.Quota == nil && n.o.Refuse == nil {
 		return nil
 	}
 	return func(ctx context.Context, t *discovery.Tool, class policy.Class) (func(), error) {
-		if x.o.Refuse != nil {
-			if err := x.o.Refuse(ctx, class); err != nil {
+		if n.o.Refuse != nil {
+			if err := n.o.Refuse(ctx, class); err != nil {
 				return nil, &bridge.Error{Server: t.Server, Tool: t.Name, Code: bridge.CodeUnavailable, Retryable: true, Message: t.ID + " was not called: " + err.Error(),
 					Hint: "try again later", Decision: "deny state"}
 			}
 		}
-		if x.o.Quota == nil {
+		if n.o.Quota == nil {
 			return func() {}, nil
 		}
-		undo, err := x.take(ctx, quota.Call{Tool: t, Write: class != policy.Read})
+		undo, err := n.take(ctx, quota.Call{Tool: t, Write: class != policy.Read})
 		if err == nil {
 			return undo, nil
 		}
@@ -41,30 +50,30 @@ func (x *Execution) takeCall() func(context.Context, *discovery.Tool, policy.Cla
 }
 
 // takeExecution counts an execution, unless it is resumed, or refuses it.
-func (x *Execution) takeExecution(ctx context.Context) error {
-	if x.o.Refuse != nil {
-		if err := x.o.Refuse(ctx, 0); err != nil {
+func (n *counter) takeExecution(ctx context.Context, resumed bool) error {
+	if n.o.Refuse != nil {
+		if err := n.o.Refuse(ctx, 0); err != nil {
 			return fmt.Errorf("the script was not run: %w", err)
 		}
 	}
-	if x.o.Quota == nil || x.journal != nil {
+	if n.o.Quota == nil || resumed {
 		return nil
 	}
-	if _, err := x.take(ctx, quota.Call{}); err != nil {
+	if _, err := n.take(ctx, quota.Call{}); err != nil {
 		message, hint, _ := quotaWords("the script", err)
 		return fmt.Errorf("%s: %s", message, hint)
 	}
 	return nil
 }
 
-func (x *Execution) take(ctx context.Context, c quota.Call) (undo func(), err error) {
-	c.User, c.Team = x.Request.Owner, x.Request.Team
-	if x.o.Profile != "" {
-		c.Profiles = strings.Split(x.o.Profile, "+")
+func (n *counter) take(ctx context.Context, c quota.Call) (undo func(), err error) {
+	c.User, c.Team = n.user, n.team
+	if n.o.Profile != "" {
+		c.Profiles = strings.Split(n.o.Profile, "+")
 	}
-	undo, err = x.o.Quota.Take(ctx, c)
+	undo, err = n.o.Quota.Take(ctx, c)
 	if err != nil {
-		if seen, ok := x.o.Observer.(interface{ QuotaRefused(reason string) }); ok {
+		if seen, ok := n.o.Observer.(interface{ QuotaRefused(reason string) }); ok {
 			reason := "spent"
 			if _, ok := errors.AsType[*quota.Unknown](err); ok {
 				reason = "unknown"

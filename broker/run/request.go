@@ -145,16 +145,14 @@ func (o *Options) isolation(req *Request) (sandbox.Isolation, error) {
 	return "", fmt.Errorf("unknown isolation %q: use %s", gate.Cut(req.Isolation, 40), words.Or(choice))
 }
 
-// timeout returns the time limit of the script: the requested time, or the maximum and a note if
+// timeout returns the time limit of a script: the requested time, or the maximum and a note if
 // that is less.
-func (x *Execution) timeout() time.Duration {
-	t := x.Request.Timeout
-	if t <= 0 {
-		return min(x.o.Timeout, x.o.MaxTimeout)
+func (o *Options) timeout(t time.Duration) (limit time.Duration, note string) {
+	switch {
+	case t <= 0:
+		return min(o.Timeout, o.MaxTimeout), ""
+	case t > o.MaxTimeout:
+		return o.MaxTimeout, fmt.Sprintf("timeout is at most %g s here (config: maxTimeout); %g s were asked for", o.MaxTimeout.Seconds(), t.Seconds())
 	}
-	if t > x.o.MaxTimeout {
-		x.notes = append(x.notes, fmt.Sprintf("timeout is at most %g s here (config: maxTimeout); %g s were asked for", x.o.MaxTimeout.Seconds(), t.Seconds()))
-		return x.o.MaxTimeout
-	}
-	return t
+	return t, ""
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,88 +11,18 @@ import (
 	"time"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/internal/redact"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
-// A Pending is a call that waits for a person to approve it or, if its outcome is unknown, to
-// settle it.
-type Pending struct {
-	N     int             `json:"n"`
-	Tool  string          `json:"tool"`
-	Args  json.RawMessage `json:"args,omitempty"`
-	Why   string          `json:"why"`
-	State string          `json:"state,omitempty"`
-	// DependsOn is the last call of a plan with a result that is part of Args.
-	DependsOn int `json:"depends_on,omitempty"`
-	// Bytes is the size of the arguments if Args has only their beginning: such a call
-	// cannot be approved. It is 0 if Args is complete.
-	Bytes int `json:"bytes,omitempty"`
-}
-
-const (
-	maxPendingArgs = 2_000
-	maxPendingWhy  = 300
-)
-
-// Asked returns a call for the person who decides about it: in full, with invisible
-// characters escaped, and without tokens of known services. Nothing else is hidden,
-// since the author of the arguments could have chosen it.
-func Asked(c state.RunCall) Pending {
-	p := PendingOf(c)
-	if len(c.Args) > 0 {
-		p.Args = spellMixed(gate.Spell(redact.Shown(c.Args)))
-	}
-	return p
-}
-
-// Cut returns p for a list, with long arguments cut to a string.
-func (p Pending) Cut() Pending {
-	if text := string(p.Args); len(text) > maxPendingArgs {
-		p.Bytes = len(text)
-		p.Args = gate.Compact(gate.Cut(text, maxPendingArgs/2) + fmt.Sprintf(" [cut: %d bytes in all]", len(text)))
-	}
-	return p
-}
-
-// PendingOf returns a call for models: cut and redacted, with invisible characters
-// escaped.
-func PendingOf(c state.RunCall) Pending {
-	p := Pending{N: c.Ordinal, Tool: gate.Cut(gate.Line(c.Tool), 200), Why: sentence(c.Why), DependsOn: c.DependsOn}
-	if len(c.Args) > 0 {
-		p.Args = gate.Spell(redact.JSON(c.Args, maxPendingArgs)) // also in approved arguments
-	}
-	if c.Lost() {
-		p.State, p.Why = state.RunUnknown, "it was sent, and its answer was lost: nobody knows whether it was done"
-	}
-	return p
-}
-
-// sentence returns a reason of the policy as a sentence about the call.
-func sentence(why string) string {
-	if why == "" {
-		return ""
-	}
-	return "it " + gate.Quote(why, maxPendingWhy)
-}
-
-// String formats the call as two lines for a terminal; the second has the full
-// arguments.
-func (p Pending) String() string {
-	after := ""
-	if p.DependsOn > 0 {
-		after = fmt.Sprintf(", with the result of call %d", p.DependsOn)
-	}
-	return fmt.Sprintf("%3d  %s: %s%s\n     %s", p.N, p.Tool, p.Why, after, exactLine(p.Args))
-}
-
 // load continues a run that was interrupted.
 func (g *runJournal) load(run state.Run, calls []state.RunCall, j state.RunJournal) {
 	g.run, g.store = run, j
 	g.rows, g.lastOrdinal, g.lastSettled, g.carriedOver = make(map[int]*state.RunCall), 0, 0, nil
-	g.truncatePending = g.x.codeChanged || run.Plan != ""
+	g.truncatePending = g.x.earlier.codeChanged || run.Plan != ""
 	for _, c := range slices.Backward(calls) {
 		g.lastSettled = max(g.lastSettled, c.Settled)
 		g.notePlanned(&c, c.Value)
@@ -115,22 +44,22 @@ const unknownRun = "unknown run: it does not exist, is older than 7 days, or bel
 // resume continues an earlier run.
 func (x *Execution) resume(ctx context.Context) Answer {
 	if x.o.Runs == nil {
-		return x.refuse("this broker keeps no journals: run the script again, without resume. 0 tools called")
+		return refusal("this broker keeps no journals: run the script again, without resume. 0 tools called")
 	}
 	run, calls, j, err := x.o.Runs.Resume(ctx, x.Request.Owner, strings.TrimSpace(x.Request.Resume))
 	switch {
 	case errors.Is(err, state.ErrNotFound):
-		return x.refuse(unknownRun)
+		return refusal(unknownRun)
 	case errors.Is(err, state.ErrRunning):
-		return x.refuse("the run is being executed at this moment: wait for its answer. 0 tools called")
+		return refusal("the run is being executed at this moment: wait for its answer. 0 tools called")
 	case err != nil:
-		return x.refuse("the journal cannot be read: " + err.Error() + ". 0 tools called")
+		return refusal("the journal cannot be read: " + err.Error() + ". 0 tools called")
 	}
 	if run.Profile != x.o.Profile || !bytes.Equal(run.Narrowed, x.o.Narrowed) {
 		x.journal = &runJournal{x: x, resumed: true}
 		x.journal.load(run, calls, j)
 		x.journal.release()
-		return x.refuse(unknownRun)
+		return refusal(unknownRun)
 	}
 	answer, recorded := x.resumable(ctx, &run, calls)
 	x.journal = &runJournal{x: x, resumed: true}
@@ -139,7 +68,7 @@ func (x *Execution) resume(ctx context.Context) Answer {
 		x.journal.release()
 		return *answer
 	}
-	x.recordedCalls = recorded
+	x.earlier.calls = recorded
 	x.Request.Language, x.Request.Timeout = run.Language, cmp.Or(x.Request.Timeout, run.Timeout)
 	return x.start(ctx)
 }
@@ -148,12 +77,12 @@ func (x *Execution) resume(ctx context.Context) Answer {
 // reason it cannot be resumed.
 func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state.RunCall) (*Answer, []sandbox.Recorded) {
 	refuse := func(format string, args ...any) (*Answer, []sandbox.Recorded) {
-		a := x.refuse(fmt.Sprintf(format, args...) + "\n0 tools called")
+		a := refusal(fmt.Sprintf(format, args...) + "\n0 tools called")
 		return &a, nil
 	}
 	code := x.Request.Code
-	x.codeChanged = strings.TrimSpace(code) != "" && code != run.Code
-	if !x.codeChanged {
+	x.earlier.codeChanged = strings.TrimSpace(code) != "" && code != run.Code
+	if !x.earlier.codeChanged {
 		x.Request.Code = run.Code
 	}
 	lost, asked, decided := 0, 0, false
@@ -175,21 +104,21 @@ func (x *Execution) resumable(ctx context.Context, run *state.Run, calls []state
 		return &a, nil
 	case asked > 0 && run.Expired(time.Now()):
 		run.Status, run.ExitCode, run.Error = state.StatusFailed, sandbox.ExitThrew, "nobody decided in time"
-		a := x.refuse("the run has expired, since nobody decided in time: " + Summary(calls))
+		a := refusal("the run has expired, since nobody decided in time: " + approve.Summary(calls))
 		a.ExitCode = sandbox.ExitThrew
 		return &a, nil
-	case asked > 0 && !decided && !x.codeChanged:
+	case asked > 0 && !decided && !x.earlier.codeChanged:
 		a := x.waits(*run, state.Pending(calls))
 		return &a, nil
-	case run.Status == state.StatusDone && !x.codeChanged:
+	case run.Status == state.StatusDone && !x.earlier.codeChanged:
 		return refuse("the run has ended with exit code 0: there is nothing to resume. Give new code with resume to go on from what it wrote")
 	}
-	if x.codeChanged {
+	if x.earlier.codeChanged {
 		run.Code = code
 	}
 	if run.Full {
-		if !x.codeChanged {
-			return refuse("the run has over 32 MiB of results, and cannot be repeated: %s", Summary(calls))
+		if !x.earlier.codeChanged {
+			return refuse("the run has over 32 MiB of results, and cannot be repeated: %s", approve.Summary(calls))
 		}
 		return nil, nil
 	}
@@ -209,18 +138,18 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 		why := ""
 		if c.Ordinal != len(list)+1 {
 			why = fmt.Sprintf("call %d is not in the journal", len(list)+1)
-		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && x.e.pinOf(t) != c.Pin {
+		} else if t, ok := full.Tool(c.Tool); ok && c.Settled > 0 && callsTool(c.Func) && c.Pin != "" && x.e.toolPins.of(t) != c.Pin {
 			why = fmt.Sprintf("%s has changed since call %d", c.Tool, c.Ordinal)
 		}
-		r, err := x.recorded(ctx, c)
+		r, err := x.o.recorded(ctx, x.owner(), c)
 		if err != nil {
 			why = err.Error()
 		}
-		if why != "" && x.codeChanged {
+		if why != "" && x.earlier.codeChanged {
 			break
 		}
 		if why != "" {
-			a := x.refuse("the run cannot be repeated: " + why + ". " + Summary(calls) + "\n0 tools called")
+			a := refusal("the run cannot be repeated: " + why + ". " + approve.Summary(calls) + "\n0 tools called")
 			return &a, nil
 		}
 		list = append(list, r)
@@ -230,9 +159,9 @@ func (x *Execution) recordings(ctx context.Context, calls []state.RunCall) (*Ans
 
 // recall records the earlier calls of the run for the policy.
 func (x *Execution) recall(ctx context.Context) {
-	for _, c := range x.recordedCalls {
+	for _, c := range x.earlier.calls {
 		if of, get := strings.CutSuffix(c.Func, ".get"); get && c.Error == nil {
-			if err := x.readOrigin(ctx, of, c.Target, c.Value); err != nil {
+			if err := x.origins.read(ctx, of, c.Target, c.Value); err != nil {
 				x.e.log.Warn("read origin", "execution", x.id, "err", err)
 			}
 		}
@@ -247,24 +176,6 @@ func (x *Execution) recall(ctx context.Context) {
 			x.bridge.Recall(t, value)
 		}
 	}
-}
-
-// Summary lists the writes of a run that were made, and those that were not.
-func Summary(calls []state.RunCall) string {
-	var done, not []string
-	for _, c := range calls {
-		name := fmt.Sprintf("%d %s", c.Ordinal, gate.Cut(gate.Line(c.Tool), 100))
-		switch {
-		case c.State == state.RunAsked || c.State == state.RunApproved || c.State == state.RunFailed && c.By != "":
-			not = append(not, name)
-		case c.Class == "" || c.Class == "read":
-		case c.Lost():
-			done = append(done, name+" (not known)")
-		case c.State == state.RunDone:
-			done = append(done, name)
-		}
-	}
-	return "written: " + cmp.Or(strings.Join(done, ", "), "nothing") + "; not written: " + cmp.Or(strings.Join(not, ", "), "nothing")
 }
 
 // waits returns the answer of a run that waits for a person.
@@ -283,14 +194,14 @@ func (x *Execution) waits(run state.Run, calls []state.RunCall) Answer {
 		a.Expires = run.Expires.UTC().Format(time.RFC3339)
 	}
 	for _, c := range calls {
-		a.Pending = append(a.Pending, PendingOf(c))
+		a.Pending = append(a.Pending, approve.PendingOf(c))
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "run %s waits for a person:", run.ID)
 	for _, p := range a.Pending {
 		fmt.Fprintf(&text, "\n%s", p)
 	}
-	a.Diagnostics = gate.Cut(text.String(), maxAskChars)
+	a.Diagnostics = gate.Cut(text.String(), approve.MaxChars)
 	return a
 }
 

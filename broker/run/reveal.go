@@ -11,11 +11,11 @@ import (
 
 // reveal implements bridge.Options.Reveal: it replaces a model's tokens with their values for the
 // server that they came from, and for tools that the configuration lists.
-func (x *Execution) reveal(t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
-	if x.o.Vault == nil || !x.o.Redact.On() || !vault.HasTokens(args) {
+func (o *Options) reveal(owner string, t *discovery.Tool, args json.RawMessage) (json.RawMessage, error) {
+	if o.Vault == nil || !o.Redact.On() || !vault.HasTokens(args) {
 		return args, nil
 	}
-	out, err := x.o.Vault.Reveal(x.owner(), t.Server, args, x.o.Redact.Reveal.Match(t))
+	out, err := o.Vault.Reveal(owner, t.Server, args, o.Redact.Reveal.Match(t))
 	if err == nil {
 		return out, nil
 	}

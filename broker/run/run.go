@@ -152,14 +152,14 @@ type Executor struct {
 	host      map[string]HostFunc
 	libraries []Library
 	pasts     pasts     // shared by all views
-	toolPins  toolPins  // shared by all views
+	toolPins  *toolPins //  shared by all views
 	running   sync.Map  // context.CancelCauseFunc by execution id; only the root's is used
 	parent    *Executor // nil unless this is a view
 }
 
 // New returns an Executor for the tools of c.
 func New(o Options, c *catalog.Catalog, log *slog.Logger) *Executor {
-	e := &Executor{log: log, catalog: c, validator: bridge.NewValidator(), host: maps.Clone(hostFuncs)}
+	e := &Executor{log: log, catalog: c, validator: bridge.NewValidator(), toolPins: new(toolPins), host: maps.Clone(hostFuncs)}
 	e.Configure(o)
 	return e
 }
@@ -167,7 +167,7 @@ func New(o Options, c *catalog.Catalog, log *slog.Logger) *Executor {
 // View returns an Executor for a view of the tools of e. Features are registered with it again.
 func (e *Executor) View(o Options, c *catalog.Catalog) *Executor {
 	v := New(o, c, e.log)
-	v.parent, v.validator = e.root(), e.validator
+	v.parent, v.validator, v.toolPins = e.root(), e.validator, e.toolPins
 	return v
 }
 
@@ -188,3 +188,6 @@ func (e *Executor) Register(f Feature) {
 		e.libraries = append(e.libraries, l)
 	}
 }
+
+// past returns what the runs of a principal have read.
+func (e *Executor) past(owner string) *bridge.Past { return e.root().pasts.forOwner(owner) }

@@ -19,9 +19,8 @@ type toolPins struct {
 // catalogue become garbage.
 const maxToolPins = 4096
 
-// pinOf returns the digest of the complete definition of a tool.
-func (e *Executor) pinOf(t *discovery.Tool) string {
-	p := &e.root().toolPins
+// of returns the digest of the complete definition of a tool.
+func (p *toolPins) of(t *discovery.Tool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pin, ok := p.digests[t]

@@ -106,6 +106,15 @@ func (e *Executor) handleExecute(ctx context.Context, c *surface.Call) (*mcp.Cal
 	}).result(), nil
 }
 
+// result returns the answer as a result of MCP: one text block, then the media that it refers to.
+func (a Answer) result() *mcp.CallToolResult {
+	r := surface.JSONResult(a, a.IsError())
+	for _, m := range a.Media {
+		r.Content = append(r.Content, surface.MediaBlock(strings.HasPrefix(m.MIMEType, "image/"), m.MIMEType, m.Data))
+	}
+	return r
+}
+
 // toolKeys are the keys under which models send the name of a tool.
 var toolKeys = []string{"tool", "name", "tool_name", "toolName", "id"}
 

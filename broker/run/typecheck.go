@@ -129,7 +129,7 @@ func (x checker) typeTree(scope *discovery.Catalog) map[string][]byte {
 		}
 		files[f.Path] = f.Data
 	}
-	for _, m := range x.libraryModules {
+	for _, m := range x.library.modules {
 		if m.Unusable != "" {
 			continue // the import reports the reason
 		}

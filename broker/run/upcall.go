@@ -8,25 +8,33 @@ import (
 	"net/http"
 
 	"github.com/mcpbroker/mcpbroker/bridge"
+	"github.com/mcpbroker/mcpbroker/broker/catalog"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/sandbox"
 )
 
+// An upcall sends the calls of one execution to their servers.
+type upcall struct {
+	catalog  *catalog.Catalog
+	observer Observer // may be nil
+	request  *Request
+}
+
 // call sends one call of the script. Questions of its server go to the client of the script, and
 // the script's time limit pauses meanwhile.
-func (x *Execution) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (u *upcall) call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	o := &upstream.CallOptions{
-		Talker: x.Request.Talker,
-		Caller: x, // an execution is at least one caller of its own
-		Owner:  x.Request.Sharer(),
+		Talker: u.request.Talker,
+		Caller: u, // an execution is at least one caller of its own
+		Owner:  u.request.Sharer(),
 		Sent:   func() { bridge.Sent(ctx) },
 		Pause:  func() func() { return sandbox.Pause(ctx) },
 	}
 	if o.Talker != nil {
 		o.Caller = o.Talker
 	}
-	if tell := x.Request.Progress; tell != nil {
+	if tell := u.request.Progress; tell != nil {
 		o.OnProgress = func(n, total float64, message string) {
 			tell(0, progressText(server, tool, n, total, message))
 		}
@@ -34,12 +42,12 @@ func (x *Execution) call(ctx context.Context, server, tool string, args json.Raw
 			tell(0, fmt.Sprintf("%s [%s]: %s", server, level, gate.Cut(gate.Line(text), maxProgressChars)))
 		}
 	}
-	if x.o.Observer == nil {
-		return x.e.catalog.Call(ctx, server, tool, args, o)
+	if u.observer == nil {
+		return u.catalog.Call(ctx, server, tool, args, o)
 	}
-	ctx, meta, end := x.o.Observer.Call(ctx, server, tool)
+	ctx, meta, end := u.observer.Call(ctx, server, tool)
 	o.Meta = meta
-	raw, err := x.e.catalog.Call(ctx, server, tool, args, o)
+	raw, err := u.catalog.Call(ctx, server, tool, args, o)
 	kind, unsure := "", false
 	if err != nil {
 		kind = "cancelled"

@@ -3,8 +3,8 @@ package words
 import (
 	"os/exec"
 	"strings"
-	"time"
 	"testing"
+	"time"
 )
 
 func TestCount(t *testing.T) {

@@ -1,4 +1,4 @@
-package run
+package approve
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ func TestArgumentsAreShownExactly(t *testing.T) {
 		if want := `{"a":"` + c.want + `"}`; !strings.HasSuffix(p.String(), want) || !json.Valid(p.Args) {
 			t.Errorf("%q is shown as %s, want %s", c.value, p, want)
 		}
-		x := &Execution{o: new(Options)}
+		x := new(Asker)
 		if _, shown := x.shown(state.RunCall{Ordinal: 1, Tool: "t__x", Args: args}); !strings.Contains(shown, c.want) {
 			t.Errorf("%q is in a question as %s", c.value, shown)
 		}

@@ -1,4 +1,4 @@
-package run
+package output
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
-// A capture keeps the head and the tail of a stream within a budget of characters, and counts the
-// rest. If the stream exceeds the budget, all of it goes to a streamStore. It is not safe for
+// A Capture keeps the head and the tail of a stream within a budget of characters, and counts the
+// rest. If the stream exceeds the budget, all of it goes to a Stream. It is not safe for
 // concurrent use.
-type capture struct {
-	limit         int          // characters
-	tee           io.Writer    // receives everything as well; may be nil
-	store         *streamStore // stores all of a long stream; may be nil
+type Capture struct {
+	Limit         int       // characters
+	Tee           io.Writer // receives everything as well; may be nil
+	Store         *Stream   // stores all of a long stream; may be nil
 	head          []byte
 	tail          []byte
 	bytes         int64
@@ -27,15 +27,18 @@ type capture struct {
 	replayedBytes int64 // bytes that tee has from an earlier run
 }
 
-// restart discards the output of calls that are repeated.
-func (c *capture) restart() {
-	c.store.restart()
-	*c = capture{limit: c.limit, tee: c.tee, store: c.store, replayedBytes: max(c.replayedBytes, c.bytes)}
+// Restart discards the output of calls that are repeated.
+func (c *Capture) Restart() {
+	c.Store.restart()
+	*c = Capture{Limit: c.Limit, Tee: c.Tee, Store: c.Store, replayedBytes: max(c.replayedBytes, c.bytes)}
 }
 
-func (c *capture) Write(p []byte) (int, error) {
-	if fresh := p[min(max(c.replayedBytes-c.bytes, 0), int64(len(p))):]; c.tee != nil && len(fresh) > 0 {
-		if _, err := c.tee.Write(fresh); err != nil {
+// Chars returns the number of characters written.
+func (c *Capture) Chars() int64 { return c.chars }
+
+func (c *Capture) Write(p []byte) (int, error) {
+	if fresh := p[min(max(c.replayedBytes-c.bytes, 0), int64(len(p))):]; c.Tee != nil && len(fresh) > 0 {
+		if _, err := c.Tee.Write(fresh); err != nil {
 			return 0, err
 		}
 	}
@@ -45,7 +48,7 @@ func (c *capture) Write(p []byte) (int, error) {
 			c.chars++
 		}
 	}
-	room := c.limit * utf8.UTFMax
+	room := c.Limit * utf8.UTFMax
 	rest := p
 	if len(c.head) < room {
 		n := min(len(rest), room-len(c.head))
@@ -53,10 +56,10 @@ func (c *capture) Write(p []byte) (int, error) {
 		rest = rest[n:]
 	}
 	c.tail = append(c.tail, rest...)
-	if c.store.started() {
-		c.store.write(p)
-	} else if c.chars > int64(c.limit) {
-		c.store.write(c.head, c.tail) // nothing was dropped yet
+	if c.Store.started() {
+		c.Store.write(p)
+	} else if c.chars > int64(c.Limit) {
+		c.Store.write(c.head, c.tail) // nothing was dropped yet
 	}
 	// Trimming at twice the room is cheap: each byte moves once.
 	if len(c.tail) > 2*room {
@@ -65,17 +68,17 @@ func (c *capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns the captured text, or its head and tail around a note about the gap, and whether it
+// Text returns the captured text, or its head and tail around a note about the gap, and whether it
 // was cut. limit may be smaller than the capture's. ref refers to the complete text, if it was cut
 // and stored.
-func (c *capture) text(limit int) (text, ref string, truncated bool) {
+func (c *Capture) Text(limit int) (text, ref string, truncated bool) {
 	if c.chars <= int64(limit) {
 		return strings.ToValidUTF8(string(c.head)+string(c.tail), "�"), "", false
 	}
-	if !c.store.started() {
-		c.store.write(c.head, c.tail)
+	if !c.Store.started() {
+		c.Store.write(c.head, c.tail)
 	}
-	ref = c.store.commit()
+	ref = c.Store.commit()
 	headChars := limit * 2 / 3
 	tailChars := limit - headChars
 	end := c.tail
@@ -84,15 +87,15 @@ func (c *capture) text(limit int) (text, ref string, truncated bool) {
 	}
 	head, tail := results.WholeLines(firstChars(c.head, headChars), lastChars(end, tailChars))
 	shown := utf8.RuneCountInString(head) + utf8.RuneCountInString(tail)
-	return cut(head, tail, c.chars-int64(shown), c.chars, ref), ref, true
+	return Cut(head, tail, c.chars-int64(shown), c.chars, ref), ref, true
 }
 
-// budgetName names the setting that limits stdout and the result together.
-const budgetName = " (config: maxOutputChars)"
+// BudgetName names the setting that limits stdout and the result together.
+const BudgetName = " (config: maxOutputChars)"
 
-// cut joins both ends of a text around a note with the length of the gap and, if the text was
+// Cut joins both ends of a text around a note with the length of the gap and, if the text was
 // stored, how to read it.
-func cut(head, tail string, missing, all int64, ref string) string {
+func Cut(head, tail string, missing, all int64, ref string) string {
 	if ref != "" {
 		ref = "; results.get('" + ref + "')"
 	}
@@ -127,9 +130,9 @@ func thousands(n int64) string {
 	return s
 }
 
-// cutResult returns a result in at most limit characters: complete if it fits, otherwise cut
+// CutResult returns a result in at most limit characters: complete if it fits, otherwise cut
 // between items, keys or lines, with the reference that store returns.
-func cutResult(value json.RawMessage, limit int, store func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
+func CutResult(value json.RawMessage, limit int, store func(json.RawMessage) string) (cutValue json.RawMessage, ref string, truncated bool) {
 	if utf8.RuneCount(value) <= limit {
 		return value, "", false
 	}

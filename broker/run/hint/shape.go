@@ -1,4 +1,4 @@
-package run
+package hint
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ const (
 	shapeMax   = 400 // characters
 )
 
-// shape describes the structure of a JSON value, so that a model knows what was cut:
+// Shape describes the structure of a JSON value, so that a model knows what was cut:
 // {items: 1240 × {id: number, title: string}}. The first element of an array describes
 // all of them.
-func shape(value json.RawMessage) string {
+func Shape(value json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()
 	s, err := readShape(d, 0)

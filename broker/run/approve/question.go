@@ -1,4 +1,4 @@
-package run
+package approve
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpbroker/mcpbroker/broker/vault"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/state"
 )
@@ -22,11 +21,11 @@ type question struct {
 
 // question returns the question about the first of the calls. Each call is on one line,
 // so that no argument looks like a part of the question.
-func (x *Execution) question(pending []state.RunCall) question {
+func (a *Asker) question(pending []state.RunCall) question {
 	var list strings.Builder
 	shown := 0
 	for _, c := range pending {
-		head, args := x.shown(c)
+		head, args := a.shown(c)
 		if utf8.RuneCountInString(args) > maxAskedArguments {
 			if shown > 0 {
 				break
@@ -34,7 +33,7 @@ func (x *Execution) question(pending []state.RunCall) question {
 			return longQuestion(head, args)
 		}
 		line := head + "\n   " + args
-		if shown > 0 && list.Len()+len(line) > maxAskChars {
+		if shown > 0 && list.Len()+len(line) > MaxChars {
 			break
 		}
 		list.WriteString(line)
@@ -48,9 +47,9 @@ func (x *Execution) question(pending []state.RunCall) question {
 }
 
 // shown returns the heading and the arguments of a call as a question shows them.
-func (x *Execution) shown(c state.RunCall) (head, args string) {
-	if x.o.Vault != nil && vault.HasTokens(c.Args) {
-		c.Args = x.o.Vault.Describe(x.owner(), c.Args)
+func (a *Asker) shown(c state.RunCall) (head, args string) {
+	if a.Describe != nil {
+		c.Args = a.Describe(c.Args)
 	}
 	p := Asked(c)
 	why := gate.Line(p.Why)
@@ -83,7 +82,7 @@ func longQuestion(head, args string) question {
 }
 
 // tooLong reports whether the forms cannot show the call in full.
-func (x *Execution) tooLong(c state.RunCall) bool {
-	_, args := x.shown(c)
+func (a *Asker) tooLong(c state.RunCall) bool {
+	_, args := a.shown(c)
 	return utf8.RuneCountInString(args) > maxParts*maxAskedArguments
 }

@@ -1,4 +1,4 @@
-package run
+package hint
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/mcpbroker/mcpbroker/internal/results"
 )
 
-// partials records lists that tools returned during one execution and that may be
+// Partials records lists that tools returned during one execution and that may be
 // incomplete. It is safe for concurrent use.
-type partials struct {
+type Partials struct {
 	mu    sync.Mutex
 	lists map[listQuery]*partial
 	tools []string // in the order of their first incomplete list
@@ -34,8 +34,8 @@ const (
 	maxPartials = 3
 )
 
-// add records the result of a call.
-func (p *partials) add(r bridge.Record) {
+// Add records the result of a call.
+func (p *Partials) Add(r bridge.Record) {
 	if r.Status != bridge.StatusOK {
 		return
 	}
@@ -70,8 +70,8 @@ func (p *partials) add(r bridge.Record) {
 	l.open = true
 }
 
-// notes returns a note for each tool with an incomplete list, once in an execution.
-func (p *partials) notes() (notes []string) {
+// Notes returns a note for each tool with an incomplete list, once in an execution.
+func (p *Partials) Notes() (notes []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	said, more := map[string]bool{}, 0
@@ -98,7 +98,7 @@ func (p *partials) notes() (notes []string) {
 }
 
 // incomplete returns a page of the tool after which its list may continue.
-func (p *partials) incomplete(tool string) (page results.Page, ok bool) {
+func (p *Partials) incomplete(tool string) (page results.Page, ok bool) {
 	for key, l := range p.lists {
 		if key.tool == tool && l.open && !l.ended && (!ok || l.page.Items > page.Items) {
 			page, ok = l.page, true

@@ -1,16 +1,16 @@
-package run_test
+package approve_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/mcpbroker/mcpbroker/broker/run"
+	"github.com/mcpbroker/mcpbroker/broker/run/approve"
 	"github.com/mcpbroker/mcpbroker/state"
 )
 
 // The approver of a call sees that its arguments contain invisible characters.
 func TestWhatIsHiddenInArgumentsIsSpeltOut(t *testing.T) {
-	p := run.PendingOf(state.RunCall{Tool: "files__write", Args: []byte(`{"text": "a\u001b[2Jb\u200bc\nd", "zażółć": "gęślą"}`)})
+	p := approve.PendingOf(state.RunCall{Tool: "files__write", Args: []byte(`{"text": "a\u001b[2Jb\u200bc\nd", "zażółć": "gęślą"}`)})
 	const want = `{"text":"a\\u001b[2Jb\\u200bc\nd","zażółć":"gęślą"}`
 	if string(p.Args) != want {
 		t.Errorf("arguments are shown as %s, want %s", p.Args, want)
@@ -32,7 +32,7 @@ func TestReasonsAreSentences(t *testing.T) {
 		{state.RunCall{Tool: "t__a", State: state.RunUnknown, Class: "write"}, "it was sent, and its answer was lost: nobody knows whether it was done"},
 		{state.RunCall{Tool: "t__a", State: state.RunDone}, ""},
 	} {
-		p := run.PendingOf(tt.call)
+		p := approve.PendingOf(tt.call)
 		if p.Why != tt.want {
 			t.Errorf("%q: why = %q, want %q", tt.call.Why, p.Why, tt.want)
 		}

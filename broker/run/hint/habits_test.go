@@ -1,4 +1,4 @@
-package run
+package hint
 
 import (
 	"encoding/json"
@@ -61,20 +61,20 @@ func TestHabitsOfMCPClients(t *testing.T) {
 		"if (r.isError) throw r; return r.callToolsLater":     0,
 		"const { content } = page; return content":            0,
 	} {
-		var h habits
-		h.record("s__a", json.RawMessage(`{"items":[1]}`))
-		if got := h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != want {
+		var h Habits
+		h.Record("s__a", json.RawMessage(`{"items":[1]}`))
+		if got := h.Hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != want {
 			t.Errorf("%s: hints %q, want %d", code, got, want)
 		}
 	}
 	const code = "return r.content[0].text"
-	var none, has habits
-	if got := none.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) > 0 {
+	var none, has Habits
+	if got := none.Hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) > 0 {
 		t.Errorf("without a call: %q", got)
 	}
-	has.record("s__a", json.RawMessage(`{"items":[1]}`))
-	has.record("s__b", json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
-	if got := has.hints(code, sandbox.Result{ExitCode: sandbox.ExitOK}); len(got) > 0 {
+	has.Record("s__a", json.RawMessage(`{"items":[1]}`))
+	has.Record("s__b", json.RawMessage(`{"shot":1,"content":[{"type":"image"}]}`))
+	if got := has.Hints(code, sandbox.Result{ExitCode: sandbox.ExitOK}); len(got) > 0 {
 		t.Errorf("of a value that has content: %q", got)
 	}
 }
@@ -94,19 +94,19 @@ func TestHabitsSayWhatResultsWere(t *testing.T) {
 		`[{"content":[1]}]`:                                                   "",
 		`{"long":"` + strings.Repeat("x", maxSeenBytes) + `","content":1}`:    "",
 	} {
-		var h habits
-		h.record("s__a", json.RawMessage(value))
-		got := strings.Join(h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}), "; ")
+		var h Habits
+		h.Record("s__a", json.RawMessage(value))
+		got := strings.Join(h.Hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}), "; ")
 		if !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%.60s: hint %q, want %q", value, got, want)
 		}
 	}
-	var h habits
+	var h Habits
 	for i := range 10 {
-		h.record(fmt.Sprintf("s__%d", i), json.RawMessage(`"old"`))
-		h.record(fmt.Sprintf("s__%d", i), json.RawMessage(`{"`+strings.Repeat("k", 5000)+`":1}`))
+		h.Record(fmt.Sprintf("s__%d", i), json.RawMessage(`"old"`))
+		h.Record(fmt.Sprintf("s__%d", i), json.RawMessage(`{"`+strings.Repeat("k", 5000)+`":1}`))
 	}
-	if got := h.hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != 1 || len(got[0]) > 1000 || strings.Contains(got[0], "a text") {
+	if got := h.Hints(code, sandbox.Result{ExitCode: sandbox.ExitThrew}); len(got) != 1 || len(got[0]) > 1000 || strings.Contains(got[0], "a text") {
 		t.Errorf("hints %q", got)
 	}
 }
@@ -145,9 +145,9 @@ func TestNoHintForWhatResultsHave(t *testing.T) {
 		{items, "return r.content[0].text", nil, sandbox.ExitThrew, "a call gives the tool's parsed result itself"},
 		{nested, "return r.content[0].text", []string{"content"}, sandbox.ExitThrew, "a call gives the tool's parsed result itself"},
 	} {
-		var h habits
-		h.record("s__a", json.RawMessage(tt.value))
-		got := strings.Join(h.hints(tt.code, sandbox.Result{ExitCode: tt.exit, Absent: tt.absent}), "; ")
+		var h Habits
+		h.Record("s__a", json.RawMessage(tt.value))
+		got := strings.Join(h.Hints(tt.code, sandbox.Result{ExitCode: tt.exit, Absent: tt.absent}), "; ")
 		if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s of %s, absent %q: hint %q, want %q", tt.code, tt.value, tt.absent, got, tt.want)
 		}
@@ -156,8 +156,8 @@ func TestNoHintForWhatResultsHave(t *testing.T) {
 
 func BenchmarkHabits(b *testing.B) {
 	value := json.RawMessage(`{"items":["` + strings.Repeat("x", 4<<10) + `"]}`)
-	var h habits
+	var h Habits
 	for b.Loop() {
-		h.record("s__a", value)
+		h.Record("s__a", value)
 	}
 }

@@ -1,4 +1,6 @@
-package run
+// Package hint writes hints for the author of a script, from its code and from what its calls
+// returned: habits of other clients, lists that go on, and results that differ from earlier ones.
+package hint
 
 import (
 	"bytes"
@@ -35,26 +37,12 @@ const (
 var python = lazyregexp.New(`(?m)^[ \t]*(?:(?:async )?def \w+\s*\(.*\)\s*(?:->[^:\n]*)?:|class \w+[^{\n]*:|(?:for \w[\w, ]* in|if|elif|while|with|except)\b[^{?\n]*:|(?:else|try|finally|except):|` +
 	`from [\w.]+ import [\w*(][^"'\n]*|import \w[\w.]*(?: as \w+)?(?:, *\w[\w.]*)*)[ \t]*(?:#.*)?$|[\[({][^\n;\x60]* for \w+ in \w[^\n;\x60]*[\])}]|\bprint\(f["']`)
 
-// pythonHint returns a hint for a script in Python that was run as another language.
-func (x *Execution) pythonHint(exit int) []string {
-	if exit != sandbox.ExitRefused && exit != sandbox.ExitThrew || slices.Contains([]string{"python", "py"}, strings.ToLower(x.Request.Language)) || !python.MatchString(x.Request.Code) {
-		return nil
-	}
-	if x.o.Language == sandbox.Python && x.Request.Language == "" {
-		return nil
-	}
-	switch {
-	case !slices.Contains(x.o.Languages, sandbox.Python) || x.o.UnavailableLanguages[sandbox.Python] != "":
-		return []string{"this looks like Python, which does not run here: write it in TypeScript"}
-	case x.Request.Shell:
-		return []string{"this looks like Python: broker exec --language python"}
-	}
-	return []string{`this looks like Python: send it with "language": "python", or write it in TypeScript`}
-}
+// Python reports whether code seems to be Python.
+func Python(code string) bool { return python.MatchString(code) }
 
-// habits records some results of an execution, for hints that describe them. The zero value is
+// Habits records some results of an execution, for hints that describe them. The zero value is
 // ready to use; it is safe for concurrent use.
-type habits struct {
+type Habits struct {
 	mu      sync.Mutex
 	seen    []seenValue
 	content bool // a result that was not recorded may have content
@@ -74,8 +62,8 @@ const (
 	maxGave = 120
 )
 
-// record records the result of a tool.
-func (h *habits) record(tool string, value json.RawMessage) {
+// Record records the result of a tool.
+func (h *Habits) Record(tool string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
@@ -92,8 +80,8 @@ func (h *habits) record(tool string, value json.RawMessage) {
 	}
 }
 
-// hints returns hints for code that ended with res.
-func (h *habits) hints(code string, res sandbox.Result) (hints []string) {
+// Hints returns hints for code that ended with res.
+func (h *Habits) Hints(code string, res sandbox.Result) (hints []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.seen) > 0 && !h.content && unwraps.MatchString(code) {
@@ -109,7 +97,7 @@ func (h *habits) hints(code string, res sandbox.Result) (hints []string) {
 
 // unwrapHint returns a hint for code that looks for the content of a CallToolResult, or
 // "" if a result has what the code reads.
-func (h *habits) unwrapHint(code string, res sandbox.Result) string {
+func (h *Habits) unwrapHint(code string, res sandbox.Result) string {
 	var gave []string
 	texts, scalar := 0, false
 	for _, s := range h.seen {
@@ -171,7 +159,7 @@ func misfitsText(code string, absent []string) bool {
 
 // textsAreJSON reports whether the content of each result that is { content: string } is
 // JSON; h.mu is held.
-func (h *habits) textsAreJSON() bool {
+func (h *Habits) textsAreJSON() bool {
 	for _, s := range h.seen {
 		var o struct{ Content string }
 		if textContent.Match(s.value) && (json.Unmarshal(s.value, &o) != nil || !json.Valid([]byte(o.Content))) {
@@ -235,7 +223,7 @@ func whatItIs(value json.RawMessage) string {
 		}
 		return "a list of " + strings.Join(kinds, ", ")
 	}
-	switch s := shape(value); s {
+	switch s := Shape(value); s {
 	case "string":
 		return "a text"
 	case "number", "boolean":

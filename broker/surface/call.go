@@ -3,6 +3,7 @@ package surface
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,24 +13,8 @@ import (
 	"github.com/mcpbroker/mcpbroker/discovery/questions"
 	"github.com/mcpbroker/mcpbroker/discovery/upstream"
 	"github.com/mcpbroker/mcpbroker/internal/gate"
+	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// A Caller is the client of a request.
-type Caller struct {
-	// Client is the name of the server that the client is connected to, for the
-	// audit log.
-	Client string
-	// ClientInfo is what it called itself; it may be empty.
-	ClientInfo string
-	// Owner owns the results and values of a request: the name of its token, or "" for
-	// the user of the state directory.
-	Owner string
-	// Team is the team whose quota counts, from the token, or empty.
-	Team string
-	// Session is which of the client's conversations it is, where the protocol
-	// tells them apart.
-	Session string
-}
 
 func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession) Caller {
 	c := Caller{Client: client}
@@ -47,32 +32,6 @@ func callerOf(client string, extra *mcp.RequestExtra, session *mcp.ServerSession
 	}
 	return c
 }
-
-// A Call is one call of a tool by a client.
-type Call struct {
-	Caller
-	Arguments json.RawMessage
-	// Execution is the ID for the execution that this call may begin; if it is empty, the
-	// execution gets a new ID.
-	Execution string
-	// Talker answers the questions that servers ask during the call.
-	Talker upstream.Talker
-	// Progress reports progress; nil if the client did not ask for it. It does not
-	// block. calls is the number of calls so far.
-	Progress func(calls int, message string)
-
-	news func(about, text string) bool
-}
-
-// News reports whether the conversation of the call was not sent text about a subject
-// before, and records that it is sent now. A call outside of a conversation has no
-// memory: everything is new to it.
-func (c *Call) News(about, text string) bool { return c.news == nil || c.news(about, text) }
-
-// A Handler answers the calls of a tool. It may take its time, and may ask the
-// client something before it is done. An error is a mistake of the caller, in
-// words for a model.
-type Handler func(ctx context.Context, c *Call) (*mcp.CallToolResult, error)
 
 // serve answers the calls of a tool for the SDK.
 func (s *Surface) serve(client string, t Tool) mcp.ToolHandler {
@@ -202,4 +161,48 @@ func (s *Surface) progress(ctx context.Context, req *mcp.CallToolRequest, messag
 		}
 	})
 	return func() { close(done); wg.Wait() }
+}
+
+// once is h for a request with a key.
+func (s *Surface) once(docs state.Documents, tool, key string, h Handler) Handler {
+	return func(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
+		owner := c.Owner
+		if of := s.opts.Load().OwnerFor; of != nil {
+			owner = of(owner)
+		}
+		name := digest(owner, key)
+		unlock, err := docs.LockDocument(ctx, name) // for as long as the first one is answered
+		if err != nil {
+			return nil, fmt.Errorf("wait for the request with the same idempotency key: %w", err)
+		}
+		defer unlock()
+		before, err := docs.Document(ctx, name)
+		if err == nil {
+			return storedAnswer(before, digest(tool, string(c.Arguments)))
+		}
+		if !errors.Is(err, state.ErrNotFound) {
+			return nil, fmt.Errorf("look for the request with the same idempotency key: %w", err)
+		}
+		r := requested{Digest: digest(tool, string(c.Arguments)), Execution: state.NewID()}
+		if err := storeAnswer(ctx, docs, name, r); err != nil {
+			return nil, fmt.Errorf("keep the idempotency key, so nothing was done: %w", err)
+		}
+		c.Execution = r.Execution
+		res, err := h(ctx, c)
+		if err != nil {
+			res = Failed(err)
+		}
+		r.Answer, err = json.Marshal(res)
+		if err != nil || len(r.Answer) > maxKept {
+			r.Answer, err = json.Marshal(Failed(fmt.Errorf("this request was answered before, with more than is kept: broker audit show %s", r.Execution)))
+		}
+		if err == nil {
+			err = storeAnswer(context.WithoutCancel(ctx), docs, name, r)
+		}
+		if err != nil {
+			s.log.Error("keep an answer for who asks again", "execution", r.Execution, "err", err)
+		}
+		s.forgotten.removeOld(ctx, docs)
+		return res, nil
+	}
 }

@@ -94,35 +94,6 @@ func (cs *conversations) conversation(ctx context.Context, session *mcp.ServerSe
 	return &c.Conversation
 }
 
-// rootsChanged is called when a client says that its roots have changed.
-func (s *Surface) rootsChanged(ctx context.Context, req *mcp.RootsListChangedRequest) {
-	s.conversations.mu.Lock()
-	c := s.conversations.by[req.Session]
-	s.conversations.mu.Unlock()
-	if c != nil {
-		c.known.Store(false)
-	}
-	s.reportRoots(ctx, req.Session)
-}
-
-// initialized is called when a client is ready for questions.
-func (s *Surface) initialized(ctx context.Context, req *mcp.InitializedRequest) {
-	s.reportRoots(ctx, req.Session)
-}
-
-// reportRoots asks a client for its roots in the background, if its Peer uses roots.
-func (s *Surface) reportRoots(ctx context.Context, session *mcp.ServerSession) {
-	peer, _ := ctx.Value(peerKey{}).(Peer)
-	if peer.Roots == nil {
-		return
-	}
-	s.background("roots/list", func() { // it ends with the session or after its timeout
-		if folders := rootsOf(context.WithoutCancel(ctx), session); len(folders) > 0 {
-			peer.Roots(folders)
-		}
-	})
-}
-
 // listFolders returns the folders of the client's roots, or its working folder. A
 // client that does not answer is not asked again.
 func (c *conversation) listFolders(ctx context.Context) []string {
@@ -185,3 +156,12 @@ func folderOf(root string) string {
 }
 
 type peerKey struct{}
+
+// A Peer is one of several clients that are connected at the same time.
+type Peer struct {
+	ID  string // differs from that of all others
+	Dir string // where it works; may be empty
+	// Roots is called with the folders of the client's roots when these are known,
+	// and when they have changed; nil is not.
+	Roots func(folders []string)
+}

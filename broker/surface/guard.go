@@ -3,8 +3,6 @@ package surface
 import (
 	"context"
 	"net/http"
-	"runtime/debug"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,7 +19,7 @@ var errInternal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "inte
 func (s *Surface) guarded(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (res mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.panics.report(s, method, p)
+			s.panics.report(s.log, method, p)
 			res, err = nil, errInternal
 		}
 	}()
@@ -32,7 +30,7 @@ func (s *Surface) guarded(ctx context.Context, next mcp.MethodHandler, method st
 func (s *Surface) answer(ctx context.Context, tool string, h Handler, c *Call) (res *mcp.CallToolResult) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.panics.report(s, tool, p)
+			s.panics.report(s.log, tool, p)
 			res = Failed(errInternal)
 		}
 	}()
@@ -48,7 +46,7 @@ func (s *Surface) background(what string, f func()) {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				s.panics.report(s, what, p)
+				s.panics.report(s.log, what, p)
 			}
 		}()
 		f()
@@ -66,36 +64,9 @@ func (s *Surface) guardHTTP(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler { // net/http aborts a response this way
 				panic(p)
 			}
-			s.panics.report(s, r.Method+" "+r.Pattern, p)
+			s.panics.report(s.log, r.Method+" "+r.Pattern, p)
 			http.Error(w, errInternal.Message, http.StatusInternalServerError) // no effect if the response has begun
 		}()
 		next.ServeHTTP(w, r)
 	})
-}
-
-// panics records the positions in the code that have panicked.
-type panics struct {
-	mu   sync.Mutex
-	seen map[string]bool
-}
-
-// maxPanics bounds the positions that are logged with a stack.
-const maxPanics = 100
-
-// report logs a panic, with the stack the first time for its position.
-func (p *panics) report(s *Surface, where string, value any) {
-	p.mu.Lock()
-	first := !p.seen[where] && len(p.seen) < maxPanics
-	if first {
-		if p.seen == nil {
-			p.seen = make(map[string]bool)
-		}
-		p.seen[where] = true
-	}
-	p.mu.Unlock()
-	if !first {
-		s.log.Error("panic", "at", where, "err", value)
-		return
-	}
-	s.log.Error("panic", "at", where, "err", value, "stack", string(debug.Stack()))
 }

@@ -2,52 +2,14 @@ package surface
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// sendNews sends a client of an older protocol without a session the notifications that
-// a session would receive: that lists have changed. Any replica can answer, and
-// repeatedly, since all of them have the same lists.
-func (s *Surface) sendNews(w http.ResponseWriter, r *http.Request, server *mcp.Server) {
-	if accept := r.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") && !strings.Contains(accept, "*/*") {
-		http.Error(w, "Accept must contain text/event-stream", http.StatusBadRequest)
-		return
-	}
-	n := &news{w: w, done: make(chan struct{})}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache, no-transform")
-	// Clients count how often they connect again without an id that is new to them,
-	// and give up.
-	if err := n.send("id: " + rand.Text() + "\ndata:\n\n"); err != nil {
-		return
-	}
-	session, err := server.Connect(r.Context(), n, &mcp.ServerSessionOptions{State: &mcp.ServerSessionState{
-		InitializeParams:  &mcp.InitializeParams{ProtocolVersion: r.Header.Get("Mcp-Protocol-Version")},
-		InitializedParams: &mcp.InitializedParams{},
-	}})
-	if err != nil {
-		s.log.Warn("send news", "err", err)
-		return
-	}
-	defer session.Close()
-	if r.Header.Get("Last-Event-Id") != "" { // it may have missed something
-		if n.send(`data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n\n") != nil {
-			return
-		}
-	}
-	select {
-	case <-r.Context().Done():
-	case <-n.done:
-	}
-}
 
 // news is a stream of notifications from the server. It implements mcp.Transport and
 // mcp.Connection.

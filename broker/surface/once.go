@@ -55,50 +55,6 @@ func keyOf(req *mcp.CallToolRequest) (string, error) {
 	return key, nil
 }
 
-// once is h for a request with a key.
-func (s *Surface) once(docs state.Documents, tool, key string, h Handler) Handler {
-	return func(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
-		owner := c.Owner
-		if of := s.opts.Load().OwnerFor; of != nil {
-			owner = of(owner)
-		}
-		name := digest(owner, key)
-		unlock, err := docs.LockDocument(ctx, name) // for as long as the first one is answered
-		if err != nil {
-			return nil, fmt.Errorf("wait for the request with the same idempotency key: %w", err)
-		}
-		defer unlock()
-		before, err := docs.Document(ctx, name)
-		if err == nil {
-			return storedAnswer(before, digest(tool, string(c.Arguments)))
-		}
-		if !errors.Is(err, state.ErrNotFound) {
-			return nil, fmt.Errorf("look for the request with the same idempotency key: %w", err)
-		}
-		r := requested{Digest: digest(tool, string(c.Arguments)), Execution: state.NewID()}
-		if err := storeAnswer(ctx, docs, name, r); err != nil {
-			return nil, fmt.Errorf("keep the idempotency key, so nothing was done: %w", err)
-		}
-		c.Execution = r.Execution
-		res, err := h(ctx, c)
-		if err != nil {
-			res = Failed(err)
-		}
-		r.Answer, err = json.Marshal(res)
-		if err != nil || len(r.Answer) > maxKept {
-			r.Answer, err = json.Marshal(Failed(fmt.Errorf("this request was answered before, with more than is kept: broker audit show %s", r.Execution)))
-		}
-		if err == nil {
-			err = storeAnswer(context.WithoutCancel(ctx), docs, name, r)
-		}
-		if err != nil {
-			s.log.Error("keep an answer for who asks again", "execution", r.Execution, "err", err)
-		}
-		s.forgotten.removeOld(ctx, docs)
-		return res, nil
-	}
-}
-
 func storeAnswer(ctx context.Context, docs state.Documents, name string, r requested) error {
 	b, err := json.Marshal(r)
 	if err != nil {

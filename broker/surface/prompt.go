@@ -1,5 +1,14 @@
 package surface
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpbroker/mcpbroker/internal/gate"
+)
+
 // PromptFor is the section for a system prompt in a mode; there is
 // one for models that write no code.
 func PromptFor(m Mode) string {
@@ -54,3 +63,37 @@ Example:
     await slack.postMessage({ channel: 'dev', text: old.length + ' issues wait for more than 30 days' });
     return old.slice(0, 5).map(i => i.title);
 `
+
+// instructions stand alone in their first 512 characters, which is all that
+// some clients read.
+func instructions(servers []string, tools []Tool) string {
+	var text strings.Builder
+	text.WriteString("One entry for many MCP servers: %s. To use any of them: search_tools with what you need, then ")
+	for _, t := range tools {
+		text.WriteString(t.Advice)
+	}
+	text.WriteString("list_servers says what is connected.")
+	names := ServerNames(servers)
+	room := 511 - (utf8.RuneCountInString(text.String()) - len("%s"))
+	return fmt.Sprintf(text.String(), gate.Cut(names, room))
+}
+
+// namedServers is up to how many servers a text names: models ignore a search
+// tool that does not say what it searches.
+const namedServers = 40
+
+// ServerNames is the sorted list of servers for a text.
+func ServerNames(servers []string) string {
+	var names []string
+	for _, s := range servers {
+		names = append(names, gate.Cut(strings.Join(strings.Fields(s), " "), 30))
+	}
+	if len(names) == 0 {
+		return "none configured yet"
+	}
+	slices.Sort(names)
+	if len(names) > namedServers {
+		return strings.Join(names[:namedServers], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}

@@ -27,15 +27,6 @@ type lineTransport struct {
 	out io.Writer
 }
 
-// A Peer is one of several clients that are connected at the same time.
-type Peer struct {
-	ID  string // differs from that of all others
-	Dir string // where it works; may be empty
-	// Roots is called with the folders of the client's roots when these are known,
-	// and when they have changed; nil is not.
-	Roots func(folders []string)
-}
-
 // ServeLines answers one client of s, a message on each line, until in ends or
 // ctx is done. Peer is zero if there is only one.
 func ServeLines(ctx context.Context, s *mcp.Server, peer Peer, in io.Reader, out io.Writer) error {

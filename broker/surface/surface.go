@@ -8,85 +8,18 @@ package surface
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpbroker/mcpbroker/internal/gate"
 	"github.com/mcpbroker/mcpbroker/state"
 )
-
-// A Mode selects the tools that clients are shown.
-type Mode string
-
-const (
-	// ModeCode shows list_servers, search_tools and execute_code.
-	ModeCode Mode = "code"
-	// ModeTools is for clients that write no code: list_servers, search_tools
-	// and call_tool.
-	ModeTools Mode = "tools"
-	// ModeAuto is ModeCode, and lists the upstream tools themselves beside
-	// while they are few.
-	ModeAuto Mode = "auto"
-)
-
-// A Tool is one tool of the surface, as a feature has it at the moment.
-type Tool struct {
-	*mcp.Tool
-	Handler Handler
-	// Modes are those in which it is listed; none means all.
-	Modes []Mode
-	// Advice is the sentence about it in the instructions.
-	Advice string
-}
-
-// A Prompt is something that a user may pick.
-type Prompt struct {
-	*mcp.Prompt
-	Text func(ctx context.Context, c Caller, arguments map[string]string) (gate.Text, error)
-}
-
-// A Template is a kind of resources that can be read.
-type Template struct {
-	*mcp.ResourceTemplate
-	Read func(ctx context.Context, c Caller, uri string) (*mcp.ReadResourceResult, error)
-	// Version is any comparable value; clients are notified when it changes.
-	Version any
-}
-
-// A Feature is a part of the broker that clients see something of. Its methods
-// are called whenever that may have changed, and by several at the same time. It
-// may also be a PromptFeature, a ResourceFeature or an Extension.
-type Feature interface {
-	Tools() []Tool
-}
-
-// A PromptFeature has prompts.
-type PromptFeature interface {
-	Prompts() []Prompt
-}
-
-// A ResourceFeature has resources.
-type ResourceFeature interface {
-	Templates() []Template
-	// Resources are those that are listed for a caller.
-	Resources(c Caller) []*mcp.Resource
-}
-
-// An Extension adds methods to each server.
-type Extension interface {
-	Extend(s *mcp.Server) error
-}
 
 // Options are the settings of a Surface.
 type Options struct {
@@ -147,14 +80,6 @@ func (s *Surface) Configure(o Options) {
 
 // Close ends the calls that wait for their clients to come back.
 func (s *Surface) Close() { s.suspended.close() }
-
-// Implementation is what the broker calls itself.
-func Implementation(version string) *mcp.Implementation {
-	if version == "" {
-		version = "dev"
-	}
-	return &mcp.Implementation{Name: "broker", Title: "MCP broker", Version: version}
-}
 
 // Server returns an MCP server with all features, for any number of sessions of one
 // client. The record contains the client's name.
@@ -254,60 +179,3 @@ func (s *Surface) Describe() Description {
 // The texts that every agent pays for in every turn name no counts and no times,
 // and servers in sorted order: the same bytes each time, so that prompt caches
 // hold. Clients cut a description at 2,048 characters; these stay under 1,000.
-
-// instructions stand alone in their first 512 characters, which is all that
-// some clients read.
-func instructions(servers []string, tools []Tool) string {
-	var text strings.Builder
-	text.WriteString("One entry for many MCP servers: %s. To use any of them: search_tools with what you need, then ")
-	for _, t := range tools {
-		text.WriteString(t.Advice)
-	}
-	text.WriteString("list_servers says what is connected.")
-	names := ServerNames(servers)
-	room := 511 - (utf8.RuneCountInString(text.String()) - len("%s"))
-	return fmt.Sprintf(text.String(), gate.Cut(names, room))
-}
-
-// namedServers is up to how many servers a text names: models ignore a search
-// tool that does not say what it searches.
-const namedServers = 40
-
-// ServerNames is the sorted list of servers for a text.
-func ServerNames(servers []string) string {
-	var names []string
-	for _, s := range servers {
-		names = append(names, gate.Cut(strings.Join(strings.Fields(s), " "), 30))
-	}
-	if len(names) == 0 {
-		return "none configured yet"
-	}
-	slices.Sort(names)
-	if len(names) > namedServers {
-		return strings.Join(names[:namedServers], ", ") + " and others"
-	}
-	return strings.Join(names, ", ")
-}
-
-// Define is the definition of a tool of the broker's own.
-func Define(name, description, schema string, a *mcp.ToolAnnotations) *mcp.Tool {
-	return &mcp.Tool{
-		Name: name, Description: description, InputSchema: json.RawMessage(schema), Annotations: a,
-		// Clients that defer tools until they are searched for would hide
-		// the very tool that searches.
-		Meta: mcp.Meta{"anthropic/alwaysLoad": true},
-	}
-}
-
-// Reads are the annotations of a tool that changes nothing and leads nowhere else.
-func Reads() *mcp.ToolAnnotations {
-	no := false
-	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
-}
-
-const (
-	// MaxDescription is how many characters of a description clients read.
-	MaxDescription = 2000
-	// MaxTitle is how many of a title they show.
-	MaxTitle = 200
-)

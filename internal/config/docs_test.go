@@ -39,7 +39,7 @@ var sections = []section{
 	{heading: "`broker`", text: "", settings: Broker{}},
 	{heading: "A profile in `profiles`", text: "[profiles.md](profiles.md) says more.", settings: Profile{}, function: "profiles", first: "tools"},
 	{heading: "`tools` of a profile", text: "", settings: Profile{}, prefix: "tools."},
-	{heading: "A project's `.broker.json`", text: "What it takes away holds at once; its servers start when you trust them: see [profiles.md](profiles.md#projects).", function: "project", first: "profile"},
+	{heading: "A project's `.broker.json`", text: "What it takes away holds at once; its servers start when you trust them: see [profiles.md](profiles.md#projects).", settings: Profile{}, function: "project", first: "profile"},
 	{heading: "`audit` of `broker`", text: "", settings: Audit{}},
 	{heading: "`redact` of `broker`", text: "", settings: Redact{}},
 	{heading: "A quota in `quotas`", text: "Each has `every`, and one of `calls` and `executions`. [operations.md](operations.md#quotas) says more.", settings: Quota{}},
@@ -153,7 +153,7 @@ func readSource(t *testing.T) *source {
 				function = n.Name.Name
 			case *ast.CallExpr:
 				f, ok := n.Fun.(*ast.SelectorExpr)
-				return !ok || f.Sel.Name != "settings" && f.Sel.Name != "part" // their tags say it
+				return !ok || f.Sel.Name != "settings" && f.Sel.Name != "part" && f.Sel.Name != "tools" // their tags say it
 			case *ast.CompositeLit:
 				if name, ok := n.Type.(*ast.Ident); ok && name.Name == "schema" {
 					src.schemas = append(src.schemas, readSchema{function, n})

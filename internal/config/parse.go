@@ -127,14 +127,15 @@ func (c *collector) server(key, v hujson.Value, s *Server) {
 	var serverURL, httpURL string
 	enabled := true
 	own := schema{
-		"type":         c.serverType(where, &s.Type),
-		"env":          c.personalField(c.stringMap(of("env"), &s.Env, checkEnvName)),
-		"serverUrl":    c.url(of("serverUrl"), &serverURL), // read as `url`
-		"httpUrl":      c.url(of("httpUrl"), &httpURL),     // read as `url`
-		"headers":      c.personalField(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
-		"oauth":        func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
-		"enabled":      c.boolean(of("enabled"), &enabled),         // false means `disabled`; default true
-		"tools":        func(v hujson.Value) { c.tools(v, of, s) }, // tools that may be used, see below; a list means `allow`; default all
+		"type":      c.serverType(where, &s.Type),
+		"env":       c.personalField(c.stringMap(of("env"), &s.Env, checkEnvName)),
+		"serverUrl": c.url(of("serverUrl"), &serverURL), // read as `url`
+		"httpUrl":   c.url(of("httpUrl"), &httpURL),     // read as `url`
+		"headers":   c.personalField(c.stringMap(of("headers"), &s.Headers, checkHeaderName)),
+		"oauth":     func(v hujson.Value) { c.oauth(v, where, &s.OAuth) },
+		"enabled":   c.boolean(of("enabled"), &enabled), // false means `disabled`; default true
+		// tools that may be used, see below; a list means `allow`; default all
+		"tools":        c.tools(of, s, &s.Allow, schema{"override": func(v hujson.Value) { c.overrides(v, of, &s.Overrides) }}),
 		"keepAlive":    c.keepAlive(of("keepAlive"), s),
 		"instructions": c.instructions(of("instructions"), &s.Instructions),
 	}
@@ -206,12 +207,15 @@ func (c *collector) command(where string, to *string) field {
 	}
 }
 
-func (c *collector) tools(v hujson.Value, of func(string) string, s *Server) {
-	if v.Value.Kind() == '[' { // a list of allowed tools, as in some clients
-		c.list(of("tools"), &s.Allow, c.pattern)(v)
-		return
+// tools reads the tools of the server or profile that owner points to; a list has those of allow.
+func (c *collector) tools(of func(string) string, owner any, allow *[]string, own schema) field {
+	return func(v hujson.Value) {
+		if v.Value.Kind() == '[' { // as in some clients
+			c.list(of("tools"), allow, c.pattern)(v)
+			return
+		}
+		c.object(v, of("tools"), c.part(owner, "tools.", of, own))
 	}
-	c.object(v, of("tools"), c.part(s, "tools.", of, schema{"override": func(v hujson.Value) { c.overrides(v, of, &s.Overrides) }}))
 }
 
 // pattern reads a pattern of tool names.

@@ -52,7 +52,7 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 			p := Profile{Servers: []string{"*"}, Allow: []string{"*"}}
 			ignore := func(hujson.Value) {} // these are read as a part of the policy
 			own := schema{
-				"tools":       c.profileTools(of, &p),               // tools of these servers, see below; a list means `allow`; default all
+				"tools":       c.tools(of, &p, &p.Allow, nil),       // tools of these servers, see below; a list means `allow`; default all
 				"quotas":      c.quotas(of("quotas"), name, quotas), // of the clients with the profile, in addition to those of the broker; default none
 				"description": ignore,                               // a text for people
 				// The policy of the clients with the profile, added to `policy`. See docs/policy.md#profiles.
@@ -64,16 +64,6 @@ func (c *collector) profiles(where string, to *map[string]Profile, quotas *[]Quo
 			}
 			(*to)[name] = p
 		})
-	}
-}
-
-func (c *collector) profileTools(of func(string) string, p *Profile) field {
-	return func(v hujson.Value) {
-		if v.Value.Kind() == '[' {
-			c.list(of("tools"), &p.Allow, c.pattern)(v)
-			return
-		}
-		c.object(v, of("tools"), c.part(p, "tools.", of, nil))
 	}
 }
 

@@ -203,14 +203,13 @@ func (p *Project) Digest() string {
 
 func (c *collector) project(v hujson.Value, p *Project, own *Config, include *[]string) {
 	of := func(k string) string { return fmt.Sprintf("%q of the project", k) }
-	fields := schema{
+	keys := schema{
 		"profile":  c.text(of("profile"), &p.Profile),
-		"servers":  c.list(of("servers"), &p.Narrow.Servers, c.pattern),
-		"tools":    c.profileTools(of, &p.Narrow), // tools of these servers, as those of a profile; default all
-		"readOnly": c.boolean(of("readOnly"), &p.Narrow.ReadOnly),
+		"tools":    c.tools(of, &p.Narrow, &p.Narrow.Allow, nil), // tools of these servers, as those of a profile; default all
 		"include":  c.list(of("include"), include, c.includable), // files below the folder of the project with more servers, such as `.mcp.json` and `.vscode/mcp.json`
 		serversKey: func(v hujson.Value) { c.servers(v, own) },   // servers of the project, as in `servers.json`, but without secrets
 	}
+	fields := c.settings(&p.Narrow, of, keys)
 	c.notOfProject(fields)
 	c.object(v, "the project", fields)
 }

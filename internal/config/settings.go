@@ -21,9 +21,8 @@ import (
 //	words        the texts that it may be
 //	least, most  the smallest and the largest number or size
 //	default      the value if the file leaves it out
-//	reload       "live" if a running broker applies a change, "restart" if it does so
-//	             when it is started again; sections have none, and neither have servers,
-//	             profiles and tokens, whose changes a running broker applies
+//	reload       "live" if a running broker applies a change, "restart" if it does so when it
+//	             is started again; sections have none, nor servers, profiles and tokens: "live"
 
 // textReaders are the readers of texts by their names in tags.
 var textReaders = map[string]func(c *collector, where string, to *string) field{

@@ -1,8 +1,8 @@
 package surface
 
 import (
-	"runtime/debug"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 )
 

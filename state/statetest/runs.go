@@ -335,6 +335,9 @@ func (r Runs) fullOfWords(t *testing.T) {
 		}
 		end(t, j, state.StatusFailed)
 		run, calls, err := s.Run(t.Context(), id)
+		if err != nil || len(calls) == 0 {
+			t.Fatalf("%s: %d calls, %v", name, len(calls), err)
+		}
 		size := 0
 		for _, c := range calls {
 			size += c.Size()

@@ -165,7 +165,7 @@ func (s *server) serve(r route, private bool, w http.ResponseWriter, req *http.R
 	if refusal != nil {
 		if refusal.Status == http.StatusUnauthorized {
 			challenge := `Bearer realm="broker"`
-			if req.Header.Get("Authorization") != "" { // RFC 6750, section 3.1: without credentials there is no error code
+			if req.Header.Get("Authorization") != "" { // RFC 6750, section 3.1: a request without credentials gets no error code
 				challenge += `, error="invalid_token"`
 			}
 			w.Header().Set("WWW-Authenticate", challenge)

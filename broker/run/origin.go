@@ -90,7 +90,7 @@ func (n *origins) recordResults(refs ...string) {
 	}
 }
 
-// sweep removes the origins of data that is no longer stored.
+// sweep removes the origins of data that has been removed.
 func (n *origins) sweep(ctx context.Context) error {
 	var live []string
 	keys, err := n.o.Values.Keys(ctx, n.store.Owner)

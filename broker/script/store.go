@@ -60,7 +60,7 @@ type NotFoundError struct {
 
 // Error names the nearest that is there.
 func (e *NotFoundError) Error() string {
-	text := fmt.Sprintf("there is no saved script %q", gate.Cut(e.Name, 80))
+	text := fmt.Sprintf("no saved script is named %q", gate.Cut(e.Name, 80))
 	if len(e.Near) > 0 {
 		text += "; did you mean " + strings.Join(e.Near, " or ") + "?"
 	}

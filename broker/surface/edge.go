@@ -31,7 +31,7 @@ type HTTPOptions struct {
 	Issued Issued
 	// SignIn accepts tokens of an authorization server too; nil accepts none.
 	SignIn *SignIn
-	// Profile finds the surface at /mcp/NAME; nil means that there is none.
+	// Profile returns the surface at /mcp/NAME. If it is nil, only /mcp is served.
 	Profile func(name string) (s *Surface, ok bool)
 	// Default is the profile that is also at /mcp, or empty.
 	Default string

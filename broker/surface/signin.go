@@ -188,7 +188,7 @@ func challenge(status int, r *http.Request, s *SignIn) string {
 	switch {
 	case status == http.StatusForbidden:
 		params = append(params, `error="insufficient_scope"`)
-	case r.Header.Get("Authorization") != "": // RFC 6750, section 3.1: without credentials there is no error code
+	case r.Header.Get("Authorization") != "": // RFC 6750, section 3.1: a request without credentials gets no error code
 		params = append(params, `error="invalid_token"`)
 	}
 	if s != nil {

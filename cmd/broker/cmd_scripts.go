@@ -180,5 +180,5 @@ func unknownScript(err error) error {
 	if len(missing.Near) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", missing.Near[0])
 	}
-	return cli.Usagef("there is no saved script %q\nhint: %s", missing.Name, hint)
+	return cli.Usagef("no saved script is named %q\nhint: %s", missing.Name, hint)
 }

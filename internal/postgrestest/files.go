@@ -25,7 +25,7 @@ func (s *Server) template() (string, error) {
 	return filepath.Join(caches, "mcpbroker-test", fmt.Sprintf("postgres-%x", version[:8])), nil
 }
 
-// keepTree copies a directory to a path at which there is none, or leaves that as it is.
+// keepTree copies a directory to path. If path exists, keepTree changes nothing.
 func keepTree(path, from string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -45,7 +45,7 @@ type Talker interface {
 	// *mcp.CreateMessageWithToolsParams or a *mcp.ListRootsParams within its
 	// capabilities, and returns the corresponding result. It must have its own time
 	// limit, and return soon after ctx, which is derived from that of the call, is
-	// done. The error is the reason there is no answer, in words that follow "but".
+	// done. The error says why the caller did not answer; it completes "but …".
 	Answer(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error)
 	// PageDone passes on that the page of an *mcp.ElicitParams with this
 	// ElicitationID has been completed. It must not block for long.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Hint is text of the broker's own that names commands to type, such as "broker index
@@ -13,7 +14,7 @@ type Hint string
 
 // A repeater adds flags to the commands that a text names.
 type repeater struct {
-	command *regexp.Regexp
+	command func() *regexp.Regexp // compiled when flags were given
 	flags   func() []string
 }
 
@@ -22,11 +23,13 @@ type repeater struct {
 // formats, in a Hint and in the hint of an error, and not those in the text of others.
 // names are the commands of the program "broker". Call it after Filter.
 func (t *IO) RepeatFlags(names []string, flags func() []string) {
-	var quoted []string
-	for _, n := range names {
-		quoted = append(quoted, regexp.QuoteMeta(n))
-	}
-	r := &repeater{regexp.MustCompile(`(?:^|[^\w./-])(broker) (?:` + strings.Join(quoted, "|") + `)\b`), flags}
+	r := &repeater{flags: flags, command: sync.OnceValue(func() *regexp.Regexp {
+		var quoted []string
+		for _, n := range names {
+			quoted = append(quoted, regexp.QuoteMeta(n))
+		}
+		return regexp.MustCompile(`(?:^|[^\w./-])(broker) (?:` + strings.Join(quoted, "|") + `)\b`)
+	})}
 	for _, w := range []io.Writer{t.Out, t.Err} {
 		if s, ok := w.(*Screen); ok {
 			s.repeat = r
@@ -57,7 +60,7 @@ func (r *repeater) add(text string) string {
 	flags := " " + strings.Join(words, " ")
 	var out strings.Builder
 	done := 0
-	for _, at := range r.command.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range r.command().FindAllStringSubmatchIndex(text, -1) {
 		before := strings.ToLower(text[:at[2]])
 		if slices.ContainsFunc(articles, func(word string) bool { return strings.HasSuffix(before, word) }) {
 			continue

@@ -62,10 +62,9 @@ func Run(ctx context.Context, o Options) error {
 		c := m.client
 		return func() tea.Msg { return do(ctx, c) }
 	}
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithFPS(30)).Run()
-	if ctx.Err() != nil && !errors.Is(err, tea.ErrProgramPanic) {
-		return nil
-	}
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithFPS(30))
+	defer context.AfterFunc(ctx, p.Quit)() // WithContext would not wait for what reads the terminal
+	_, err := p.Run()
 	return err
 }
 
